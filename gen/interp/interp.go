@@ -1,0 +1,111 @@
+// Package interp runs an ir.Program op by op in plain Go, before and after any
+// pass. It is slow, uses float64 inside every op, and shares no code with the
+// passes, so that it can tell whether they kept a program's meaning.
+package interp
+
+import (
+	"fmt"
+	"math"
+
+	"mla/gen/ir"
+)
+
+// Weights gives a tensor's elements as [batch][rows][cols].
+type Weights interface {
+	Tensor(role string, layer int) []float32
+}
+
+// Machine runs a program token by token.
+type Machine struct {
+	p      *ir.Program
+	w      Weights
+	pos    int
+	token  int
+	values map[*ir.Value][]float64
+	caches map[int][][]float64 // layer -> rows
+	uses   *ir.Uses
+}
+
+// New returns a machine at position 0.
+func New(p *ir.Program, w Weights) *Machine {
+	return &Machine{p: p, w: w, caches: map[int][][]float64{}, uses: ir.Analyze(p)}
+}
+
+// Step runs one token and returns the logits.
+func (m *Machine) Step(token int) ([]float64, error) {
+	m.token = token
+	m.values = map[*ir.Value][]float64{}
+	var logits []float64
+	var err error
+	m.p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
+		if err != nil {
+			return
+		}
+		if err = m.run(op); err != nil {
+			err = fmt.Errorf("interp: %s: %w", op, err)
+		}
+		for _, o := range op.Out {
+			if o.Output {
+				logits = m.values[o]
+			}
+		}
+	})
+	m.pos++
+	return logits, err
+}
+
+func (m *Machine) run(op *ir.Op) error {
+	f := formulas[op.Kind]
+	if f == nil {
+		return fmt.Errorf("no formula")
+	}
+	f(m, op)
+	if m.p.HalfBytes() == 2 {
+		for _, o := range op.Out {
+			if o.Elem == ir.Half && !m.uses.Local(o) {
+				roundHalf(m.values[o])
+			}
+		}
+	}
+	return nil
+}
+
+// formulas has one function per kind.
+var formulas = map[ir.Kind]func(m *Machine, op *ir.Op){
+	ir.Embed: embed, ir.RMSNorm: rmsNorm, ir.MatVec: matVec, ir.Rope: rope, ir.StoreKV: storeKV,
+	ir.Expand: expand, ir.Attention: attention, ir.LatentAttn: latentAttention, ir.AttendSplit: attendSplit,
+	ir.Combine: combine, ir.SwiGLU: swiglu, ir.Add: add, ir.Scores: scores, ir.TopK: topK,
+	ir.RouteWeights: routeWeights, ir.ExpertsMatVec: expertsMatVec, ir.WeightedSum: weightedSum,
+}
+
+// in is entry b of an op's i-th input.
+func (m *Machine) in(op *ir.Op, i, b int) []float64 {
+	r := op.In[i]
+	start := r.Off + b*r.Stride
+	return m.values[r.V][start : start+r.Len]
+}
+
+// weight is entry b of an op's i-th weight, with its rows and columns.
+func (m *Machine) weight(op *ir.Op, i, b int) (w []float32, rows, cols int) {
+	v := op.W[i]
+	row := &m.p.Weights[v.Row]
+	n := row.Rows * row.Cols
+	return m.w.Tensor(row.Role, v.Layer)[b*n : (b+1)*n], row.Rows, row.Cols
+}
+
+// out makes the output of an op.
+func (m *Machine) out(op *ir.Op, i int) []float64 {
+	v := make([]float64, op.Out[i].Len)
+	m.values[op.Out[i]] = v
+	return v
+}
+
+// roundHalf rounds to the nearest half, ties to even. The values of a model
+// stay in the normal range; below it the spacing is 2^-24.
+func roundHalf(x []float64) {
+	for i, v := range x {
+		_, exp := math.Frexp(v) // v = f·2^exp with f in [0.5, 1): 11 bits of f are kept
+		ulp := math.Ldexp(1, max(exp-11, -24))
+		x[i] = math.RoundToEven(v/ulp) * ulp
+	}
+}

@@ -1,0 +1,30 @@
+package ir
+
+import "regexp"
+
+// letters spell a part: one letter per op.
+var letters = [...]byte{Embed: 'e', RMSNorm: 'N', MatVec: 'M', Rope: 'R', StoreKV: 'S', Expand: 'x', Attention: 'a', LatentAttn: 'l',
+	AttendSplit: 'L', Combine: 'C', SwiGLU: 'G', Add: 'A', Scores: 'p', TopK: 't', RouteWeights: 'w', ExpertsMatVec: 'E', WeightedSum: 'W'}
+
+// compositions lists what one kernel part can do: prologue, body, epilogue.
+var compositions = regexp.MustCompile("^(" +
+	"N?M[RA]?" + // norm, mat-vec, then rope or residual
+	"|N?MMG" + // norm, gate and up, SwiGLU
+	"|CMA?" + // combine the attention splits, mat-vec per head
+	"|N?(ptw)?E(EG)?" + // norm, gating, routed gate and up, SwiGLU
+	"|EW(MA)?A?" + // routed down, weighted sum, shared down, residual
+	"|N?R?S" + // norm and rope of a new cache row
+	"|ptw|[exalNRLCGApEWt]" + // single steps
+	")$")
+
+// Signature spells the part's ops, one letter each.
+func (p *Part) Signature() string {
+	s := make([]byte, len(p.Ops))
+	for i, op := range p.Ops {
+		s[i] = letters[op.Kind]
+	}
+	return string(s)
+}
+
+// Composable says whether one kernel part can run the ops in this order.
+func Composable(p *Part) bool { return compositions.MatchString(p.Signature()) }

@@ -1,0 +1,220 @@
+// Package ir is the compiler's program: what one decode step computes, as a
+// list of steps. After lowering every step holds one op, one op per formula;
+// passes group ops into fused parts and parts into dispatches. The ops inside
+// keep their meaning, so any program can be interpreted at any time.
+package ir
+
+import (
+	"mla/gen/spec"
+	"mla/gen/weights"
+)
+
+// Program computes one decode step of a model.
+type Program struct {
+	Spec    *spec.Spec
+	Weights []weights.Row
+	Steps   []*Step
+
+	// Filled by the pass bake_rope.
+	RopeFreqs  []float64 // radians per position of each rotated pair
+	RopeMScale float64   // factor on cosines and sines
+
+	ArenaBytes int64 // filled by the pass buffers
+	values     int   // how many values were made; the next ID
+}
+
+// Step becomes one dispatch: parts that run side by side.
+type Step struct {
+	Layer   int // -1 outside the layers
+	Barrier bool
+	Parts   []*Part
+}
+
+// Part is a chain of ops that one set of threadgroups runs without leaving the chip.
+type Part struct {
+	Ops []*Op
+}
+
+// Kind is the formula that an op computes.
+type Kind uint8
+
+// The kinds. Shapes are those of one token; h runs over heads, i over selected experts.
+const (
+	Embed         Kind = iota // out = W[token]
+	RMSNorm                   // out = in / sqrt(mean(in²)+eps) * W
+	MatVec                    // out_b = W_b in_b
+	Rope                      // rotates the last dims of each head by the position (interleaved pairs)
+	StoreKV                   // cache[pos] = [lat | k_pe]
+	Expand                    // out[j]_h = Wᵀ_h (keys) or W_h (values) lat_j for every cached row j
+	Attention                 // softmax(scale (q_nope·k_j + q_pe·k_pe_j)) v_j with expanded keys and values
+	LatentAttn                // the same on the latent cache: softmax(scale (q_abs·lat_j + q_pe·k_pe_j)) lat_j
+	AttendSplit               // LatentAttn over splits of the cache: unnormalised sums, maxima, denominators
+	Combine                   // merges the splits exactly
+	SwiGLU                    // out = silu(gate) * up
+	Add                       // out = a + b
+	Scores                    // softmax or sigmoid of the router's logits
+	TopK                      // indices of the selected experts
+	RouteWeights              // routing weights of the selected experts
+	ExpertsMatVec             // out_i = W_{e_i} in_i
+	WeightedSum               // out = Σ_i w_i in_i
+)
+
+var kindNames = [...]string{"embed", "rms_norm", "mat_vec", "rope", "store_kv", "expand", "attention", "latent_attention",
+	"attend_split", "combine", "swiglu", "add", "scores", "top_k", "route_weights", "experts_mat_vec", "weighted_sum"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Op is one formula. Which fields it uses depends on Kind.
+type Op struct {
+	Kind Kind
+	Name string // what the op is in the model, e.g. "q_a"; unique within a layer
+	In   []Ref
+	W    []*Value // weights
+	Out  []*Value
+
+	Eps   float64 // RMSNorm
+	Heads int     // Rope, attention kinds: heads; Expand: heads
+	Scale float64 // attention kinds: kq_scale; 0 until bake_rope
+
+	Transposed bool // Expand: use W transposed (keys)
+	Batch      int  // MatVec: heads, 1 otherwise
+	Splits     int  // AttendSplit, Combine
+	Tile       int  // AttendSplit, Combine
+	K          int  // ExpertsMatVec, WeightedSum, gating kinds: experts per token
+}
+
+// Ref is a vector inside a value, or one per batch entry: entry b is elements
+// [Off+b*Stride, Off+b*Stride+Len).
+type Ref struct {
+	V                *Value
+	Off, Len, Stride int
+}
+
+// Class says what memory a value is.
+type Class uint8
+
+// The classes.
+const (
+	Act    Class = iota // made and used within one token
+	Weight              // a tensor of the file
+	Cache               // latent rows of one layer, kept between tokens
+)
+
+// Elem is how a value is stored when it leaves a kernel.
+type Elem uint8
+
+// The element types; Half is float32 unless the spec says activations: f16.
+const (
+	F32  Elem = iota
+	Half      // an activation that mat-vecs read
+	Route
+)
+
+// Value is one tensor of the program. Activations are in SSA form: exactly one
+// op writes each.
+type Value struct {
+	ID      int
+	Name    string
+	Class   Class
+	Layer   int
+	Len     int // elements; for a Dynamic value, elements per cached row
+	Elem    Elem
+	Dynamic bool // one entry per cached row; exists only before absorb
+	Output  bool // the program's result: the logits
+
+	Row    int   // Weight: index into Program.Weights
+	Offset int64 // Act: place in the arena, after the pass buffers
+}
+
+// Bytes is the size of a value as stored.
+func (v *Value) Bytes(halfBytes int) int64 {
+	switch v.Elem {
+	case Half:
+		return int64(v.Len) * int64(halfBytes)
+	case Route:
+		return int64(v.Len) * 8
+	default:
+		return int64(v.Len) * 4
+	}
+}
+
+// All refers to the whole of v.
+func All(v *Value) Ref { return Ref{V: v, Len: v.Len, Stride: v.Len} }
+
+// Slice refers to n elements of v from off on.
+func Slice(v *Value, off, n int) Ref { return Ref{V: v, Off: off, Len: n, Stride: n} }
+
+// Batched refers to one n-element vector per batch entry, stride apart.
+func Batched(v *Value, off, n, stride int) Ref { return Ref{V: v, Off: off, Len: n, Stride: stride} }
+
+// NewValue adds an activation.
+func (p *Program) NewValue(name string, layer, n int) *Value {
+	v := &Value{ID: p.values, Name: name, Layer: layer, Len: n}
+	p.values++
+	return v
+}
+
+// HalfBytes is the size of an Elem Half element under the program's spec.
+func (p *Program) HalfBytes() int {
+	if p.Spec.Activations == "f16" {
+		return 2
+	}
+	return 4
+}
+
+// WeightValue refers to the tensor of a role in a layer.
+func (p *Program) WeightValue(role string, layer int) *Value {
+	for i, r := range p.Weights {
+		if r.Role == role && (r.First < 0 || r.First <= layer && layer < r.Last) {
+			v := p.NewValue(role, layer, r.Elems())
+			v.Class, v.Row = Weight, i
+			return v
+		}
+	}
+	panic("ir: no weight " + role) // the table and lowering disagree: a bug, not input
+}
+
+// Append adds a step of one op.
+func (p *Program) Append(layer int, op *Op) {
+	p.Steps = append(p.Steps, &Step{Layer: layer, Parts: []*Part{{Ops: []*Op{op}}}})
+}
+
+// Name is the kernel's name: what its parts' main ops are in the model.
+func (s *Step) Name() string {
+	name := ""
+	for i, part := range s.Parts {
+		if i > 0 {
+			name += "_"
+		}
+		name += part.Name()
+	}
+	return name
+}
+
+// Name is what the part is in the model: the names of the ops that carry it.
+func (p *Part) Name() string {
+	name := ""
+	for _, op := range p.Ops {
+		if !carries(op.Kind) || len(p.Ops) > 1 && op.Kind == Combine {
+			continue
+		}
+		if name != "" {
+			name += "_"
+		}
+		name += op.Name
+	}
+	if name == "" {
+		return p.Ops[len(p.Ops)-1].Name
+	}
+	return name
+}
+
+// carries says whether ops of a kind are the body of a kernel rather than a
+// prologue or an epilogue.
+func carries(k Kind) bool {
+	switch k {
+	case Embed, MatVec, StoreKV, ExpertsMatVec, AttendSplit, LatentAttn, Attention, Expand, Combine:
+		return true
+	}
+	return false
+}

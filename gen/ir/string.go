@@ -1,0 +1,76 @@
+package ir
+
+import (
+	"fmt"
+	"strings"
+)
+
+// String is a stable dump of the program, one line per op.
+func (p *Program) String() string {
+	var b strings.Builder
+	for i, s := range p.Steps {
+		bar := " "
+		if s.Barrier {
+			bar = "|"
+		}
+		fmt.Fprintf(&b, "%4d %s layer %d %s\n", i, bar, s.Layer, s.Name())
+		for j, part := range s.Parts {
+			for k, op := range part.Ops {
+				lead := "  "
+				if k == 0 {
+					lead = fmt.Sprintf("%c:", 'a'+j)
+				}
+				fmt.Fprintf(&b, "       %s %s\n", lead, op)
+			}
+		}
+	}
+	return b.String()
+}
+
+func (op *Op) String() string {
+	var b strings.Builder
+	for i, o := range op.Out {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(o.String())
+	}
+	fmt.Fprintf(&b, " = %s(", op.Kind)
+	for i, r := range op.In {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(r.String())
+	}
+	for _, w := range op.W {
+		fmt.Fprintf(&b, "; %s", w.Name)
+	}
+	b.WriteString(")")
+	for _, f := range []struct {
+		name string
+		n    int
+	}{{"batch", op.Batch}, {"heads", op.Heads}, {"splits", op.Splits}, {"k", op.K}} {
+		if f.n > 1 {
+			fmt.Fprintf(&b, " %s=%d", f.name, f.n)
+		}
+	}
+	if op.Scale != 0 {
+		fmt.Fprintf(&b, " scale=%.6g", op.Scale)
+	}
+	return b.String()
+}
+
+func (v *Value) String() string {
+	s := fmt.Sprintf("%%%d.%s[%d]", v.ID, v.Name, v.Len)
+	if v.Offset > 0 {
+		s += fmt.Sprintf("@%d", v.Offset)
+	}
+	return s
+}
+
+func (r Ref) String() string {
+	if r.Off == 0 && r.Len == r.V.Len {
+		return r.V.String()
+	}
+	return fmt.Sprintf("%s{%d:+%d/%d}", r.V, r.Off, r.Len, r.Stride)
+}

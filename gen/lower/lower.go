@@ -1,0 +1,82 @@
+// Package lower turns a spec into the unfused program: one op per formula, one
+// op per step, named as in the papers. It is the readable definition of the
+// model (DeepSeek-V2, arXiv 2405.04434, section 2.1, for multi-head latent
+// attention; DeepSeek-V3, arXiv 2412.19437, for sigmoid gating with a selection
+// bias); everything later only rearranges it.
+package lower
+
+import (
+	"mla/gen/ir"
+	"mla/gen/spec"
+	"mla/gen/weights"
+)
+
+// Lower returns the unfused program of one decode step.
+func Lower(s *spec.Spec) *ir.Program {
+	l := &lowerer{s: s, p: &ir.Program{Spec: s, Weights: weights.Table(s)}, layer: -1}
+	x := l.embed()
+	for i := 0; i < s.Model.NumHiddenLayers; i++ {
+		l.layer = i
+		x = l.attention(x)
+		if s.MoE != nil && i >= s.MoE.FirstKDenseReplace {
+			x = l.moe(x)
+		} else {
+			x = l.dense(x)
+		}
+	}
+	l.layer = -1
+	l.head(x)
+	return l.p
+}
+
+type lowerer struct {
+	s     *spec.Spec
+	p     *ir.Program
+	layer int
+}
+
+// emit appends op with one new output of n elements and returns the output.
+func (l *lowerer) emit(op *ir.Op, n int, elem ir.Elem) *ir.Value {
+	v := l.p.NewValue(op.Name, l.layer, n)
+	v.Elem = elem
+	op.Out = []*ir.Value{v}
+	l.p.Append(l.layer, op)
+	return v
+}
+
+func (l *lowerer) weight(role string) []*ir.Value {
+	return []*ir.Value{l.p.WeightValue(role, l.layer)}
+}
+
+func (l *lowerer) embed() *ir.Value {
+	return l.emit(&ir.Op{Kind: ir.Embed, Name: "embed", W: l.weight(weights.EmbedTokens)}, l.s.Model.HiddenSize, ir.F32)
+}
+
+// head computes the logits; a tied head reads the embedding table.
+func (l *lowerer) head(x *ir.Value) {
+	h := l.norm("final_norm", weights.FinalNorm, ir.All(x))
+	role := weights.LMHead
+	if l.s.Model.TieWordEmbeddings {
+		role = weights.EmbedTokens
+	}
+	l.matVec("lm_head", role, ir.All(h), ir.F32).Output = true
+}
+
+func (l *lowerer) norm(name, role string, in ir.Ref) *ir.Value {
+	return l.emit(&ir.Op{Kind: ir.RMSNorm, Name: name, In: []ir.Ref{in}, W: l.weight(role), Eps: l.s.Model.RMSNormEps}, in.Len, ir.F32)
+}
+
+func (l *lowerer) matVec(name, role string, in ir.Ref, elem ir.Elem) *ir.Value {
+	w := l.weight(role)
+	row := &l.p.Weights[w[0].Row]
+	op := &ir.Op{Kind: ir.MatVec, Name: name, In: []ir.Ref{in}, W: w, Batch: row.Batch}
+	return l.emit(op, row.Rows*row.Batch, elem)
+}
+
+func (l *lowerer) swiglu(name string, gate, up *ir.Value) *ir.Value {
+	return l.emit(&ir.Op{Kind: ir.SwiGLU, Name: name, In: []ir.Ref{ir.All(gate), ir.All(up)}}, gate.Len, ir.Half)
+}
+
+func (l *lowerer) add(name string, a, b *ir.Value) *ir.Value {
+	return l.emit(&ir.Op{Kind: ir.Add, Name: name, In: []ir.Ref{ir.All(a), ir.All(b)}}, a.Len, ir.F32)
+}

@@ -1,0 +1,76 @@
+package pass
+
+import (
+	"sort"
+
+	"mla/gen/ir"
+)
+
+// arenaAlign keeps every activation on the alignment that `constant` arguments
+// of Metal need (metal rule A3), which also serves every vector load.
+const arenaAlign = 256
+
+// life is the range of steps in which a value's bytes must stay.
+type life struct {
+	v           *ir.Value
+	first, last int
+	size        int64
+}
+
+// buffers gives every value that leaves its part a place in the arena: first
+// fit, larger lives first come first served. Two values share bytes only if
+// their steps do not overlap; a step's inputs and outputs always differ.
+func buffers(p *ir.Program) error {
+	var placed []*life
+	for _, l := range lives(p) {
+		l.v.Offset = firstFit(placed, l)
+		placed = append(placed, l)
+		p.ArenaBytes = max(p.ArenaBytes, l.v.Offset+l.size)
+	}
+	return nil
+}
+
+// lives lists the materialised activations in the order of their first step.
+func lives(p *ir.Program) []*life {
+	u := ir.Analyze(p)
+	var list []*life
+	at := map[*ir.Value]*life{}
+	for i, s := range p.Steps {
+		for _, part := range s.Parts {
+			for _, op := range part.Ops {
+				for _, r := range op.In {
+					if l := at[r.V]; l != nil {
+						l.last = i
+					}
+				}
+				for _, o := range op.Out {
+					if o.Class == ir.Act && !o.Output && !u.Local(o) {
+						size := (o.Bytes(p.HalfBytes()) + arenaAlign - 1) / arenaAlign * arenaAlign
+						at[o] = &life{v: o, first: i, last: i, size: size}
+						list = append(list, at[o])
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// firstFit is the lowest offset where l overlaps no value alive with it.
+func firstFit(placed []*life, l *life) int64 {
+	var busy []*life
+	for _, o := range placed {
+		if o.last >= l.first && o.first <= l.last {
+			busy = append(busy, o)
+		}
+	}
+	sort.Slice(busy, func(i, j int) bool { return busy[i].v.Offset < busy[j].v.Offset })
+	at := int64(0)
+	for _, o := range busy {
+		if at+l.size <= o.v.Offset {
+			break
+		}
+		at = max(at, o.v.Offset+o.size)
+	}
+	return at
+}

@@ -1,0 +1,167 @@
+// Package pass is the compiler proper: one ordered list of passes over the
+// program. Each fusion is a pass of its own that can be switched off; what a
+// program computes never changes, which tests hold by interpreting it after
+// every pass.
+package pass
+
+import (
+	"fmt"
+	"strings"
+
+	"mla/gen/ir"
+)
+
+// Pass rewrites a program.
+type Pass struct {
+	Name     string
+	Doc      string
+	After    []Reason // passes that must have run, and why
+	Required bool     // no kernel exists for programs without it
+	Run      func(p *ir.Program) error
+}
+
+// Reason says why a pass follows another.
+type Reason struct{ Pass, Why string }
+
+// Pipeline is the compiler, in order.
+var Pipeline = []Pass{
+	{Name: "bake_rope", Required: true, Run: bakeRope,
+		Doc: "compute the rotary frequencies (with YaRN) and the attention scale once, as constants"},
+	{Name: "absorb", Required: true, Run: absorb,
+		Doc:   "move W_UK to the query and W_UV behind the softmax, so that attention reads only latent rows",
+		After: []Reason{{"bake_rope", "it copies the attention's scale"}}},
+	{Name: "split_kv", Required: true, Run: splitKV,
+		Doc:   "cut attention along the KV axis, with an exact combine",
+		After: []Reason{{"absorb", "only latent attention is split"}}},
+	{Name: "group_gating", Required: true, Run: groupGating,
+		Doc: "scores, top-k and routing weights are one part"},
+	{Name: "fuse_swiglu", Run: fuseSwiGLU,
+		Doc: "gate and up share one dispatch and multiply in registers"},
+	{Name: "fuse_store_kv", Run: fuseStoreKV,
+		Doc: "the latent norm and the key's rope happen while the cache row is written"},
+	{Name: "fuse_rope", Run: fuseRope,
+		Doc: "the query is rotated by the mat-vec that makes it"},
+	{Name: "fuse_combine", Run: fuseCombine,
+		Doc:   "each head's value projection combines the attention splits itself",
+		After: []Reason{{"split_kv", "it makes the combine"}}},
+	{Name: "fuse_gating", Run: fuseGating,
+		Doc: "every threadgroup of the routed gate/up recomputes top-k from the logits: no dispatch of its own",
+		After: []Reason{{"group_gating", "gating moves as a whole"},
+			{"fuse_swiglu", "so that gate and up recompute it once"}}},
+	{Name: "fuse_experts_sum", Run: fuseExpertsSum,
+		Doc: "the routed down projection adds up the experts with their weights"},
+	{Name: "fuse_shared_down", Run: fuseSharedDown,
+		Doc:   "the shared experts' down projection joins the routed one",
+		After: []Reason{{"fuse_experts_sum", "it joins the sum over the experts"}}},
+	{Name: "fuse_residual", Run: fuseResidual,
+		Doc: "residual adds are epilogues of the projection before them",
+		After: []Reason{{"fuse_experts_sum", "the sum is one of those projections"},
+			{"fuse_shared_down", "the residual comes after the shared expert"}}},
+	{Name: "fuse_norm", Run: fuseNorm,
+		Doc: "norms are recomputed by every consumer: no stand-alone norm dispatch",
+		After: []Reason{{"fuse_swiglu", "gate and up take one norm together"},
+			{"fuse_gating", "the norm is the first prologue"},
+			{"fuse_store_kv", "the latent norm belongs to the cache write"}}},
+	{Name: "merge_qkv_a", Run: mergeQKVA,
+		Doc:   "the query's and the latent's down projections run side by side",
+		After: []Reason{{"fuse_norm", "a shared norm dispatch would lie between them"}}},
+	{Name: "merge_store_kv", Run: mergeStoreKV,
+		Doc:   "the cache row is written beside the query's next mat-vec",
+		After: []Reason{{"merge_qkv_a", "the neighbours are known then"}}},
+	{Name: "merge_shared", Run: mergeShared,
+		Doc:   "the shared experts' gate/up runs beside the router",
+		After: []Reason{{"fuse_norm", "both must read the residual itself"}}},
+	{Name: "buffers", Required: true, Run: buffers,
+		Doc:   "place activations in one arena and reuse what is dead",
+		After: []Reason{{"merge_shared", "liveness is counted in dispatches"}}},
+	{Name: "barriers", Required: true, Run: barriers,
+		Doc:   "a barrier exactly where a byte range written since the last one is touched",
+		After: []Reason{{"buffers", "reuse makes hazards"}}},
+}
+
+// Options changes how Compile runs.
+type Options struct {
+	Disable []string                               // passes left out
+	Until   string                                 // stop after this pass; "" runs all, "lower" none
+	Observe func(pass string, p *ir.Program) error // called after every pass; an error stops
+}
+
+// Compile runs the pipeline over p in place and verifies p after every pass.
+func Compile(p *ir.Program, o Options) error {
+	if err := checkOptions(o); err != nil {
+		return err
+	}
+	if err := o.after("lower", p); err != nil || o.Until == "lower" {
+		return err
+	}
+	for _, ps := range Pipeline {
+		if contains(o.Disable, ps.Name) {
+			continue
+		}
+		if err := ps.Run(p); err != nil {
+			return fmt.Errorf("pass %s: %w", ps.Name, err)
+		}
+		if err := o.after(ps.Name, p); err != nil {
+			return fmt.Errorf("after pass %s: %w", ps.Name, err)
+		}
+		if ps.Name == o.Until {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (o Options) after(name string, p *ir.Program) error {
+	if err := ir.Verify(p); err != nil {
+		return err
+	}
+	if o.Observe != nil {
+		return o.Observe(name, p)
+	}
+	return nil
+}
+
+func checkOptions(o Options) error {
+	for _, name := range o.Disable {
+		ps, ok := find(name)
+		if !ok {
+			return fmt.Errorf("no pass is called %q; the passes are %s", name, strings.Join(Names(), ", "))
+		}
+		if ps.Required {
+			return fmt.Errorf("pass %s cannot be switched off: %s", name, ps.Doc)
+		}
+	}
+	if o.Until != "" && o.Until != "lower" {
+		if _, ok := find(o.Until); !ok {
+			return fmt.Errorf("no pass is called %q; the passes are lower, %s", o.Until, strings.Join(Names(), ", "))
+		}
+	}
+	return nil
+}
+
+// Names lists the passes in order.
+func Names() []string {
+	var names []string
+	for _, ps := range Pipeline {
+		names = append(names, ps.Name)
+	}
+	return names
+}
+
+func find(name string) (Pass, bool) {
+	for _, ps := range Pipeline {
+		if ps.Name == name {
+			return ps, true
+		}
+	}
+	return Pass{}, false
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}

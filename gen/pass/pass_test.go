@@ -1,0 +1,145 @@
+package pass
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"mla/gen/interp"
+	"mla/gen/ir"
+	"mla/gen/lower"
+	"mla/gen/spectest"
+)
+
+var tokens = []int{3, 17, 3, 40, 8, 21, 5}
+
+// logits interprets p over the test tokens.
+func logits(t *testing.T, p *ir.Program, w interp.Weights) [][]float64 {
+	t.Helper()
+	m := interp.New(p, w)
+	var all [][]float64
+	for _, tok := range tokens {
+		l, err := m.Step(tok)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// near fails where two runs differ. Both interpret in float64, so only the
+// order of sums differs: some 1e-13 of logits near 1, times the depth.
+func near(a, b [][]float64) error {
+	const tolerance = 1e-9
+	for i := range a {
+		for j := range a[i] {
+			if !(math.Abs(a[i][j]-b[i][j]) <= tolerance) {
+				return fmt.Errorf("position %d, logit %d: %g, want %g", i, j, b[i][j], a[i][j])
+			}
+		}
+	}
+	return nil
+}
+
+// TestTranslation interprets random small models after every pass.
+func TestTranslation(t *testing.T) {
+	for seed := uint64(0); seed < 40; seed++ {
+		s := spectest.Random(seed)
+		w := &spectest.Weights{Spec: s}
+		p := lower.Lower(s)
+		want := logits(t, p, w)
+		err := Compile(p, Options{Observe: func(_ string, p *ir.Program) error {
+			return near(want, logits(t, p, w))
+		}})
+		if err != nil {
+			t.Errorf("seed %d: %v\n%s", seed, err, p)
+		}
+	}
+}
+
+// TestDisable switches each fusion off, and all together.
+func TestDisable(t *testing.T) {
+	var all []string
+	for _, ps := range Pipeline {
+		if !ps.Required {
+			all = append(all, ps.Name)
+		}
+	}
+	sets := [][]string{all}
+	for _, name := range all {
+		sets = append(sets, []string{name})
+	}
+	for seed := uint64(0); seed < 8; seed++ {
+		s := spectest.Random(seed)
+		w := &spectest.Weights{Spec: s}
+		want := logits(t, lower.Lower(s), w)
+		for _, off := range sets {
+			p := lower.Lower(s)
+			if err := Compile(p, Options{Disable: off}); err != nil {
+				t.Fatalf("seed %d without %v: %v", seed, off, err)
+			}
+			if err := near(want, logits(t, p, w)); err != nil {
+				t.Errorf("seed %d without %v: %v", seed, off, err)
+			}
+			for _, step := range p.Steps {
+				for _, part := range step.Parts {
+					if !ir.Composable(part) {
+						t.Errorf("seed %d without %v: no kernel for %s (%s)", seed, off, step.Name(), part.Signature())
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestOrder holds the reasons for the order of the passes.
+func TestOrder(t *testing.T) {
+	seen := map[string]bool{}
+	for _, ps := range Pipeline {
+		for _, r := range ps.After {
+			if !seen[r.Pass] {
+				t.Errorf("%s runs before %s: %s", ps.Name, r.Pass, r.Why)
+			}
+			if r.Why == "" {
+				t.Errorf("%s after %s has no reason", ps.Name, r.Pass)
+			}
+		}
+		seen[ps.Name] = true
+	}
+}
+
+func TestOptions(t *testing.T) {
+	p := lower.Lower(spectest.Random(1))
+	for _, o := range []Options{{Disable: []string{"nothing"}}, {Disable: []string{"absorb"}}, {Until: "nothing"}} {
+		if err := Compile(p, o); err == nil {
+			t.Errorf("%+v: no error", o)
+		}
+	}
+}
+
+// TestDispatches holds the limits on dispatches per layer.
+func TestDispatches(t *testing.T) {
+	for seed := uint64(0); seed < 40; seed++ {
+		p := lower.Lower(spectest.Random(seed))
+		if err := Compile(p, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		count := map[int]int{}
+		for _, s := range p.Steps {
+			count[s.Layer]++
+		}
+		for layer, n := range count {
+			limit := 8
+			switch {
+			case layer < 0:
+				limit = 4
+			case p.Spec.MoE != nil && layer >= p.Spec.MoE.FirstKDenseReplace:
+				limit = 9
+			}
+			if n > limit {
+				t.Errorf("seed %d: layer %d takes %d dispatches, at most %d are allowed\n%s", seed, layer, n, limit, p)
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+// Package spec reads the YAML description of a model that mlagen compiles.
+// Every value keeps its line and column, so that all mistakes are reported
+// together as file:line:col: message.
+package spec
+
+import "mla/runtime/quant"
+
+// Spec is one model. Field names in YAML are those of the Hugging Face
+// configuration; see mla.schema.json for the file format.
+type Spec struct {
+	Name string // stem of the file as a Go identifier; names the bundle
+	File string // base name of the file
+	Hash string // sha256 of the file, hexadecimal
+
+	Model        Model
+	Rope         Rope
+	MoE          *MoE // nil: every layer is dense
+	Tokenizer    string
+	ChatTemplate string
+	Activations  string // "f32" or "f16"
+	Quants       []Quant
+	Tuning       Tuning
+}
+
+// Model holds the dimensions.
+type Model struct {
+	Title                 string // what people call it
+	VocabSize             int
+	HiddenSize            int
+	NumHiddenLayers       int
+	NumAttentionHeads     int
+	QLoraRank             int // 0 (YAML: null or 0): one q_proj
+	KVLoraRank            int
+	QKNopeHeadDim         int
+	QKRopeHeadDim         int
+	VHeadDim              int
+	IntermediateSize      int
+	MaxPositionEmbeddings int
+	RMSNormEps            float64
+	TieWordEmbeddings     bool
+}
+
+// Rope holds the rotary embedding. Scaling nil means none.
+type Rope struct {
+	Theta   float64
+	Scaling *Yarn
+}
+
+// Yarn holds YaRN scaling; MScaleAllDim 0 means that the file has none.
+type Yarn struct {
+	Factor                        float64
+	OriginalMaxPositionEmbeddings int
+	MScaleAllDim                  float64
+	AttnFactor                    float64 // 1 by default
+}
+
+// MoE holds the mixture of experts.
+type MoE struct {
+	NRoutedExperts      int
+	NumExpertsPerTok    int
+	NSharedExperts      int
+	MoEIntermediateSize int
+	FirstKDenseReplace  int
+	ScoringFunc         string // "softmax" or "sigmoid"
+	SelectionBias       bool
+	NormTopKProb        bool
+	RoutedScalingFactor float64
+	NGroup, TopKGroup   int // 1 by default
+}
+
+// Quant is one quant profile that the bundle covers: a stock file type
+// ("q4_k_m", "q4_0 imatrix", …) or explicit types per role.
+type Quant struct {
+	Name string
+	// LegacyKVB says that the file has one attn_kv_b instead of k_b and v_b.
+	LegacyKVB bool
+	// Stock is the file type, one of quantmix.Names; empty for explicit types.
+	Stock string
+	// IMatrix selects the stock mix made with an importance matrix.
+	IMatrix bool
+	// Types maps a role to the types of its layers; explicit profiles only.
+	Types []RoleTypes
+}
+
+// RoleTypes gives the quant type of one role in every layer that has it
+// (one entry for roles outside the layers).
+type RoleTypes struct {
+	Role  string
+	Types []quant.Type
+}
+
+// Tuning holds the constants of the kernels. Zero means the default.
+type Tuning struct {
+	MatVec    Shape
+	Attention Attention
+	// Kernels overrides MatVec for one kernel by name, e.g. "lm_head".
+	Kernels []KernelShape
+}
+
+// Shape is the shape of a mat-vec threadgroup.
+type Shape struct {
+	RowsPerSimdgroup, Simdgroups int
+}
+
+// KernelShape is a Shape for one kernel.
+type KernelShape struct {
+	Kernel string
+	Shape
+}
+
+// Attention is how attention is cut along the KV axis.
+type Attention struct {
+	Splits, Tile, Simdgroups int
+}

@@ -1,0 +1,149 @@
+// Package weights is the weight table: which tensors a model has, with their
+// Hugging Face roles, GGUF names and shapes. It is the only place where GGUF
+// tensor names appear.
+package weights
+
+import "mla/gen/spec"
+
+// Row is one role of the model over a run of layers.
+type Row struct {
+	Role string // Hugging Face name without "model.layers.N." and ".weight"
+	GGUF string // GGUF name; "%d" stands for the layer
+	// W has Batch entries (heads or experts) of Rows × Cols; Cols is
+	// contiguous (GGUF ne[0]), vectors have Rows == 1.
+	Cols, Rows, Batch int
+	First, Last       int  // layers [First, Last); First -1: no layer
+	Vector            bool // norm weights and biases: one dimension, always F32
+	F32               bool // never quantised: vectors and the router
+}
+
+// Layers is the number of tensors that the row stands for.
+func (r *Row) Layers() int {
+	if r.First < 0 {
+		return 1
+	}
+	return r.Last - r.First
+}
+
+// Elems is the number of elements of one tensor.
+func (r *Row) Elems() int { return r.Cols * r.Rows * r.Batch }
+
+// The roles. k_b and v_b are the key and value halves of HF's kv_b_proj; kv_b
+// is that tensor itself, found in GGUF files from before April 2025.
+const (
+	EmbedTokens  = "embed_tokens"
+	FinalNorm    = "norm"
+	LMHead       = "lm_head"
+	InputNorm    = "input_layernorm"
+	QProj        = "self_attn.q_proj"
+	QAProj       = "self_attn.q_a_proj"
+	QANorm       = "self_attn.q_a_layernorm"
+	QBProj       = "self_attn.q_b_proj"
+	KVAProj      = "self_attn.kv_a_proj_with_mqa"
+	KVANorm      = "self_attn.kv_a_layernorm"
+	KB           = "self_attn.k_b_proj"
+	VB           = "self_attn.v_b_proj"
+	KVB          = "self_attn.kv_b_proj"
+	OProj        = "self_attn.o_proj"
+	PostNorm     = "post_attention_layernorm"
+	GateProj     = "mlp.gate_proj"
+	UpProj       = "mlp.up_proj"
+	DownProj     = "mlp.down_proj"
+	Router       = "mlp.gate"
+	RouterBias   = "mlp.gate.e_score_correction_bias"
+	ExpertsGate  = "mlp.experts.gate_proj"
+	ExpertsUp    = "mlp.experts.up_proj"
+	ExpertsDown  = "mlp.experts.down_proj"
+	SharedGate   = "mlp.shared_experts.gate_proj"
+	SharedUp     = "mlp.shared_experts.up_proj"
+	SharedDown   = "mlp.shared_experts.down_proj"
+	FusedGateUp  = "ffn_gate_up_exps" // GGUF only: gate rows, then up rows, per expert
+	fusedGGUF    = "blk.%d.ffn_gate_up_exps.weight"
+	legacyKVGGUF = "blk.%d.attn_kv_b.weight"
+)
+
+// Table lists the weights of s in the order in which a token meets them.
+// A tied head has no row of its own: lm_head is embed_tokens.
+func Table(s *spec.Spec) []Row {
+	m := &s.Model
+	d, n, heads := m.HiddenSize, m.NumHiddenLayers, m.NumAttentionHeads
+	dk := m.QKNopeHeadDim + m.QKRopeHeadDim
+	dense, moe := n, s.MoE
+	if moe != nil {
+		dense = moe.FirstKDenseReplace
+	}
+	t := table{}
+	t.add(-1, 0, EmbedTokens, "token_embd.weight", d, m.VocabSize, 1)
+	t.vector(0, n, InputNorm, "blk.%d.attn_norm.weight", d)
+	if m.QLoraRank > 0 {
+		t.add(0, n, QAProj, "blk.%d.attn_q_a.weight", d, m.QLoraRank, 1)
+		t.vector(0, n, QANorm, "blk.%d.attn_q_a_norm.weight", m.QLoraRank)
+		t.add(0, n, QBProj, "blk.%d.attn_q_b.weight", m.QLoraRank, heads*dk, 1)
+	} else {
+		t.add(0, n, QProj, "blk.%d.attn_q.weight", d, heads*dk, 1)
+	}
+	t.add(0, n, KVAProj, "blk.%d.attn_kv_a_mqa.weight", d, m.KVLoraRank+m.QKRopeHeadDim, 1)
+	t.vector(0, n, KVANorm, "blk.%d.attn_kv_a_norm.weight", m.KVLoraRank)
+	t.add(0, n, KB, "blk.%d.attn_k_b.weight", m.QKNopeHeadDim, m.KVLoraRank, heads)
+	t.add(0, n, VB, "blk.%d.attn_v_b.weight", m.KVLoraRank, m.VHeadDim, heads)
+	t.add(0, n, OProj, "blk.%d.attn_output.weight", heads*m.VHeadDim, d, 1)
+	t.vector(0, n, PostNorm, "blk.%d.ffn_norm.weight", d)
+	t.add(0, dense, GateProj, "blk.%d.ffn_gate.weight", d, m.IntermediateSize, 1)
+	t.add(0, dense, UpProj, "blk.%d.ffn_up.weight", d, m.IntermediateSize, 1)
+	t.add(0, dense, DownProj, "blk.%d.ffn_down.weight", m.IntermediateSize, d, 1)
+	if moe != nil {
+		e, fe, fs := moe.NRoutedExperts, moe.MoEIntermediateSize, moe.MoEIntermediateSize*moe.NSharedExperts
+		t.f32(dense, n, Router, "blk.%d.ffn_gate_inp.weight", d, e)
+		if moe.SelectionBias {
+			t.vector(dense, n, RouterBias, "blk.%d.exp_probs_b.bias", e)
+		}
+		t.add(dense, n, ExpertsGate, "blk.%d.ffn_gate_exps.weight", d, fe, e)
+		t.add(dense, n, ExpertsUp, "blk.%d.ffn_up_exps.weight", d, fe, e)
+		t.add(dense, n, ExpertsDown, "blk.%d.ffn_down_exps.weight", fe, d, e)
+		if fs > 0 {
+			t.add(dense, n, SharedGate, "blk.%d.ffn_gate_shexp.weight", d, fs, 1)
+			t.add(dense, n, SharedUp, "blk.%d.ffn_up_shexp.weight", d, fs, 1)
+			t.add(dense, n, SharedDown, "blk.%d.ffn_down_shexp.weight", fs, d, 1)
+		}
+	}
+	t.vector(-1, 0, FinalNorm, "output_norm.weight", d)
+	if !m.TieWordEmbeddings {
+		t.add(-1, 0, LMHead, "output.weight", d, m.VocabSize, 1)
+	}
+	return t.rows
+}
+
+// LegacyKVB is the one tensor that old files have in place of k_b and v_b: per
+// head qk_nope_head_dim key rows, then v_head_dim value rows.
+func LegacyKVB(s *spec.Spec) Row {
+	m := &s.Model
+	return Row{Role: KVB, GGUF: legacyKVGGUF, Cols: m.KVLoraRank, Rows: m.NumAttentionHeads * (m.QKNopeHeadDim + m.VHeadDim),
+		Batch: 1, First: 0, Last: m.NumHiddenLayers}
+}
+
+// FusedExperts is the one tensor that some files have in place of the experts'
+// gate and up projections. The spec must have experts.
+func FusedExperts(s *spec.Spec) Row {
+	return Row{Role: FusedGateUp, GGUF: fusedGGUF, Cols: s.Model.HiddenSize, Rows: 2 * s.MoE.MoEIntermediateSize,
+		Batch: s.MoE.NRoutedExperts, First: s.MoE.FirstKDenseReplace, Last: s.Model.NumHiddenLayers}
+}
+
+type table struct{ rows []Row }
+
+func (t *table) put(r Row) {
+	if r.First < 0 || r.First < r.Last {
+		t.rows = append(t.rows, r)
+	}
+}
+
+func (t *table) add(first, last int, role, gguf string, cols, rows, batch int) {
+	t.put(Row{Role: role, GGUF: gguf, Cols: cols, Rows: rows, Batch: batch, First: first, Last: last})
+}
+
+func (t *table) f32(first, last int, role, gguf string, cols, rows int) {
+	t.put(Row{Role: role, GGUF: gguf, Cols: cols, Rows: rows, Batch: 1, First: first, Last: last, F32: true})
+}
+
+func (t *table) vector(first, last int, role, gguf string, n int) {
+	t.put(Row{Role: role, GGUF: gguf, Cols: n, Rows: 1, Batch: 1, First: first, Last: last, Vector: true, F32: true})
+}

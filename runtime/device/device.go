@@ -1,0 +1,65 @@
+// Package device is the interface between the engine and whatever replays a
+// plan: a Device takes a bundle bound to a file's weights, records its dispatch
+// sequence once, and replays it for every token.
+package device
+
+import (
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Model is a bundle bound to the weights of one file.
+type Model struct {
+	Bundle *plan.Bundle
+	// Regions are the memory that weights live in: mapped files (zero-copy)
+	// and converted copies. They stay valid until the Runner is closed.
+	Regions [][]byte
+	// Weights[i][l] is Bundle.Weights[i] in layer First+l (l is 0 where the
+	// weight belongs to no layer).
+	Weights [][]Weight
+}
+
+// Weight is one tensor as bound: rows of Type, entries BatchStride bytes apart.
+type Weight struct {
+	Tensor        string // GGUF name, for messages
+	Region        int
+	Offset, Bytes int64
+	Type          quant.Type
+	BatchStride   int64 // bytes between heads or experts
+}
+
+// At is the binding of weight row i in a dispatch's layer.
+func (m *Model) At(i, layer int) *Weight {
+	if f := m.Bundle.Weights[i].First; f >= 0 {
+		return &m.Weights[i][layer-f]
+	}
+	return &m.Weights[i][0]
+}
+
+// Config is what a recording is made for.
+type Config struct {
+	Context int        // rows of every latent cache
+	KV      quant.Type // F16 or F32
+	Threads int        // CPU workers; 0: one per core
+}
+
+// Device opens runners.
+type Device interface {
+	Name() string
+	// Record allocates caches and buffers, compiles what the model needs and
+	// records the decode sequence. An unsupported variant is a VariantError.
+	Record(m *Model, cfg Config) (Runner, error)
+}
+
+// Runner replays the recorded sequence of one session.
+type Runner interface {
+	// Replay runs one token. With logits false, the dispatches from
+	// Bundle.Head on are left out and the result is nil. The slice is
+	// [VocabSize] and valid until the next Replay.
+	Replay(s plan.Step, logits bool) ([]float32, error)
+	// Dispatches is the number of dispatches that a full Replay launches.
+	Dispatches() int
+	// Bytes is the memory that the runner allocated, weights not included.
+	Bytes() int64
+	Close() error
+}

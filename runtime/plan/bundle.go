@@ -1,0 +1,208 @@
+// Package plan holds the types that generated code fills: a Bundle is one
+// compiled model as data. The package has no logic beyond looking things up;
+// what the fields mean is defined here and nowhere else, and both sides (the
+// compiler in gen, the devices in runtime/device) follow these comments.
+package plan
+
+import "mla/runtime/quant"
+
+// Bundle is everything mlagen compiled for one model.
+type Bundle struct {
+	Name     string // stem of the spec file
+	SpecHash string // sha256 of the spec file, hexadecimal
+	Model    Model
+
+	Activations Elem     // element type of ElemAct buffers
+	Weights     []Weight // the weight table; Operand.Index of SpaceWeight points here
+	Profiles    []Profile
+	RopeFreqs   []float64 // angle per position of each rotated pair, radians; len = QKRopeHeadDim/2
+	RopeMScale  float64   // factor on cos and sin
+	ArenaBytes  int64     // size of the activation arena
+	Kernels     []Kernel
+	Decode      []Dispatch // one token, in order
+	Head        int        // Decode[Head:] only computes logits; Decode[:Head] is enough inside a prompt
+	Source      string     // kernels.metal
+}
+
+// Model is what a GGUF file must have to fit a bundle. The names are those of
+// the Hugging Face configuration.
+type Model struct {
+	VocabSize, HiddenSize, NumHiddenLayers, NumAttentionHeads int
+	QLoraRank                                                 int // 0: no low-rank q
+	KVLoraRank, QKNopeHeadDim, QKRopeHeadDim, VHeadDim        int
+	IntermediateSize                                          int
+	MaxPositionEmbeddings                                     int
+	RMSNormEps                                                float64
+	TieWordEmbeddings                                         bool
+	Rope                                                      Rope
+	MoE                                                       MoE
+	Tokenizer, ChatTemplate                                   string
+}
+
+// Rope says how rotary angles are made; see gen/pass for the YaRN formula.
+type Rope struct {
+	Theta           float64
+	Yarn            bool
+	Factor          float64 // 1 without scaling
+	OriginalContext int
+	MScaleAllDim    float64 // 0: absent
+	AttnFactor      float64 // 1 by default
+}
+
+// MoE describes the mixture-of-experts layers; zero for a dense model.
+type MoE struct {
+	NRoutedExperts, NumExpertsPerTok, NSharedExperts int
+	MoEIntermediateSize                              int
+	FirstKDenseReplace                               int    // layers before this one are dense
+	ScoringFunc                                      string // "softmax" or "sigmoid"
+	SelectionBias                                    bool
+	NormTopKProb                                     bool
+	RoutedScalingFactor                              float64 // 0 and 1: no scaling
+	NGroup, TopKGroup                                int     // 1, 1: no groups
+}
+
+// DenseLayers is the number of leading layers with a dense feed-forward part.
+func (m *Model) DenseLayers() int {
+	if m.MoE.NRoutedExperts == 0 {
+		return m.NumHiddenLayers
+	}
+	return m.MoE.FirstKDenseReplace
+}
+
+// CacheDim is the width of one latent cache row: kv_lora_rank + qk_rope_head_dim.
+func (m *Model) CacheDim() int { return m.KVLoraRank + m.QKRopeHeadDim }
+
+// QHeadDim is the width of one query head: qk_nope_head_dim + qk_rope_head_dim.
+func (m *Model) QHeadDim() int { return m.QKNopeHeadDim + m.QKRopeHeadDim }
+
+// Weight is one row of the weight table: a role in the model, for a run of layers.
+type Weight struct {
+	Role  string // Hugging Face name, e.g. "self_attn.q_a_proj"
+	GGUF  string // GGUF tensor name; "%d" stands for the layer
+	Alt   string // GGUF name of the fused tensor that this row may come from: attn_kv_b or ffn_gate_up_exps; "": none
+	Cols  int    // input dimension (contiguous, ne[0])
+	Rows  int    // output dimension (ne[1]); 1 for vectors
+	Batch int    // heads or experts (ne[2]); 1 otherwise
+	// Layers [First, Last) carry this weight; First == -1: it belongs to no layer.
+	First, Last int
+	Step        string // name of the kernel that reads it
+	Types       []quant.Type
+}
+
+// Profile is a named assignment of quant types: Types[i] belongs to Weights[i]
+// and has one entry per layer, or a single one that holds for every layer.
+type Profile struct {
+	Name  string
+	Types [][]quant.Type
+}
+
+// At is the type of weight row i in the l-th of its layers.
+func (p *Profile) At(i, l int) quant.Type {
+	if t := p.Types[i]; len(t) > 1 {
+		return t[l]
+	}
+	return p.Types[i][0]
+}
+
+// Elem is the element type of a buffer.
+type Elem uint8
+
+// The element types. ElemTyped differs per variant; ElemAct is Bundle.Activations.
+const (
+	ElemF32 Elem = iota
+	ElemF16
+	ElemAct
+	ElemTyped
+	ElemRoute // Routing
+	ElemStep  // Step
+	ElemArgs  // Kernel.Args as little-endian uint64
+)
+
+// Step is the state of one decode step, as every kernel reads it (16 bytes).
+type Step struct {
+	Token, Pos uint32 // the token at this position
+	NKV        uint32 // cache rows valid after this step: Pos+1
+	Seed       uint32
+}
+
+// Routing is one selected expert of a token and its weight (8 bytes).
+type Routing struct {
+	Expert uint32
+	Weight float32
+}
+
+// Space says which memory an operand lives in.
+type Space uint8
+
+// The spaces.
+const (
+	SpaceWeight Space = iota // Weights[Index] of the dispatch's layer
+	SpaceArena               // the activation arena, at Offset
+	SpaceKV                  // latent cache of layer Index: [n_ctx][CacheDim]
+	SpaceRope                // [n_ctx][QKRopeHeadDim/2][2] float32 (cos, sin)
+	SpaceStep                // one Step
+	SpaceLogits              // [VocabSize] float32
+	SpaceArgs                // the dispatch's constants, see Kernel.Args
+)
+
+// Operand binds one slot of a kernel for one dispatch.
+type Operand struct {
+	Space         Space
+	Index         int   // weight row, or cache layer
+	Offset, Bytes int64 // byte range in the arena (Bytes is 0 outside it)
+}
+
+// Dispatch is one kernel launch of the sequence.
+type Dispatch struct {
+	Kernel   int       // index into Bundle.Kernels
+	Layer    int       // -1 outside the layers
+	Barrier  bool      // wait for all earlier dispatches first
+	Operands []Operand // one per Kernel.Slots
+}
+
+// Kernel is one fused kernel: parts that run side by side in one dispatch,
+// each on its own threadgroups.
+type Kernel struct {
+	Name     string
+	Doc      string
+	Threads  int // threads per threadgroup, a multiple of 32
+	Slots    []Slot
+	Args     []int // slots whose batch stride in bytes is passed, in order, as uint64
+	Parts    []Part
+	Variants []Variant
+}
+
+// Slot is one kernel argument; its index is the [[buffer(n)]] index.
+type Slot struct {
+	Name  string
+	Space Space
+	Elem  Elem
+	Write bool
+}
+
+// Variant is one instantiation of a kernel: Types[i] is the type of the i-th
+// slot whose Elem is ElemTyped (weights, and F32 or F16 for the cache).
+type Variant struct {
+	Func  string // MSL function
+	Types []quant.Type
+}
+
+// Groups is the number of threadgroups of the whole kernel.
+func (k *Kernel) Groups() int {
+	n := 0
+	for _, p := range k.Parts {
+		n += p.Groups()
+	}
+	return n
+}
+
+// TypedSlots lists the slots that a variant's types belong to.
+func (k *Kernel) TypedSlots() []int {
+	var s []int
+	for i, sl := range k.Slots {
+		if sl.Elem == ElemTyped {
+			s = append(s, i)
+		}
+	}
+	return s
+}

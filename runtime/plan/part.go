@@ -1,0 +1,232 @@
+package plan
+
+// Part is one composition prologue × body × epilogue. Fields of type int
+// named after a tensor are slot indices; pointers are optional pieces. What a
+// part needs of the step (token, position, rows) is in the kernel's one slot of
+// SpaceStep, the batch strides in its one slot of SpaceArgs.
+type Part interface {
+	// Groups is the number of threadgroups that the part runs on.
+	Groups() int
+}
+
+// Vec is a vector, or one per batch entry, inside a slot's buffer: entry b
+// starts at element Offset + b*Stride.
+type Vec struct {
+	Slot           int
+	Offset, Stride int
+}
+
+// Norm is the RMS-norm prologue: in[i]*rsqrt(mean(in²)+Eps)*Weight[i].
+type Norm struct {
+	Weight int // [Cols] float32
+	Eps    float64
+}
+
+// RopeAt rotates the last Dim elements of each HeadDim-wide head by the pairs
+// (2i, 2i+1), with the cosines and sines of the current position.
+type RopeAt struct {
+	Table        int // slot of SpaceRope
+	HeadDim, Dim int
+}
+
+// Splits says how attention is cut along the KV axis: split s covers rows
+// [s*per, (s+1)*per) ∩ [0, NKV), with per = max(Tile, NKV/Count rounded up, and up to
+// a multiple of Tile). Splits that start at or past NKV hold nothing.
+type Splits struct {
+	Count, Tile int
+}
+
+// Per is the number of cache rows per split for n valid rows.
+func (s Splits) Per(n int) int {
+	per := (n + s.Count - 1) / s.Count
+	return (per + s.Tile - 1) / s.Tile * s.Tile
+}
+
+// Combine is the prologue that merges attention splits of head b (the exact
+// flash-decode combine): m = max_s m_s, o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s.
+type Combine struct {
+	Out    int // [Splits.Count][heads][KVLoraRank] float32, unnormalised
+	ML     int // [Splits.Count][heads][2] float32: running maximum, sum
+	Splits Splits
+	Heads  int
+}
+
+// MatVec computes out_b = W_b · in_b for b < Batch, rows split over
+// threadgroups of RowsPerGroup rows; optional pieces fuse what is around it.
+type MatVec struct {
+	W                 int // typed, [Batch][Rows][Cols]
+	Batch, Rows, Cols int
+	RowsPerGroup      int
+	In, Out           Vec // In has Cols elements per entry, Out has Rows
+	Norm              *Norm
+	Combine           *Combine // In is ignored: the input is the combined latent
+	Up                int      // typed, like W: out = silu(W·in) * (Up·in); -1: none
+	Rope              *RopeAt
+	Add               int // slot added to the result, same layout as Out; -1: none
+}
+
+// Groups implements Part.
+func (p *MatVec) Groups() int { return p.Batch * ceil(p.Rows, p.RowsPerGroup) }
+
+// Gating turns router logits into selected experts (models: DeepSeek-V2 softmax,
+// GLM-4 sigmoid with selection bias). Ties go to the lower expert.
+type Gating struct {
+	Logits          int // [Experts] float32
+	Bias            int // [Experts] float32 added for selection only; -1: none
+	Experts, K      int
+	Sigmoid         bool
+	Normalize       bool
+	Scale           float64 // 1: none
+	Groups, KGroups int     // 1, 1: none
+}
+
+// Experts computes, for each selected expert e_i, out_i = W_{e_i} · in_i.
+// In.Stride is 0 when all experts read the same input.
+type Experts struct {
+	W, Up        int // typed [NRoutedExperts][Rows][Cols]; Up -1: none, else SwiGLU as in MatVec
+	K            int
+	Rows, Cols   int
+	RowsPerGroup int
+	In, Out      Vec
+	Norm         *Norm
+	Gating       *Gating // recomputed by every threadgroup; threadgroup 0 of the part writes Routing
+	Routing      int     // [K]Routing; read when Gating is nil
+}
+
+// Groups implements Part.
+func (p *Experts) Groups() int { return p.K * ceil(p.Rows, p.RowsPerGroup) }
+
+// ExpertsSum is the down projection of the routed experts with their routing
+// weights, the shared experts and the residual:
+// out = Add + Σ_i w_i · W_{e_i} in_i + Shared · SharedIn.
+type ExpertsSum struct {
+	W            int // typed [NRoutedExperts][Rows][Cols]
+	K            int
+	Rows, Cols   int
+	RowsPerGroup int
+	In           Vec // Stride = Cols
+	Routing      int
+	Shared       int // typed [Rows][SharedCols]; -1: none
+	SharedCols   int
+	SharedIn     Vec
+	Add          int // -1: none
+	Out          Vec
+}
+
+// Groups implements Part.
+func (p *ExpertsSum) Groups() int { return ceil(p.Rows, p.RowsPerGroup) }
+
+// StoreKV writes one latent cache row [lat | k_pe] at the current position.
+type StoreKV struct {
+	Lat, KPe      Vec
+	LatDim, PeDim int
+	Cache         int     // typed F32 or F16
+	Norm          *Norm   // applied to Lat
+	Rope          *RopeAt // applied to KPe (one head)
+}
+
+// Groups implements Part.
+func (p *StoreKV) Groups() int { return 1 }
+
+// Attend is split-KV latent attention: every threadgroup serves all heads for
+// one split, so a cache row is read once for keys and values of every head.
+type Attend struct {
+	QAbs    Vec // [Heads] × LatDim
+	QPe     Vec // [Heads] × PeDim
+	Heads   int
+	LatDim  int
+	PeDim   int
+	Scale   float64
+	Cache   int // typed
+	Out, ML int // see Combine
+	Splits  Splits
+}
+
+// Groups implements Part.
+func (p *Attend) Groups() int { return p.Splits.Count }
+
+// Embed copies the token's embedding row: out[i] = W[token][i].
+type Embed struct {
+	W            int // typed [VocabSize][Dim]
+	Out          Vec
+	Dim          int
+	RowsPerGroup int // elements per threadgroup
+}
+
+// Groups implements Part.
+func (p *Embed) Groups() int { return ceil(p.Dim, p.RowsPerGroup) }
+
+// The parts below are single steps that stand alone only when the fusion that
+// absorbs them is disabled.
+
+// NormVec is a stand-alone RMS norm of Dim elements.
+type NormVec struct {
+	In, Out Vec
+	Dim     int
+	Norm    Norm
+}
+
+// Groups implements Part.
+func (p *NormVec) Groups() int { return 1 }
+
+// RopeVec rotates Heads heads and copies what lies before the rotated dims.
+type RopeVec struct {
+	In, Out Vec // Stride = Rope.HeadDim
+	Heads   int
+	Rope    RopeAt
+}
+
+// Groups implements Part.
+func (p *RopeVec) Groups() int { return 1 }
+
+// CombineVec merges attention splits for all heads: out[h][c].
+type CombineVec struct {
+	Combine Combine
+	Out     Vec
+	Dim     int // KVLoraRank
+}
+
+// Groups implements Part.
+func (p *CombineVec) Groups() int { return p.Combine.Heads }
+
+// SwiGLUVec is out = silu(gate) * up.
+type SwiGLUVec struct {
+	Gate, Up, Out Vec
+	Dim           int
+	RowsPerGroup  int
+}
+
+// Groups implements Part.
+func (p *SwiGLUVec) Groups() int { return ceil(p.Dim, p.RowsPerGroup) }
+
+// AddVec is out = a + b.
+type AddVec struct {
+	A, B, Out    Vec
+	Dim          int
+	RowsPerGroup int
+}
+
+// Groups implements Part.
+func (p *AddVec) Groups() int { return ceil(p.Dim, p.RowsPerGroup) }
+
+// RouteVec runs gating alone and writes Routing.
+type RouteVec struct {
+	Gating  Gating
+	Routing int
+}
+
+// Groups implements Part.
+func (p *RouteVec) Groups() int { return 1 }
+
+// WeightedSum is out = Σ_i w_i in_i over the selected experts.
+type WeightedSum struct {
+	In, Out      Vec // In.Stride = Dim
+	K, Dim       int
+	Routing      int
+	RowsPerGroup int
+}
+
+// Groups implements Part.
+func (p *WeightedSum) Groups() int { return ceil(p.Dim, p.RowsPerGroup) }
+
+func ceil(a, b int) int { return (a + b - 1) / b }
