@@ -20,7 +20,7 @@ func (l *lowerer) attention(x *ir.Value) *ir.Value {
 	o := l.emit(&ir.Op{Kind: ir.Attention, Name: "attention", Heads: heads, In: []ir.Ref{
 		ir.Batched(q, 0, nope, dk), ir.Batched(q, nope, rope, dk), ir.All(keys), ir.All(values), ir.Slice(cache, c, rope),
 	}}, heads*m.VHeadDim, ir.Half)
-	return l.add("attn_residual", x, l.matVec("o_proj", weights.OProj, ir.All(o), ir.F32))
+	return residual(l.add("attn_residual", x, l.matVec("o_proj", weights.OProj, ir.All(o), ir.F32)))
 }
 
 // query is q = W_Q h, or W_QB norm(W_QA h), with its last dims rotated per head.

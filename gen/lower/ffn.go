@@ -11,7 +11,7 @@ func (l *lowerer) dense(x *ir.Value) *ir.Value {
 	gate := l.matVec("gate", weights.GateProj, ir.All(h), ir.Half)
 	up := l.matVec("up", weights.UpProj, ir.All(h), ir.Half)
 	act := l.swiglu("swiglu", gate, up)
-	return l.add("ffn_residual", x, l.matVec("down", weights.DownProj, ir.All(act), ir.F32))
+	return residual(l.add("ffn_residual", x, l.matVec("down", weights.DownProj, ir.All(act), ir.F32)))
 }
 
 // moe is x + Σ_i w_i down_i(silu(gate_i h) * up_i h) + shared(h) over the
@@ -30,7 +30,7 @@ func (l *lowerer) moe(x *ir.Value) *ir.Value {
 	if moe.NSharedExperts > 0 {
 		y = l.add("add_shared", y, l.shared(h))
 	}
-	return l.add("ffn_residual", x, y)
+	return residual(l.add("ffn_residual", x, y))
 }
 
 func (l *lowerer) shared(h *ir.Value) *ir.Value {

@@ -49,7 +49,14 @@ func (l *lowerer) weight(role string) []*ir.Value {
 }
 
 func (l *lowerer) embed() *ir.Value {
-	return l.emit(&ir.Op{Kind: ir.Embed, Name: "embed", W: l.weight(weights.EmbedTokens)}, l.s.Model.HiddenSize, ir.F32)
+	return residual(l.emit(&ir.Op{Kind: ir.Embed, Name: "embed", W: l.weight(weights.EmbedTokens)}, l.s.Model.HiddenSize, ir.F32))
+}
+
+// residual names the values of the residual stream alike, so that the kernels
+// of all layers are the same.
+func residual(v *ir.Value) *ir.Value {
+	v.Name = "x"
+	return v
 }
 
 // head computes the logits; a tied head reads the embedding table.

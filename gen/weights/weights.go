@@ -128,6 +128,18 @@ func FusedExperts(s *spec.Spec) Row {
 		Batch: s.MoE.NRoutedExperts, First: s.MoE.FirstKDenseReplace, Last: s.Model.NumHiddenLayers}
 }
 
+// Alternative is the GGUF name of the fused tensor that a role may come from
+// instead; "" where there is none.
+func Alternative(role string) string {
+	switch role {
+	case KB, VB:
+		return legacyKVGGUF
+	case ExpertsGate, ExpertsUp:
+		return fusedGGUF
+	}
+	return ""
+}
+
 type table struct{ rows []Row }
 
 func (t *table) put(r Row) {

@@ -1,0 +1,55 @@
+# Targets for people and for CI. `make help` lists them.
+
+GO ?= go
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+# Packages that use goroutines; they are tested under the race detector too.
+RACE = ./runtime/... ./cmd/mlarun/...
+
+.PHONY: help build test unit race msl generate check fmt vet staticcheck cross bench tools clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+build: ## build bin/mlagen and bin/mlarun
+	CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/mlagen ./cmd/mlarun
+
+test: tools unit race ## all tests; installs clang-19 and gcc on Debian, elsewhere names what is missing
+
+unit:
+	$(GO) test ./...
+
+race:
+	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
+
+msl: tools ## parse every kernels.metal in the strict front end
+	$(GO) test ./gen/msl/...
+
+generate: ## regenerate everything under generated/
+	$(GO) generate ./...
+
+check: ## fail if anything under generated/ is out of date
+	$(GO) run ./cmd/mlagen -all -check
+
+fmt: ## fail if a Go file is not gofmt-clean
+	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not gofmt-clean:"; echo "$$out"; exit 1; }
+
+vet: ## go vet, for this machine and for darwin/arm64
+	$(GO) vet ./...
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+
+staticcheck: ## honnef.co/go/tools
+	$(GO) run $(STATICCHECK) ./...
+
+cross: ## everything compiles for Apple Silicon without cgo
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build ./...
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 $(GO) build ./...
+
+bench: ## benchmarks of the inner loops
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./runtime/quant ./runtime/device/cpu
+
+tools:
+	@sh scripts/tools.sh
+
+clean: ## remove what builds made
+	rm -rf bin build

@@ -1,0 +1,95 @@
+package golang
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+const (
+	planPath  = "mla/runtime/plan"
+	quantPath = "mla/runtime/quant"
+)
+
+// enums names the constants of the plan's enumerations by value.
+var enums = map[reflect.Type][]string{
+	reflect.TypeFor[plan.Elem]():  {"ElemF32", "ElemF16", "ElemAct", "ElemTyped", "ElemRoute", "ElemStep", "ElemArgs"},
+	reflect.TypeFor[plan.Space](): {"SpaceWeight", "SpaceArena", "SpaceKV", "SpaceRope", "SpaceStep", "SpaceLogits", "SpaceArgs"},
+}
+
+// literal prints any value of the plan as a Go literal on one line; fields with
+// their zero value are left out.
+func literal(v reflect.Value) *jen.Statement {
+	if names, ok := enums[v.Type()]; ok {
+		return jen.Qual(planPath, names[v.Uint()])
+	}
+	if v.Type() == reflect.TypeFor[quant.Type]() {
+		return quantConst(quant.Type(v.Uint()))
+	}
+	switch v.Kind() {
+	case reflect.Interface:
+		return literal(v.Elem())
+	case reflect.Pointer:
+		return jen.Op("&").Add(literal(v.Elem()))
+	case reflect.Struct:
+		return jen.Qual(planPath, v.Type().Name()).Values(fields(v)...)
+	case reflect.Slice:
+		return jen.Index().Add(typeName(v.Type().Elem())).Values(elements(v)...)
+	case reflect.Int64, reflect.Int:
+		return jen.Lit(int(v.Int()))
+	case reflect.Float64:
+		return jen.Lit(v.Float())
+	case reflect.String, reflect.Bool:
+		return jen.Lit(v.Interface())
+	}
+	panic(fmt.Sprintf("golang: no literal for %s", v.Type())) // a new plan type: a bug of this package
+}
+
+func quantConst(t quant.Type) *jen.Statement {
+	return jen.Qual(quantPath, strings.ToUpper(t.String()))
+}
+
+// typeName is a type as it is written inside a composite literal.
+func typeName(t reflect.Type) *jen.Statement {
+	switch {
+	case t.Kind() == reflect.Slice:
+		return jen.Index().Add(typeName(t.Elem()))
+	case t.PkgPath() == "":
+		return jen.Id(t.Name())
+	}
+	return jen.Qual(t.PkgPath(), t.Name())
+}
+
+func fields(v reflect.Value) []jen.Code {
+	var list []jen.Code
+	for i := 0; i < v.NumField(); i++ {
+		if f := v.Field(i); !f.IsZero() {
+			list = append(list, jen.Id(v.Type().Field(i).Name).Op(":").Add(literal(f)))
+		}
+	}
+	return list
+}
+
+// elements are a slice's entries; structs leave out their type, as gofmt -s does.
+func elements(v reflect.Value) []jen.Code {
+	var list []jen.Code
+	for i := 0; i < v.Len(); i++ {
+		list = append(list, element(v.Index(i)))
+	}
+	return list
+}
+
+func element(e reflect.Value) *jen.Statement {
+	switch e.Kind() {
+	case reflect.Struct:
+		return jen.Values(fields(e)...)
+	case reflect.Slice:
+		return jen.Values(elements(e)...)
+	}
+	return literal(e)
+}

@@ -1,0 +1,63 @@
+package kernel
+
+import (
+	"strings"
+
+	"mla/gen/ir"
+)
+
+// docs says what each op of a kernel is for, for the comment above the kernel.
+var docs = map[ir.Kind]string{
+	ir.Embed:         "reads the token's embedding row",
+	ir.RMSNorm:       "normalises its input itself",
+	ir.MatVec:        "multiplies",
+	ir.Rope:          "rotates by the position",
+	ir.StoreKV:       "writes the new latent cache row",
+	ir.AttendSplit:   "attends over one split of the latent cache for all heads",
+	ir.Combine:       "merges the attention splits",
+	ir.SwiGLU:        "applies SwiGLU in registers",
+	ir.Add:           "adds the residual",
+	ir.Scores:        "scores the experts",
+	ir.TopK:          "selects them again in every threadgroup",
+	ir.RouteWeights:  "hands their weights on",
+	ir.ExpertsMatVec: "multiplies by the selected experts",
+	ir.WeightedSum:   "sums the experts with their weights",
+}
+
+// doc describes a step part by part.
+func doc(s *ir.Step) string {
+	var parts []string
+	for _, part := range s.Parts {
+		var what []string
+		for _, op := range part.Ops {
+			if d := docs[op.Kind]; len(what) == 0 || what[len(what)-1] != d {
+				what = append(what, d)
+			}
+		}
+		parts = append(parts, part.Name()+": "+strings.Join(what, ", "))
+	}
+	text := strings.Join(parts, ". Beside it, ") + "."
+	if saved := savedDispatches(s); saved > 0 {
+		text += " Fused to save " + plural(saved) + " and the trips of what lies between through memory."
+	}
+	return text
+}
+
+func savedDispatches(s *ir.Step) int {
+	n := -1
+	for _, part := range s.Parts {
+		n += len(part.Ops)
+	}
+	return n
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "one dispatch"
+	}
+	words := []string{"two", "three", "four", "five", "six", "seven", "eight", "nine"}
+	if n-2 < len(words) {
+		return words[n-2] + " dispatches"
+	}
+	return "many dispatches"
+}

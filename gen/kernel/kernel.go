@@ -1,0 +1,105 @@
+// Package kernel selects kernels: it turns every step of a compiled program
+// into a plan.Kernel (prologue × body × epilogue, with slots) and a dispatch
+// that binds its operands. Steps of different layers that do the same share one
+// kernel.
+package kernel
+
+import (
+	"fmt"
+	"reflect"
+
+	"mla/gen/ir"
+	"mla/gen/spec"
+	"mla/runtime/plan"
+)
+
+// simdWidth is the number of threads of a simdgroup on every Apple GPU.
+const simdWidth = 32
+
+// Select fills in kernels, dispatches and arena of a bundle from a program that
+// all required passes have run on.
+func Select(p *ir.Program, b *plan.Bundle) error {
+	uses := ir.Analyze(p)
+	for _, s := range p.Steps {
+		k, operands, err := selectStep(p, uses, s)
+		if err != nil {
+			return fmt.Errorf("kernel %s, layer %d: %w", s.Name(), s.Layer, err)
+		}
+		b.Decode = append(b.Decode, plan.Dispatch{Kernel: intern(b, k), Layer: s.Layer, Barrier: s.Barrier, Operands: operands})
+	}
+	b.Head = headStart(p)
+	b.ArenaBytes = p.ArenaBytes
+	b.RopeFreqs, b.RopeMScale = p.RopeFreqs, p.RopeMScale
+	return nil
+}
+
+// headStart is the first of the trailing steps that belong to no layer.
+func headStart(p *ir.Program) int {
+	n := len(p.Steps)
+	for n > 0 && p.Steps[n-1].Layer < 0 {
+		n--
+	}
+	return max(n, 1) // the embedding is no part of the head
+}
+
+// intern returns the index of k among the bundle's kernels. Kernels of one name
+// that differ (layers fused differently) get a number.
+func intern(b *plan.Bundle, k plan.Kernel) int {
+	base := k.Name
+	for n := 2; ; n++ {
+		i := indexOf(b.Kernels, k.Name)
+		if i < 0 {
+			b.Kernels = append(b.Kernels, k)
+			return len(b.Kernels) - 1
+		}
+		if reflect.DeepEqual(b.Kernels[i], k) {
+			return i
+		}
+		k.Name = fmt.Sprintf("%s_%d", base, n)
+	}
+}
+
+func indexOf(kernels []plan.Kernel, name string) int {
+	for i := range kernels {
+		if kernels[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// selectStep builds one kernel and the operands of its dispatch.
+func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step) (plan.Kernel, []plan.Operand, error) {
+	b := &builder{p: p, uses: uses, shape: shapeOf(p.Spec, s.Name()), slots: map[*ir.Value]int{}, byWeight: map[weightKey]int{}, step: -1, rope: -1}
+	b.k = plan.Kernel{Name: s.Name(), Doc: doc(s), Threads: threads(p.Spec, s)}
+	for _, part := range s.Parts {
+		pp, err := b.part(part)
+		if err != nil {
+			return b.k, nil, err
+		}
+		b.k.Parts = append(b.k.Parts, pp)
+	}
+	b.args()
+	return b.k, b.operands, nil
+}
+
+func shapeOf(s *spec.Spec, kernel string) spec.Shape {
+	for _, k := range s.Tuning.Kernels {
+		if k.Kernel == kernel {
+			return k.Shape
+		}
+	}
+	return s.Tuning.MatVec
+}
+
+func threads(s *spec.Spec, st *ir.Step) int {
+	for _, part := range st.Parts {
+		if part.Find(ir.AttendSplit) != nil {
+			return s.Tuning.Attention.Simdgroups * simdWidth
+		}
+	}
+	return shapeOf(s, st.Name()).Simdgroups * simdWidth
+}
+
+// rowsPerGroup is how many output rows a threadgroup of the kernel makes.
+func (b *builder) rowsPerGroup() int { return b.shape.RowsPerSimdgroup * b.shape.Simdgroups }

@@ -1,0 +1,232 @@
+package kernel
+
+import (
+	"fmt"
+
+	"mla/gen/ir"
+	"mla/gen/weights"
+	"mla/runtime/plan"
+)
+
+// part turns a chain of ops into a composition. The chain's signature picks the
+// body; ir.Composable lists what can come.
+func (b *builder) part(part *ir.Part) (plan.Part, error) {
+	if !ir.Composable(part) {
+		return nil, fmt.Errorf("no kernel runs %s (%s)", part.Name(), part.Signature())
+	}
+	ops := chain(part.Ops)
+	switch {
+	case part.Find(ir.StoreKV) != nil:
+		return b.storeKV(ops), nil
+	case part.Find(ir.ExpertsMatVec) != nil && part.Find(ir.WeightedSum) != nil:
+		return b.expertsSum(ops), nil
+	case part.Find(ir.ExpertsMatVec) != nil:
+		return b.experts(ops), nil
+	case part.Find(ir.MatVec) != nil:
+		return b.matVec(ops)
+	case part.Find(ir.RouteWeights) != nil:
+		return &plan.RouteVec{Gating: *b.gating(&ops), Routing: b.out(part.Find(ir.RouteWeights).Out[0])}, nil
+	}
+	return b.single(part.Ops[0])
+}
+
+// chain is a part's ops, taken from the front.
+type chain []*ir.Op
+
+// take returns the next op if it is of kind k.
+func (c *chain) take(k ir.Kind) *ir.Op {
+	if len(*c) == 0 || (*c)[0].Kind != k {
+		return nil
+	}
+	op := (*c)[0]
+	*c = (*c)[1:]
+	return op
+}
+
+func (b *builder) single(op *ir.Op) (plan.Part, error) {
+	switch op.Kind {
+	case ir.Embed:
+		b.needStep()
+		return &plan.Embed{W: b.weight(op.W[0]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads}, nil
+	case ir.AttendSplit:
+		return b.attend(op), nil
+	case ir.RMSNorm:
+		return &plan.NormVec{In: b.vec(op.In[0]), Norm: *b.norm(op), Out: b.vecOut(op, 0), Dim: op.In[0].Len}, nil
+	case ir.Rope:
+		return &plan.RopeVec{In: b.vec(op.In[0]), Out: b.vecOut(op, op.In[0].Stride), Heads: op.Heads, Rope: *b.ropeAt(op)}, nil
+	case ir.Combine:
+		return &plan.CombineVec{Combine: *b.combine(op), Out: b.vecOut(op, op.Out[0].Len/op.Heads), Dim: op.Out[0].Len / op.Heads}, nil
+	case ir.SwiGLU:
+		return &plan.SwiGLUVec{Gate: b.vec(op.In[0]), Up: b.vec(op.In[1]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads}, nil
+	case ir.Add:
+		return &plan.AddVec{A: b.vec(op.In[0]), B: b.vec(op.In[1]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads}, nil
+	case ir.WeightedSum:
+		return &plan.WeightedSum{In: plan.Vec{Slot: b.in(op.In[0].V), Stride: op.Out[0].Len}, Out: b.vecOut(op, 0),
+			K: op.K, Dim: op.Out[0].Len, Routing: b.in(op.In[1].V), RowsPerGroup: b.k.Threads}, nil
+	}
+	return nil, fmt.Errorf("no kernel computes %s", op.Kind)
+}
+
+func (b *builder) vec(r ir.Ref) plan.Vec {
+	return plan.Vec{Slot: b.in(r.V), Offset: r.Off, Stride: r.Stride}
+}
+
+// vecOut is an op's output, one entry every stride elements.
+func (b *builder) vecOut(op *ir.Op, stride int) plan.Vec {
+	return plan.Vec{Slot: b.out(op.Out[0]), Stride: stride}
+}
+
+func (b *builder) norm(op *ir.Op) *plan.Norm {
+	return &plan.Norm{Weight: b.weight(op.W[0]), Eps: op.Eps}
+}
+
+func (b *builder) ropeAt(op *ir.Op) *plan.RopeAt {
+	return &plan.RopeAt{Table: b.ropeTable(), HeadDim: op.In[0].Len, Dim: b.p.Spec.Model.QKRopeHeadDim}
+}
+
+func (b *builder) combine(op *ir.Op) *plan.Combine {
+	b.needStep()
+	return &plan.Combine{Out: b.in(op.In[0].V), ML: b.in(op.In[1].V), Heads: op.Heads,
+		Splits: plan.Splits{Count: op.Splits, Tile: op.Tile}}
+}
+
+// matVec is [norm | combine] mat-vec [mat-vec SwiGLU | rope | add].
+func (b *builder) matVec(ops chain) (plan.Part, error) {
+	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup()}
+	norm, combine := ops.take(ir.RMSNorm), ops.take(ir.Combine)
+	op := ops.take(ir.MatVec)
+	row := &b.p.Weights[op.W[0].Row]
+	m.W, m.Batch, m.Rows, m.Cols = b.weight(op.W[0]), op.Batch, row.Rows, row.Cols
+	switch {
+	case norm != nil:
+		m.In, m.Norm = b.vec(norm.In[0]), b.norm(norm)
+	case combine != nil:
+		m.Combine = b.combine(combine)
+		m.In = plan.Vec{Slot: m.Combine.Out}
+	default:
+		m.In = b.vec(op.In[0])
+	}
+	last := op
+	if up := ops.take(ir.MatVec); up != nil {
+		m.Up = b.weight(up.W[0])
+		last = ops.take(ir.SwiGLU)
+	} else if rope := ops.take(ir.Rope); rope != nil {
+		if rope.In[0].Off != 0 || rope.Heads*rope.In[0].Len != op.Out[0].Len {
+			return nil, fmt.Errorf("rope covers only part of %s", op.Name)
+		}
+		m.Rope, last = b.ropeAt(rope), rope
+	} else if add := ops.take(ir.Add); add != nil {
+		m.Add, last = b.in(other(add, op.Out[0])), add
+	}
+	m.Out = b.vecOut(last, row.Rows)
+	return m, nil
+}
+
+// other is the input of add that is not v.
+func other(add *ir.Op, v *ir.Value) *ir.Value {
+	if add.In[0].V == v {
+		return add.In[1].V
+	}
+	return add.In[0].V
+}
+
+// experts is [norm] [gating] experts [experts SwiGLU].
+func (b *builder) experts(ops chain) plan.Part {
+	norm := ops.take(ir.RMSNorm)
+	e := &plan.Experts{Up: -1, RowsPerGroup: b.rowsPerGroup()}
+	if len(ops) > 0 && ops[0].Kind == ir.Scores {
+		e.Gating = b.gating(&ops)
+	}
+	op := ops.take(ir.ExpertsMatVec)
+	row := &b.p.Weights[op.W[0].Row]
+	e.W, e.K, e.Rows, e.Cols = b.weight(op.W[0]), op.K, row.Rows, row.Cols
+	if e.Gating != nil {
+		e.Routing = b.out(op.In[1].V)
+	} else {
+		e.Routing = b.in(op.In[1].V)
+	}
+	if norm != nil {
+		e.In, e.Norm = plan.Vec{Slot: b.in(norm.In[0].V), Offset: norm.In[0].Off}, b.norm(norm)
+	} else {
+		e.In = b.vec(op.In[0])
+	}
+	last := op
+	if up := ops.take(ir.ExpertsMatVec); up != nil {
+		e.Up, last = b.weight(up.W[0]), ops.take(ir.SwiGLU)
+	}
+	e.Out = b.vecOut(last, row.Rows)
+	return e
+}
+
+// expertsSum is experts, weighted sum [shared mat-vec, add] [add].
+func (b *builder) expertsSum(ops chain) plan.Part {
+	op := ops.take(ir.ExpertsMatVec)
+	sum := ops.take(ir.WeightedSum)
+	row := &b.p.Weights[op.W[0].Row]
+	e := &plan.ExpertsSum{W: b.weight(op.W[0]), K: op.K, Rows: row.Rows, Cols: row.Cols, RowsPerGroup: b.rowsPerGroup(),
+		In: b.vec(op.In[0]), Routing: b.in(op.In[1].V), Shared: -1, Add: -1}
+	last := sum
+	if shared := ops.take(ir.MatVec); shared != nil {
+		e.Shared, e.SharedCols, e.SharedIn = b.weight(shared.W[0]), b.p.Weights[shared.W[0].Row].Cols, b.vec(shared.In[0])
+		last = ops.take(ir.Add)
+	}
+	if add := ops.take(ir.Add); add != nil {
+		e.Add, last = b.in(other(add, last.Out[0])), add
+	}
+	e.Out = b.vecOut(last, 0)
+	return e
+}
+
+// gating takes scores, top-k and routing weights.
+func (b *builder) gating(ops *chain) *plan.Gating {
+	scores, top := ops.take(ir.Scores), ops.take(ir.TopK)
+	ops.take(ir.RouteWeights)
+	moe := b.p.Spec.MoE
+	g := &plan.Gating{Logits: b.in(scores.In[0].V), Bias: -1, Experts: moe.NRoutedExperts, K: top.K,
+		Sigmoid: moe.ScoringFunc == "sigmoid", Normalize: moe.NormTopKProb, Scale: moe.RoutedScalingFactor,
+		Groups: max(moe.NGroup, 1), KGroups: max(moe.TopKGroup, 1)}
+	if g.Scale == 0 {
+		g.Scale = 1
+	}
+	if len(top.W) > 0 {
+		g.Bias = b.weight(top.W[0])
+	}
+	return g
+}
+
+// storeKV is [norm] [rope] store.
+func (b *builder) storeKV(ops chain) plan.Part {
+	norm, rope := ops.take(ir.RMSNorm), ops.take(ir.Rope)
+	op := ops.take(ir.StoreKV)
+	b.needStep()
+	s := &plan.StoreKV{LatDim: op.In[0].Len, PeDim: op.In[1].Len}
+	if norm != nil {
+		s.Lat, s.Norm = b.vec(norm.In[0]), b.norm(norm)
+	} else {
+		s.Lat = b.vec(op.In[0])
+	}
+	if rope != nil {
+		s.KPe, s.Rope = b.vec(rope.In[0]), b.ropeAt(rope)
+	} else {
+		s.KPe = b.vec(op.In[1])
+	}
+	s.Cache = b.out(op.Out[0])
+	return s
+}
+
+func (b *builder) attend(op *ir.Op) plan.Part {
+	b.needStep()
+	return &plan.Attend{QAbs: b.vec(op.In[0]), QPe: b.vec(op.In[1]), Heads: op.Heads, LatDim: op.In[0].Len, PeDim: op.In[1].Len,
+		Scale: op.Scale, Cache: b.in(op.In[2].V), Out: b.out(op.Out[0]), ML: b.out(op.Out[1]),
+		Splits: plan.Splits{Count: op.Splits, Tile: op.Tile}}
+}
+
+// WeightTable converts the compiler's weight rows to the plan's.
+func WeightTable(p *ir.Program) []plan.Weight {
+	var table []plan.Weight
+	for _, r := range p.Weights {
+		table = append(table, plan.Weight{Role: r.Role, GGUF: r.GGUF, Alt: weights.Alternative(r.Role),
+			Cols: r.Cols, Rows: r.Rows, Batch: r.Batch, First: r.First, Last: r.Last})
+	}
+	return table
+}

@@ -1,0 +1,129 @@
+package kernel
+
+import (
+	"fmt"
+	"strings"
+
+	"mla/gen/ir"
+	"mla/gen/spec"
+	"mla/runtime/plan"
+)
+
+// builder collects the slots and operands of one kernel.
+type builder struct {
+	p        *ir.Program
+	uses     *ir.Uses
+	shape    spec.Shape
+	k        plan.Kernel
+	operands []plan.Operand
+	slots    map[*ir.Value]int // activations and caches
+	byWeight map[weightKey]int
+	step     int // slot of the step state, -1: none yet
+	rope     int // slot of the rope table, -1: none yet
+	batched  []int
+}
+
+type weightKey struct{ row, layer int }
+
+// add appends a slot and its operand.
+func (b *builder) add(s plan.Slot, o plan.Operand) int {
+	s.Name = b.unique(s.Name)
+	o.Space = s.Space
+	b.k.Slots = append(b.k.Slots, s)
+	b.operands = append(b.operands, o)
+	return len(b.k.Slots) - 1
+}
+
+// unique makes a slot name an identifier that no other slot has.
+func (b *builder) unique(name string) string {
+	name = strings.NewReplacer(".", "_", "mlp_", "", "self_attn_", "").Replace(name)
+	base := name
+	for n := 2; b.taken(name); n++ {
+		name = fmt.Sprintf("%s_%d", base, n)
+	}
+	return name
+}
+
+func (b *builder) taken(name string) bool {
+	for _, s := range b.k.Slots {
+		if s.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// weight is the slot of a tensor; a matrix's type is a matter of the variant.
+func (b *builder) weight(v *ir.Value) int {
+	row := &b.p.Weights[v.Row]
+	key := weightKey{v.Row, v.Layer}
+	if i, ok := b.byWeight[key]; ok {
+		return i
+	}
+	elem := plan.ElemTyped
+	if row.Vector {
+		elem = plan.ElemF32
+	}
+	role := row.Role[strings.LastIndexByte(row.Role, '.')+1:]
+	if strings.Contains(row.Role, "experts.") {
+		role = row.Role[strings.Index(row.Role, "."):][1:] // keeps experts and shared_experts apart
+	}
+	i := b.add(plan.Slot{Name: "w_" + role, Space: plan.SpaceWeight, Elem: elem}, plan.Operand{Index: v.Row})
+	b.byWeight[key] = i
+	if row.Batch > 1 {
+		b.batched = append(b.batched, i)
+	}
+	return i
+}
+
+// in is the slot of a value that the kernel reads.
+func (b *builder) in(v *ir.Value) int { return b.value(v, false) }
+
+// out is the slot of a value that the kernel writes.
+func (b *builder) out(v *ir.Value) int { return b.value(v, true) }
+
+func (b *builder) value(v *ir.Value, write bool) int {
+	if i, ok := b.slots[v]; ok {
+		b.k.Slots[i].Write = b.k.Slots[i].Write || write
+		return i
+	}
+	s := plan.Slot{Name: v.Name, Space: plan.SpaceArena, Elem: elems[v.Elem], Write: write}
+	o := plan.Operand{Offset: v.Offset, Bytes: v.Bytes(b.p.HalfBytes())}
+	switch {
+	case v.Class == ir.Cache:
+		s.Name, s.Space, s.Elem = "cache", plan.SpaceKV, plan.ElemTyped
+		o = plan.Operand{Index: v.Layer}
+	case v.Output:
+		s.Space, s.Elem, o = plan.SpaceLogits, plan.ElemF32, plan.Operand{}
+	}
+	i := b.add(s, o)
+	b.slots[v] = i
+	return i
+}
+
+var elems = [...]plan.Elem{ir.F32: plan.ElemF32, ir.Half: plan.ElemAct, ir.Route: plan.ElemRoute}
+
+// needStep makes sure that the kernel has the step state.
+func (b *builder) needStep() {
+	if b.step < 0 {
+		b.step = b.add(plan.Slot{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep}, plan.Operand{})
+	}
+}
+
+// ropeTable is the slot of the cosines and sines.
+func (b *builder) ropeTable() int {
+	b.needStep()
+	if b.rope < 0 {
+		b.rope = b.add(plan.Slot{Name: "rope", Space: plan.SpaceRope, Elem: plan.ElemF32}, plan.Operand{})
+	}
+	return b.rope
+}
+
+// args adds the batch strides of heads and experts, which a file's layout decides.
+func (b *builder) args() {
+	if len(b.batched) == 0 {
+		return
+	}
+	b.k.Args = b.batched
+	b.add(plan.Slot{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs}, plan.Operand{Bytes: int64(8 * len(b.batched))})
+}

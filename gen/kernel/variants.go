@@ -1,0 +1,88 @@
+package kernel
+
+import (
+	"slices"
+	"strings"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// cacheTypes are the element types of a latent cache.
+var cacheTypes = []quant.Type{quant.F32, quant.F16}
+
+// Variants instantiates every kernel for the combinations of types that the
+// bundle's profiles really have, never for the cross product of all types.
+func Variants(b *plan.Bundle) {
+	seen := make([]map[string]bool, len(b.Kernels))
+	for i := range seen {
+		seen[i] = map[string]bool{}
+	}
+	for _, d := range b.Decode {
+		k := &b.Kernels[d.Kernel]
+		for pi := range b.Profiles {
+			for _, kv := range cacheTypes {
+				types := dispatchTypes(b, &d, &b.Profiles[pi], kv)
+				name := variantName(k.Name, types)
+				if !seen[d.Kernel][name] {
+					seen[d.Kernel][name] = true
+					k.Variants = append(k.Variants, plan.Variant{Func: name, Types: types})
+				}
+			}
+		}
+	}
+	for i := range b.Kernels {
+		slices.SortFunc(b.Kernels[i].Variants, func(a, b plan.Variant) int { return slices.Compare(a.Types, b.Types) })
+	}
+	weightTypes(b)
+}
+
+// dispatchTypes are the types of a dispatch's typed slots under a profile.
+func dispatchTypes(b *plan.Bundle, d *plan.Dispatch, p *plan.Profile, kv quant.Type) []quant.Type {
+	var types []quant.Type
+	for _, slot := range b.Kernels[d.Kernel].TypedSlots() {
+		o := d.Operands[slot]
+		if o.Space == plan.SpaceKV {
+			types = append(types, kv)
+			continue
+		}
+		layer := 0
+		if first := b.Weights[o.Index].First; first >= 0 {
+			layer = d.Layer - first
+		}
+		types = append(types, p.At(o.Index, layer))
+	}
+	return types
+}
+
+func variantName(kernel string, types []quant.Type) string {
+	var b strings.Builder
+	b.WriteString(kernel)
+	for i, t := range types {
+		if i == 0 {
+			b.WriteByte('_')
+		}
+		b.WriteString("_" + t.String())
+	}
+	return b.String()
+}
+
+// weightTypes fills in which types each weight may have and who reads it.
+func weightTypes(b *plan.Bundle) {
+	for i := range b.Weights {
+		w := &b.Weights[i]
+		w.Types = nil
+		for _, p := range b.Profiles {
+			w.Types = append(w.Types, p.Types[i]...)
+		}
+		slices.Sort(w.Types)
+		w.Types = slices.Compact(w.Types)
+	}
+	for _, d := range b.Decode {
+		for _, o := range d.Operands {
+			if o.Space == plan.SpaceWeight && b.Weights[o.Index].Step == "" {
+				b.Weights[o.Index].Step = b.Kernels[d.Kernel].Name
+			}
+		}
+	}
+}

@@ -1,0 +1,10 @@
+// Package generated is the registry of the compiled bundles. Every folder below
+// it is written by mlagen from the spec of the same name in specs/.
+package generated
+
+import "mla/runtime/plan"
+
+//go:generate go run mla/cmd/mlagen -all
+
+// Bundles lists every compiled model, by name.
+func Bundles() []*plan.Bundle { return bundles }

@@ -1,0 +1,147 @@
+// Package gguf reads and writes GGUF model files, versions 2 and 3.
+//
+// [Open] maps a file read-only and checks its whole header before it returns:
+// every length, count, type, dimension and offset, so that a [Tensor]'s Data
+// can be used without further checks. A file that breaks a rule yields an error
+// that names the key or the tensor; it never panics, and it never makes the
+// reader allocate more than a small multiple of the bytes really present.
+//
+// Values and tensor data are views of the mapping. The typed getters of [File]
+// return copies, which outlive it; [Value] and Tensor.Data do not.
+//
+// [ReadHParams] turns the metadata of a deepseek2 (multi-head latent attention)
+// model into hyper-parameters, and [Writer] streams a new file to disk.
+package gguf
+
+import (
+	"errors"
+	"fmt"
+
+	"mla/runtime/quant"
+)
+
+// File is an open GGUF file, or all the shards of a split one as if they were
+// a single file.
+type File struct {
+	Path      string   // as given to Open or Parse
+	Version   uint32   // 2 or 3
+	Alignment uint64   // of tensor data, in bytes
+	Meta      []KV     // in file order; of the first shard when split
+	Tensors   []Tensor // in file order, shard by shard
+	Shards    []Shard  // at least one
+
+	keys  map[string]int // key -> index in Meta
+	names map[string]int // tensor name -> index in Tensors
+}
+
+// KV is one metadata entry.
+type KV struct {
+	Key   string
+	Value Value
+}
+
+// Shard is one file of a model: the only one, unless the model is split.
+type Shard struct {
+	Path string
+	Data []byte // the whole file
+
+	mapped bool // Data must be unmapped by Close
+}
+
+// Tensor describes one tensor and gives access to its bytes.
+type Tensor struct {
+	Name   string
+	Type   quant.Type
+	Dims   []uint64 // GGUF order: Dims[0] is contiguous in memory
+	Offset uint64   // of the data, from the start of its shard
+	Size   uint64   // bytes; up to the next tensor when Type is unknown
+	Data   []byte   // view of the shard; nil when Type is unknown
+	Shard  int      // index in File.Shards
+}
+
+// Format returns the layout of the tensor's blocks. A tensor of a type that
+// package quant does not know can be listed but not used: it gives an error.
+func (t *Tensor) Format() (*quant.Format, error) {
+	format, ok := quant.Lookup(t.Type)
+	if !ok {
+		return nil, fmt.Errorf("tensor %q has type id %d, which this program does not know", t.Name, uint32(t.Type))
+	}
+	return format, nil
+}
+
+// Elems returns the number of elements, the product of Dims.
+func (t *Tensor) Elems() uint64 {
+	n := uint64(1)
+	for _, d := range t.Dims {
+		n *= d // the parser has checked that this does not overflow
+	}
+	return n
+}
+
+// Open maps the file at path and parses it. If it is one shard of a split
+// model, whichever, all the shards beside it are opened too. The file must not
+// be truncated by others while it is open.
+func Open(path string) (*File, error) {
+	f, err := openShard(path)
+	if err != nil {
+		return nil, err
+	}
+	part, err := f.splitPart()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	if part.count <= 1 {
+		return f, nil
+	}
+	return openSplit(f, part)
+}
+
+// Parse reads a file that is already in memory; name is used in messages. It
+// does not look for the other shards of a split model.
+func Parse(name string, data []byte) (*File, error) {
+	return parse(Shard{Path: name, Data: data})
+}
+
+// Close unmaps the file. Values and tensor data must not be used afterwards.
+func (f *File) Close() error {
+	var errs []error
+	for _, s := range f.Shards {
+		if s.mapped {
+			if err := unmapFile(s.Data); err != nil {
+				errs = append(errs, fmt.Errorf("%s: unmap: %w", s.Path, err))
+			}
+		}
+	}
+	*f = File{Path: f.Path}
+	return errors.Join(errs...)
+}
+
+// Prefetch asks the operating system to read the whole model ahead of its use.
+func (f *File) Prefetch() error {
+	for _, s := range f.Shards {
+		if s.mapped {
+			if err := prefetch(s.Data); err != nil {
+				return fmt.Errorf("%s: prefetch: %w", s.Path, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Tensor returns the tensor called name.
+func (f *File) Tensor(name string) (*Tensor, bool) {
+	i, ok := f.names[name]
+	if !ok {
+		return nil, false
+	}
+	return &f.Tensors[i], true
+}
+
+// Lookup returns the metadata value stored under key.
+func (f *File) Lookup(key string) (Value, bool) {
+	i, ok := f.keys[key]
+	if !ok {
+		return Value{}, false
+	}
+	return f.Meta[i].Value, true
+}

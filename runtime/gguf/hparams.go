@@ -1,0 +1,180 @@
+package gguf
+
+// HParams are the hyper-parameters of a deepseek2 model under the Hugging Face
+// names of the fields. Dimensions are numbers of elements. Floats are the
+// float32 values of the file, so 1e-6 is found as float64(float32(1e-6)).
+type HParams struct {
+	VocabSize         int // rows of token_embd.weight
+	HiddenSize        int
+	NumHiddenLayers   int // without the NextNLayers that follow
+	NumAttentionHeads int
+
+	QLoraRank     int // 0: queries have no low-rank factor (attn_q)
+	KVLoraRank    int
+	QKNopeHeadDim int
+	QKRopeHeadDim int
+	VHeadDim      int
+
+	IntermediateSize   int // of dense feed-forward layers
+	FirstKDenseReplace int // layers before this one are dense; NumHiddenLayers when all are
+
+	// Of the layers with experts; all zero when every layer is dense.
+	NRoutedExperts      int
+	NSharedExperts      int
+	NumExpertsPerTok    int
+	MoEIntermediateSize int
+	ScoringFunc         string // "softmax" or "sigmoid"
+	SelectionBias       bool   // exp_probs_b, added to the scores to select only
+	NormTopKProb        bool
+	RoutedScalingFactor float64 // 1: none
+	NGroup              int
+	TopKGroup           int
+
+	RMSNormEps            float64
+	RopeTheta             float64
+	RopeScaling           RopeScaling
+	MaxPositionEmbeddings int
+
+	TiedEmbeddings bool // no output.weight: token_embd.weight is used
+	NextNLayers    int  // multi-token-prediction layers after the last
+	LegacyKVB      bool // attn_kv_b instead of attn_k_b and attn_v_b
+	FusedGateUp    bool // ffn_gate_up_exps instead of ffn_gate_exps and ffn_up_exps
+
+	TokenizerModel string // "" if the file does not say
+	TokenizerPre   string
+}
+
+// RopeScaling says how rotary frequencies are stretched beyond the context that
+// the model was first trained on.
+type RopeScaling struct {
+	Type            string // "none", "linear" (with Factor 1: none) or "yarn"
+	Factor          float64
+	OriginalContext int
+	AttnFactor      float64
+	// LogMultiplier is 0.1 * mscale_all_dim. A file without the key is not one
+	// with the value 0.1, so HasLogMultiplier must be looked at.
+	LogMultiplier    float64
+	HasLogMultiplier bool
+}
+
+// Architecture is the only value of general.architecture that ReadHParams
+// accepts. It is also the prefix of the model's keys.
+const Architecture = "deepseek2"
+
+// Upper bounds of dimensions. They are far above any known model and keep every
+// product of two of them below 2^53.
+const (
+	maxLayers  = 512
+	maxWidth   = 1 << 20
+	maxVocab   = 1 << 24
+	maxHeads   = 1 << 12
+	maxExperts = 1 << 12
+	maxContext = 1 << 30
+)
+
+// ReadHParams reads the hyper-parameters of a deepseek2 model, with the
+// defaults and the special cases that llama.cpp applies to this architecture.
+// An error names the key or the tensor that is missing or out of range.
+//
+// The keys rope.scaling.yarn_beta_fast, yarn_beta_slow, yarn_ext_factor and
+// yarn_attn_factor are not read: for this architecture llama.cpp uses 32, 1 and
+// 1 whatever they say.
+func ReadHParams(f *File) (HParams, error) {
+	r := &keyReader{f: f}
+	r.architecture()
+	var h HParams
+	r.size(&h)
+	r.attention(&h)
+	r.feedForward(&h)
+	r.rope(&h)
+	h.TokenizerModel = optional(r, "tokenizer.ggml.model", "", f.String)
+	h.TokenizerPre = optional(r, "tokenizer.ggml.pre", "", f.String)
+	if r.err != nil {
+		return HParams{}, r.err
+	}
+	return h, nil
+}
+
+// size reads the overall dimensions.
+func (r *keyReader) size(h *HParams) {
+	blocks := r.need("block_count", 1, maxLayers)
+	h.NextNLayers = r.dim("nextn_predict_layers", 0, 0, maxLayers)
+	if h.NextNLayers >= blocks {
+		r.failKey("nextn_predict_layers", "is %d; expected less than block_count, which is %d", h.NextNLayers, blocks)
+	}
+	h.NumHiddenLayers = blocks - h.NextNLayers
+	h.MaxPositionEmbeddings = r.need("context_length", 1, maxContext)
+	h.HiddenSize = r.need("embedding_length", 1, maxWidth)
+	h.RMSNormEps = r.needFloat("attention.layer_norm_rms_epsilon", 1e-12, 1e-1)
+	h.VocabSize = r.vocabulary(h.HiddenSize)
+	h.TiedEmbeddings = !r.hasTensor("output.weight")
+}
+
+// vocabulary returns the number of rows of the embedding table, which the
+// tokenizer must agree with.
+func (r *keyReader) vocabulary(hidden int) int {
+	const name, tokens = "token_embd.weight", "tokenizer.ggml.tokens"
+	if r.err != nil {
+		return 0
+	}
+	t, ok := r.f.Tensor(name)
+	switch {
+	case !ok:
+		r.fail("tensor %q is missing", name)
+	case len(t.Dims) != 2 || t.Dims[0] != uint64(hidden) || t.Dims[1] > maxVocab:
+		r.fail("tensor %q has dimensions %d; expected [%d V], embedding_length by a vocabulary of at most %d",
+			name, t.Dims, hidden, maxVocab)
+	}
+	if r.err != nil {
+		return 0
+	}
+	if v, ok := r.f.Lookup(tokens); ok && uint64(v.Len()) != t.Dims[1] {
+		r.fail("key %q has %d elements; expected %d, the rows of tensor %q", tokens, v.Len(), t.Dims[1], name)
+	}
+	return int(t.Dims[1])
+}
+
+// isLite reports the models that never had a low-rank query: DeepSeek-V2-Lite
+// (27 layers) and its relatives. For them the key q_lora_rank is ignored.
+func isLite(layers, vocab int) bool {
+	return layers == 26 || layers == 27 || layers == 48 && vocab == 128256
+}
+
+// attention reads the dimensions of multi-head latent attention. Files made
+// before the *_mla keys existed hold the unsplit attn_kv_b, and in key_length
+// and value_length what the *_mla keys say in later files.
+func (r *keyReader) attention(h *HParams) {
+	h.NumAttentionHeads = r.need("attention.head_count", 1, maxHeads)
+	h.KVLoraRank = r.need("attention.kv_lora_rank", 1, maxWidth)
+	if !isLite(h.NumHiddenLayers, h.VocabSize) {
+		h.QLoraRank = r.need("attention.q_lora_rank", 0, maxWidth)
+	}
+	h.QKRopeHeadDim = r.need("rope.dimension_count", 2, maxWidth)
+	if h.QKRopeHeadDim%2 != 0 {
+		r.failKey("rope.dimension_count", "is %d; expected an even number", h.QKRopeHeadDim)
+	}
+
+	keyName, valueName := "attention.key_length_mla", "attention.value_length_mla"
+	key, value := r.dim(keyName, 0, 0, maxWidth), r.dim(valueName, 0, 0, maxWidth)
+	h.LegacyKVB = key == 0 || value == 0
+	if h.LegacyKVB {
+		keyName, valueName = "attention.key_length", "attention.value_length"
+		key, value = r.need(keyName, 1, maxWidth), r.need(valueName, 1, maxWidth)
+		r.needTensor("blk.0.attn_kv_b.weight", "which a file without attention.key_length_mla needs")
+	} else {
+		r.cacheWidth("attention.key_length", h.KVLoraRank+h.QKRopeHeadDim, "kv_lora_rank + rope.dimension_count")
+		r.cacheWidth("attention.value_length", h.KVLoraRank, "kv_lora_rank")
+	}
+	if key <= h.QKRopeHeadDim {
+		r.failKey(keyName, "is %d; expected more than rope.dimension_count, which is %d", key, h.QKRopeHeadDim)
+	}
+	h.QKNopeHeadDim = key - h.QKRopeHeadDim
+	h.VHeadDim = value
+}
+
+// cacheWidth checks a length that follows from others, if the file gives it.
+func (r *keyReader) cacheWidth(name string, want int, why string) {
+	if got := r.dim(name, want, 1, 2*maxWidth); got != want {
+		r.failKey(name, "is %d; expected %d, %s", got, want, why)
+	}
+}

@@ -1,0 +1,25 @@
+package gguf
+
+// rope reads the rotary embedding. A scaling factor of 0 means 1, as it does
+// for llama.cpp.
+func (r *keyReader) rope(h *HParams) {
+	h.RopeTheta = r.float("rope.freq_base", 10000, 1, 1e12)
+	s := &h.RopeScaling
+	s.Type = optional(r, r.key("rope.scaling.type"), "linear", r.f.String)
+	s.Factor = r.float("rope.scaling.factor", 1, 0, 1e6)
+	if s.Factor == 0 {
+		s.Factor = 1
+	}
+	s.OriginalContext = r.dim("rope.scaling.original_context_length", h.MaxPositionEmbeddings, 1, maxContext)
+	s.AttnFactor = r.float("rope.scaling.attn_factor", 1, 1e-6, 1e6)
+
+	const multiplier = "rope.scaling.yarn_log_multiplier"
+	s.LogMultiplier = r.float(multiplier, 0, -1e3, 1e3)
+	_, s.HasLogMultiplier = r.f.Lookup(r.key(multiplier))
+
+	switch s.Type {
+	case "none", "linear", "yarn":
+	default:
+		r.failKey("rope.scaling.type", `is %q; expected "none", "linear" or "yarn"`, s.Type)
+	}
+}

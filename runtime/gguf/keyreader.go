@@ -1,0 +1,102 @@
+package gguf
+
+import "fmt"
+
+// keyReader reads the keys of one architecture. It keeps the first error and
+// then only returns zeros, so that its users need not check after every key.
+type keyReader struct {
+	f   *File
+	err error
+}
+
+func (r *keyReader) key(name string) string { return Architecture + "." + name }
+
+func (r *keyReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%s: %w", r.f.Path, fmt.Errorf(format, args...))
+	}
+}
+
+func (r *keyReader) failKey(name, format string, args ...any) {
+	r.fail("key %q %w", r.key(name), fmt.Errorf(format, args...))
+}
+
+// optional reads key with one of the File's getters; def stands for a missing
+// key and is the result after an error.
+func optional[T any](r *keyReader, key string, def T, get func(string) (T, bool, error)) T {
+	if r.err != nil {
+		return def
+	}
+	v, ok, err := get(key)
+	if err != nil {
+		r.err = err // it names the file and the key already
+	}
+	if err != nil || !ok {
+		return def
+	}
+	return v
+}
+
+// dim reads an integer from lo to hi; def, which need not be between them,
+// stands for a missing key.
+func (r *keyReader) dim(name string, def, lo, hi int) int {
+	if _, ok := r.f.Lookup(r.key(name)); !ok || r.err != nil {
+		return def
+	}
+	v := optional(r, r.key(name), 0, r.f.Uint)
+	if v < uint64(lo) || v > uint64(hi) {
+		r.failKey(name, "is %d; expected %d to %d", v, lo, hi)
+	}
+	if r.err != nil {
+		return 0
+	}
+	return int(v)
+}
+
+// float reads a float from lo to hi. The comparisons are false for NaN.
+func (r *keyReader) float(name string, def, lo, hi float64) float64 {
+	if _, ok := r.f.Lookup(r.key(name)); !ok || r.err != nil {
+		return def
+	}
+	v := optional(r, r.key(name), 0, r.f.Float)
+	if !(v >= lo && v <= hi) {
+		r.failKey(name, "is %g; expected %g to %g", v, lo, hi)
+	}
+	return v
+}
+
+// need and needFloat are dim and float for keys that must be there.
+func (r *keyReader) need(name string, lo, hi int) int {
+	r.require(name)
+	return r.dim(name, 0, lo, hi)
+}
+
+func (r *keyReader) needFloat(name string, lo, hi float64) float64 {
+	r.require(name)
+	return r.float(name, 0, lo, hi)
+}
+
+func (r *keyReader) require(name string) {
+	if _, ok := r.f.Lookup(r.key(name)); !ok {
+		r.failKey(name, "is missing")
+	}
+}
+
+func (r *keyReader) hasTensor(name string) bool {
+	_, ok := r.f.Tensor(name)
+	return ok
+}
+
+func (r *keyReader) needTensor(name, why string) {
+	if !r.hasTensor(name) {
+		r.fail("tensor %q is missing, %s", name, why)
+	}
+}
+
+func (r *keyReader) architecture() {
+	const key = "general.architecture"
+	arch := optional(r, key, "", r.f.String)
+	if arch != Architecture {
+		r.fail("key %q is %q; expected %q", key, arch, Architecture)
+	}
+}

@@ -1,0 +1,281 @@
+package gguf
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"mla/runtime/quant"
+)
+
+// Limits of the format, and bounds on what any real file holds.
+const (
+	magic            = "GGUF"
+	defaultAlignment = 32
+	minAlignment     = 8 // so that float64 and narrower data is aligned in memory
+	maxDims          = 4
+	maxKeyLen        = 1<<16 - 1
+	maxNameLen       = 64
+	maxItems         = 1 << 20 // keys, and tensors, of one file
+
+	minKVSize     = 8 + 4 + 1     // empty key, type, one byte of value
+	minTensorSize = 8 + 4 + 4 + 8 // empty name, n_dims = 0, type, offset
+)
+
+// parser fills a File from the bytes of one shard.
+type parser struct {
+	cursor
+	f *File
+}
+
+func parse(s Shard) (*File, error) {
+	p := parser{
+		cursor: cursor{data: s.Data},
+		f:      &File{Path: s.Path, Shards: []Shard{s}, keys: map[string]int{}, names: map[string]int{}},
+	}
+	if err := p.file(); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Path, err)
+	}
+	return p.f, nil
+}
+
+func (p *parser) file() error {
+	if err := p.version(); err != nil {
+		return err
+	}
+	tensors, err := p.items("tensor count", minTensorSize)
+	if err != nil {
+		return err
+	}
+	keys, err := p.items("key count", minKVSize)
+	if err != nil {
+		return err
+	}
+	for i := range keys {
+		if err := p.keyValue(i, keys); err != nil {
+			return err
+		}
+	}
+	if err := p.alignment(); err != nil {
+		return err
+	}
+	for i := range tensors {
+		if err := p.tensorInfo(i, tensors); err != nil {
+			return err
+		}
+	}
+	return p.layout()
+}
+
+func (p *parser) version() error {
+	m, err := p.take(4)
+	if err != nil {
+		return fmt.Errorf("magic: %w", err)
+	}
+	if string(m) != magic {
+		return fmt.Errorf("magic is %q; expected %q: not a GGUF file", m, magic)
+	}
+	if p.f.Version, err = p.u32(); err != nil {
+		return fmt.Errorf("version: %w", err)
+	}
+	switch v := p.f.Version; {
+	case v == 2 || v == 3:
+		return nil
+	case bits.ReverseBytes32(v) <= 3:
+		return fmt.Errorf("version is %d in big-endian order; only little-endian files are supported", bits.ReverseBytes32(v))
+	default:
+		return fmt.Errorf("version is %d; expected 2 or 3", v)
+	}
+}
+
+func (p *parser) items(what string, size int) (int, error) {
+	n, err := p.count(size)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	if n > maxItems {
+		return 0, fmt.Errorf("%s is %d; at most %d are supported", what, n, maxItems)
+	}
+	return n, nil
+}
+
+// name reads a string that identifies something, at most limit bytes long.
+func (p *parser) name(limit int) (string, error) {
+	start := p.off
+	n, err := p.u64()
+	if err != nil {
+		return "", err
+	}
+	if n > uint64(limit) {
+		return "", fmt.Errorf("length %d at offset %d; at most %d is allowed", n, start, limit)
+	}
+	b, err := p.take(n)
+	return string(b), err
+}
+
+func (p *parser) keyValue(i, total int) error {
+	key, err := p.name(maxKeyLen)
+	if err != nil {
+		return fmt.Errorf("name of key %d of %d: %w", i+1, total, err)
+	}
+	if _, dup := p.f.keys[key]; dup {
+		return fmt.Errorf("key %q appears twice", key)
+	}
+	kind, err := p.kind()
+	if err != nil {
+		return fmt.Errorf("key %q: %w", key, err)
+	}
+	v, err := p.value(kind, 0)
+	if err != nil {
+		return fmt.Errorf("key %q: %w", key, err)
+	}
+	p.f.keys[key] = len(p.f.Meta)
+	p.f.Meta = append(p.f.Meta, KV{key, v})
+	return nil
+}
+
+const alignmentKey = "general.alignment"
+
+func (p *parser) alignment() error {
+	p.f.Alignment = defaultAlignment
+	v, ok := p.f.Lookup(alignmentKey)
+	if !ok {
+		return nil
+	}
+	a, err := checkAlignment(v)
+	if err != nil {
+		return err
+	}
+	p.f.Alignment = a
+	return nil
+}
+
+func checkAlignment(v Value) (uint64, error) {
+	a, err := v.Uint()
+	if err != nil {
+		return 0, fmt.Errorf("key %q: %w", alignmentKey, err)
+	}
+	if a < minAlignment || a&(a-1) != 0 {
+		return 0, fmt.Errorf("key %q is %d; expected a power of two of at least %d", alignmentKey, a, minAlignment)
+	}
+	return a, nil
+}
+
+// tensorInfo reads one tensor's description. Its Offset stays relative to the
+// data section until layout knows where that starts.
+func (p *parser) tensorInfo(i, total int) error {
+	name, err := p.name(maxNameLen)
+	if err != nil {
+		return fmt.Errorf("name of tensor %d of %d: %w", i+1, total, err)
+	}
+	if _, dup := p.f.names[name]; dup {
+		return fmt.Errorf("tensor %q appears twice", name)
+	}
+	t := Tensor{Name: name}
+	if err := p.shape(&t); err != nil {
+		return fmt.Errorf("tensor %q: %w", name, err)
+	}
+	p.f.names[name] = len(p.f.Tensors)
+	p.f.Tensors = append(p.f.Tensors, t)
+	return nil
+}
+
+func (p *parser) shape(t *Tensor) error {
+	dims, err := p.u32()
+	if err != nil {
+		return fmt.Errorf("n_dims: %w", err)
+	}
+	if dims > maxDims {
+		return fmt.Errorf("n_dims is %d; at most %d is allowed", dims, maxDims)
+	}
+	t.Dims = make([]uint64, dims)
+	for i := range t.Dims {
+		if t.Dims[i], err = p.u64(); err != nil {
+			return fmt.Errorf("dimension %d: %w", i, err)
+		}
+	}
+	id, err := p.u32()
+	if err != nil {
+		return fmt.Errorf("type: %w", err)
+	}
+	t.Type = quant.Type(id)
+	if t.Offset, err = p.u64(); err != nil {
+		return fmt.Errorf("offset: %w", err)
+	}
+	if t.Offset%p.f.Alignment != 0 {
+		return fmt.Errorf("offset %d is not a multiple of the alignment %d", t.Offset, p.f.Alignment)
+	}
+	t.Size, err = dataSize(t.Type, t.Dims)
+	return err
+}
+
+// dataSize returns the bytes that a tensor takes, or 0 for an unknown type. The
+// number of elements and of bytes must fit in an int64.
+func dataSize(typ quant.Type, dims []uint64) (uint64, error) {
+	elems := uint64(1)
+	for i, d := range dims {
+		if d == 0 {
+			return 0, fmt.Errorf("dimension %d is 0", i)
+		}
+		hi, lo := bits.Mul64(elems, d)
+		if hi != 0 || lo > 1<<63-1 {
+			return 0, fmt.Errorf("dimensions %d have too many elements", dims)
+		}
+		elems = lo
+	}
+	format, ok := quant.Lookup(typ)
+	if !ok {
+		return 0, nil
+	}
+	block := uint64(format.BlockElems)
+	row := uint64(1)
+	if len(dims) > 0 {
+		row = dims[0]
+	}
+	if row%block != 0 {
+		return 0, fmt.Errorf("dimension 0 is %d; type %s needs a multiple of %d", row, format.Name, block)
+	}
+	hi, size := bits.Mul64(elems/block, uint64(format.BlockBytes))
+	if hi != 0 || size > 1<<63-1 {
+		return 0, fmt.Errorf("dimensions %d of type %s take too many bytes", dims, format.Name)
+	}
+	return size, nil
+}
+
+// layout places every tensor in the file: inside it, and apart from the others.
+func (p *parser) layout() error {
+	start, end := padded(uint64(p.off), p.f.Alignment), uint64(len(p.data))
+	order := make([]*Tensor, len(p.f.Tensors))
+	for i := range order {
+		order[i] = &p.f.Tensors[i]
+	}
+	slices.SortStableFunc(order, func(a, b *Tensor) int { return cmp.Compare(a.Offset, b.Offset) })
+
+	for _, t := range order {
+		if start > end || t.Offset > end-start || t.Size > end-start-t.Offset {
+			return fmt.Errorf("tensor %q: its %d bytes at offset %d of the data section, which starts at %d, pass the end of the file at %d",
+				t.Name, t.Size, t.Offset, start, end)
+		}
+		t.Offset += start
+	}
+	for i, t := range order {
+		limit := end
+		if i+1 < len(order) {
+			next := order[i+1]
+			limit = next.Offset
+			if t.Size > limit-t.Offset || limit == t.Offset {
+				return fmt.Errorf("tensor %q: its %d bytes at offset %d overlap tensor %q at %d", t.Name, t.Size, t.Offset, next.Name, limit)
+			}
+		}
+		if _, known := quant.Lookup(t.Type); !known {
+			t.Size = limit - t.Offset
+			continue
+		}
+		t.Data = p.data[t.Offset : t.Offset+t.Size : t.Offset+t.Size]
+	}
+	return nil
+}
+
+// padded rounds n, which is far from overflow, up to a multiple of align.
+func padded(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

@@ -1,0 +1,134 @@
+package gguf
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Keys that llama.cpp's gguf-split writes to every shard.
+const (
+	splitNoKey      = "split.no" // from 0
+	splitCountKey   = "split.count"
+	splitTensorsKey = "split.tensors.count" // of all the shards together
+)
+
+// maxShards is the largest number that fits in the five digits of a file name.
+const maxShards = 99999
+
+// part says which shard of how many a file is.
+type part struct{ no, count uint64 }
+
+// splitPart reads a file's split keys; the zero part means that it is whole.
+func (f *File) splitPart() (part, error) {
+	count, ok, err := f.Uint(splitCountKey)
+	if err != nil || !ok || count <= 1 {
+		return part{}, err
+	}
+	if count > maxShards {
+		return part{}, fmt.Errorf("%s: key %q is %d; at most %d is allowed", f.Path, splitCountKey, count, maxShards)
+	}
+	no, ok, err := f.Uint(splitNoKey)
+	switch {
+	case err != nil:
+		return part{}, err
+	case !ok:
+		return part{}, fmt.Errorf("%s: key %q is missing, though %q is %d", f.Path, splitNoKey, splitCountKey, count)
+	case no >= count:
+		return part{}, fmt.Errorf("%s: key %q is %d; expected less than %q, which is %d", f.Path, splitNoKey, no, splitCountKey, count)
+	}
+	return part{no, count}, nil
+}
+
+var shardName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
+
+func shardPath(prefix string, p part) string {
+	return fmt.Sprintf("%s-%05d-of-%05d.gguf", prefix, p.no+1, p.count)
+}
+
+// shardPrefix returns what the names of all the shards beside path start with.
+func shardPrefix(path string, p part) (string, error) {
+	m := shardName.FindStringSubmatch(path)
+	if m == nil || shardPath(m[1], p) != path {
+		return "", fmt.Errorf("%s: the file is shard %d of %d, so its name should end in %q, like those of the others",
+			path, p.no+1, p.count, shardPath("", p))
+	}
+	return m[1], nil
+}
+
+// openSplit opens the shards beside the given one and merges them into a File
+// with the given one's path. It closes the given one if it fails.
+func openSplit(given *File, p part) (whole *File, err error) {
+	shards := make([]*File, 0, 16)
+	defer func() {
+		if err != nil {
+			for _, s := range append(shards, given) {
+				err = errors.Join(err, s.Close())
+			}
+		}
+	}()
+	prefix, err := shardPrefix(given.Path, p)
+	if err != nil {
+		return nil, err
+	}
+	for no := range p.count {
+		s, err := openSibling(given, p, prefix, no)
+		if err != nil {
+			return nil, fmt.Errorf("shard %d of %d: %w", no+1, p.count, err)
+		}
+		shards = append(shards, s)
+	}
+	return merge(given.Path, shards)
+}
+
+func openSibling(given *File, p part, prefix string, no uint64) (*File, error) {
+	if no == p.no {
+		return given, nil
+	}
+	want := part{no, p.count}
+	s, err := openShard(shardPath(prefix, want))
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.splitPart()
+	if err == nil && found != want {
+		err = fmt.Errorf("%s: keys %q and %q are %d and %d; expected %d and %d",
+			s.Path, splitNoKey, splitCountKey, found.no, found.count, want.no, want.count)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// merge makes one File of all the shards, in order. Metadata is the first's:
+// the others only have split keys.
+func merge(path string, shards []*File) (*File, error) {
+	whole := *shards[0]
+	whole.Path = path
+	whole.Shards = nil
+	whole.Tensors = nil
+	whole.names = map[string]int{}
+	for no, s := range shards {
+		whole.Shards = append(whole.Shards, s.Shards[0])
+		for _, t := range s.Tensors {
+			if i, dup := whole.names[t.Name]; dup {
+				return nil, fmt.Errorf("tensor %q is in both %s and %s",
+					t.Name, shards[whole.Tensors[i].Shard].Path, s.Path)
+			}
+			t.Shard = no
+			whole.names[t.Name] = len(whole.Tensors)
+			whole.Tensors = append(whole.Tensors, t)
+		}
+	}
+	want, ok, err := whole.Uint(splitTensorsKey)
+	if err == nil && ok && want != uint64(len(whole.Tensors)) {
+		err = fmt.Errorf("%s: key %q is %s, but the shards have %d tensors",
+			shards[0].Path, splitTensorsKey, strconv.FormatUint(want, 10), len(whole.Tensors))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &whole, nil
+}

@@ -1,0 +1,226 @@
+package gguf
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"mla/runtime/quant"
+)
+
+// TensorInfo describes a tensor to be written.
+type TensorInfo struct {
+	Name string
+	Type quant.Type
+	Dims []uint64 // GGUF order: Dims[0] is contiguous
+}
+
+// Writer streams a version 3 file to disk. The tensors' data follows the order
+// in which they were announced. The file appears under its name only when Close
+// succeeds, complete; until then the data goes to a temporary file beside it.
+type Writer struct {
+	path      string
+	alignment uint64
+	tensors   []TensorInfo
+	next      int // index of the tensor that must be written next
+
+	file *os.File
+	buf  *bufio.Writer
+	err  error // of an earlier write; nothing can follow it
+}
+
+// NewWriter begins a file and writes its header. The alignment is the value of
+// general.alignment in meta, by default 32. The caller must end with Close or
+// Abort; calling Abort after Close does nothing, so it can be deferred.
+func NewWriter(path string, meta []KV, tensors []TensorInfo) (*Writer, error) {
+	h, err := newHeader(meta, tensors)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{path: path, alignment: h.alignment, tensors: tensors, file: file, buf: bufio.NewWriterSize(file, 1<<20)}
+	if _, err := w.buf.Write(h.encode()); err != nil {
+		w.Abort()
+		return nil, fmt.Errorf("%s: header: %w", path, err)
+	}
+	return w, nil
+}
+
+// WriteTensor writes the data of the next tensor, whose name the caller repeats
+// as a check, with what write sends to its argument: exactly the tensor's size.
+func (w *Writer) WriteTensor(name string, write func(io.Writer) error) error {
+	if w.err != nil {
+		return w.err
+	}
+	if w.err = w.writeTensor(name, write); w.err != nil {
+		w.err = fmt.Errorf("%s: tensor %q: %w", w.path, name, w.err)
+	}
+	return w.err
+}
+
+func (w *Writer) writeTensor(name string, write func(io.Writer) error) error {
+	if w.next == len(w.tensors) {
+		return errors.New("all tensors have been written")
+	}
+	t := w.tensors[w.next]
+	if t.Name != name {
+		return fmt.Errorf("is out of order; tensor %q comes next", t.Name)
+	}
+	size, err := dataSize(t.Type, t.Dims)
+	if err != nil {
+		return err
+	}
+	out := &exactWriter{w: w.buf, left: size}
+	if err := write(out); err != nil {
+		return err
+	}
+	if out.left > 0 {
+		return fmt.Errorf("got %d bytes; expected %d", size-out.left, size)
+	}
+	w.next++
+	return pad(w.buf, size, w.alignment)
+}
+
+// Close completes the file, syncs it to disk and gives it its name. If anything
+// is missing or fails, no file is left behind.
+func (w *Writer) Close() error {
+	if w.file == nil {
+		return fmt.Errorf("%s: writer is closed", w.path)
+	}
+	defer w.Abort()
+	if w.err != nil {
+		return w.err
+	}
+	if w.next < len(w.tensors) {
+		return fmt.Errorf("%s: tensor %q has not been written", w.path, w.tensors[w.next].Name)
+	}
+	if err := w.buf.Flush(); err != nil {
+		return err
+	}
+	// Temporary files are private to the user; a model need not be.
+	if err := w.file.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := w.file.Sync(); err != nil {
+		return err
+	}
+	if err := w.file.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(w.file.Name(), w.path); err != nil {
+		return err
+	}
+	w.file = nil
+	return nil
+}
+
+// Abort gives up and removes what was written, unless Close has succeeded.
+func (w *Writer) Abort() {
+	if w.file == nil {
+		return
+	}
+	_ = w.file.Close() // the file is removed, whether or not it was closed before
+	_ = os.Remove(w.file.Name())
+	w.file = nil
+}
+
+// exactWriter refuses to write more than left bytes.
+type exactWriter struct {
+	w    io.Writer
+	left uint64
+}
+
+func (e *exactWriter) Write(b []byte) (int, error) {
+	if uint64(len(b)) > e.left {
+		return 0, fmt.Errorf("data is longer than expected, by %d bytes or more", uint64(len(b))-e.left)
+	}
+	n, err := e.w.Write(b)
+	e.left -= uint64(n)
+	return n, err
+}
+
+// pad writes the zeros that follow size bytes up to a multiple of align.
+func pad(w io.Writer, size, align uint64) error {
+	var zeros [4096]byte
+	for n := padded(size, align) - size; n > 0; {
+		chunk := min(n, uint64(len(zeros)))
+		if _, err := w.Write(zeros[:chunk]); err != nil {
+			return err
+		}
+		n -= chunk
+	}
+	return nil
+}
+
+// header is everything before the tensor data.
+type header struct {
+	version   uint32
+	alignment uint64
+	meta      []KV
+	tensors   []TensorInfo
+}
+
+// newHeader checks what the reader would refuse.
+func newHeader(meta []KV, tensors []TensorInfo) (*header, error) {
+	h := &header{version: 3, alignment: defaultAlignment, meta: meta, tensors: tensors}
+	keys := map[string]bool{}
+	for _, kv := range meta {
+		if keys[kv.Key] || len(kv.Key) > maxKeyLen {
+			return nil, fmt.Errorf("key %q appears twice or is too long", kv.Key)
+		}
+		keys[kv.Key] = true
+		if kv.Key == alignmentKey {
+			a, err := checkAlignment(kv.Value)
+			if err != nil {
+				return nil, err
+			}
+			h.alignment = a
+		}
+	}
+	names := map[string]bool{}
+	for _, t := range tensors {
+		if names[t.Name] || len(t.Name) > maxNameLen || len(t.Dims) > maxDims {
+			return nil, fmt.Errorf("tensor %q appears twice, has more than %d dimensions or a name longer than %d bytes", t.Name, maxDims, maxNameLen)
+		}
+		names[t.Name] = true
+		size, err := dataSize(t.Type, t.Dims)
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+		if size == 0 {
+			return nil, fmt.Errorf("tensor %q: unknown type %d", t.Name, uint32(t.Type))
+		}
+	}
+	return h, nil
+}
+
+// encode returns the header with the padding that aligns the data section.
+func (h *header) encode() []byte {
+	b := []byte(magic)
+	b = binary.LittleEndian.AppendUint32(b, h.version)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(h.tensors)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(h.meta)))
+	for _, kv := range h.meta {
+		b = appendValue(appendString(b, kv.Key), kv.Value)
+	}
+	offset := uint64(0)
+	for _, t := range h.tensors {
+		b = appendString(b, t.Name)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.Dims)))
+		for _, d := range t.Dims {
+			b = binary.LittleEndian.AppendUint64(b, d)
+		}
+		b = binary.LittleEndian.AppendUint32(b, uint32(t.Type))
+		b = binary.LittleEndian.AppendUint64(b, offset)
+		size, _ := dataSize(t.Type, t.Dims) // newHeader has checked it
+		offset += padded(size, h.alignment)
+	}
+	return append(b, make([]byte, padded(uint64(len(b)), h.alignment)-uint64(len(b)))...)
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Makes sure that the tools the tests need are there: clang-19 (the strict MSL
+# front end) and a C compiler (the race detector). Installs them on Debian,
+# names them elsewhere.
+set -eu
+
+missing=""
+command -v clang-19 >/dev/null 2>&1 || command -v /opt/homebrew/opt/llvm/bin/clang >/dev/null 2>&1 || missing="clang-19"
+command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+[ -n "$missing" ] || exit 0
+
+as_root=""
+[ "$(id -u)" = 0 ] || as_root="sudo"
+if command -v apt-get >/dev/null 2>&1 && { [ -z "$as_root" ] || command -v sudo >/dev/null 2>&1; }; then
+	echo "installing $missing" >&2
+	$as_root apt-get update -qq
+	# shellcheck disable=SC2086
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >&2
+	exit 0
+fi
+echo "the tests need: $missing" >&2
+echo "Debian: apt-get install $missing    macOS: brew install llvm" >&2
+exit 1
