@@ -35,6 +35,8 @@ func Print(b *plan.Bundle, header string) ([]File, error) {
 	for _, t := range tables {
 		f := jen.NewFile(b.Name)
 		f.HeaderComment(header)
+		f.ImportName(planPath, "plan")
+		f.ImportName(quantPath, "quant")
 		t.fill(f)
 		var buf bytes.Buffer
 		if err := f.Render(&buf); err != nil {

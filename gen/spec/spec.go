@@ -69,16 +69,17 @@ type MoE struct {
 }
 
 // Quant is one quant profile that the bundle covers: a stock file type
-// ("q4_k_m", "q4_0 imatrix", …) or explicit types per role.
+// ("q4_k_m", "q4_0 imatrix", …), explicit types per role, or a stock file type
+// some of whose roles have other types.
 type Quant struct {
-	Name string
+	Name string // unique in the spec
 	// LegacyKVB says that the file has one attn_kv_b instead of k_b and v_b.
 	LegacyKVB bool
-	// Stock is the file type, one of quantmix.Names; empty for explicit types.
+	// Stock is the file type, one of Stocks; empty when Types names every role.
 	Stock string
 	// IMatrix selects the stock mix made with an importance matrix.
 	IMatrix bool
-	// Types maps a role to the types of its layers; explicit profiles only.
+	// Types gives roles the types of their layers. It goes before Stock.
 	Types []RoleTypes
 }
 
@@ -89,7 +90,7 @@ type RoleTypes struct {
 	Types []quant.Type
 }
 
-// Tuning holds the constants of the kernels. Zero means the default.
+// Tuning holds the constants of the kernels; Parse fills in the defaults.
 type Tuning struct {
 	MatVec    Shape
 	Attention Attention

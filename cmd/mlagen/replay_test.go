@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"mla/gen/interp"
+	"mla/gen/ir"
+	"mla/gen/kernel"
+	"mla/gen/lower"
+	"mla/gen/pass"
+	"mla/gen/spec"
+	"mla/gen/spectest"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// compileF32 compiles a spec for plain float32 weights, without the Metal source.
+func compileF32(t *testing.T, s *spec.Spec, disable []string) (*ir.Program, *plan.Bundle) {
+	t.Helper()
+	p := lower.Lower(s)
+	if err := pass.Compile(p, pass.Options{Disable: disable}); err != nil {
+		t.Fatal(err)
+	}
+	m := &s.Model
+	b := &plan.Bundle{Name: s.Name, Weights: kernel.WeightTable(p), Model: plan.Model{
+		VocabSize: m.VocabSize, HiddenSize: m.HiddenSize, NumHiddenLayers: m.NumHiddenLayers, NumAttentionHeads: m.NumAttentionHeads,
+		KVLoraRank: m.KVLoraRank, QKRopeHeadDim: m.QKRopeHeadDim, MaxPositionEmbeddings: m.MaxPositionEmbeddings}}
+	if s.MoE != nil {
+		b.Model.MoE = plan.MoE{NRoutedExperts: s.MoE.NRoutedExperts, NumExpertsPerTok: s.MoE.NumExpertsPerTok}
+	}
+	profile := plan.Profile{Name: "f32"}
+	for range b.Weights {
+		profile.Types = append(profile.Types, []quant.Type{quant.F32})
+	}
+	b.Profiles = []plan.Profile{profile}
+	if err := kernel.Select(p, b); err != nil {
+		t.Fatal(err)
+	}
+	kernel.Variants(b)
+	return p, b
+}
+
+// bindRandom binds a bundle to spectest's weights.
+func bindRandom(b *plan.Bundle, w *spectest.Weights) *device.Model {
+	m := &device.Model{Bundle: b}
+	for _, row := range b.Weights {
+		var tensors []device.Weight
+		for l := max(row.First, 0); l < max(row.Last, 1); l++ {
+			data := floatBytes(w.Tensor(row.Role, layerOf(&row, l)))
+			tensors = append(tensors, device.Weight{Tensor: row.Role, Region: len(m.Regions), Bytes: int64(len(data)),
+				Type: quant.F32, BatchStride: int64(4 * row.Rows * row.Cols)})
+			m.Regions = append(m.Regions, data)
+		}
+		m.Weights = append(m.Weights, tensors)
+	}
+	return m
+}
+
+func layerOf(row *plan.Weight, l int) int {
+	if row.First < 0 {
+		return -1
+	}
+	return l
+}
+
+func floatBytes(x []float32) []byte {
+	b := make([]byte, 0, 4*len(x))
+	for _, v := range x {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+// TestReplay compares the CPU device with the interpreter of the unfused
+// program, with all fusions, with each one switched off, and with none.
+func TestReplay(t *testing.T) {
+	var none []string
+	for _, ps := range pass.Pipeline {
+		if !ps.Required {
+			none = append(none, ps.Name)
+		}
+	}
+	sets := [][]string{nil, none}
+	for _, name := range none {
+		sets = append(sets, []string{name})
+	}
+	for seed := uint64(100); seed < 112; seed++ {
+		s := spectest.Random(seed)
+		for i, disable := range sets {
+			if i > 1 && seed > 104 {
+				break // each single fusion on a few models is enough
+			}
+			if err := compareReplay(t, s, disable); err != nil {
+				t.Errorf("seed %d without %v: %v", seed, disable, err)
+			}
+		}
+	}
+}
+
+func compareReplay(t *testing.T, s *spec.Spec, disable []string) error {
+	w := &spectest.Weights{Spec: s}
+	_, b := compileF32(t, s, disable)
+	r, err := cpu.New().Record(bindRandom(b, w), device.Config{Context: 32, KV: quant.F32, Threads: 2})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	m := interp.New(lower.Lower(s), w)
+	for pos, token := range []int{3, 17, 3, 40, 8, 21, 5, 60, 1} {
+		want, err := m.Step(token)
+		if err != nil {
+			return err
+		}
+		got, err := r.Replay(plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}, true)
+		if err != nil {
+			return err
+		}
+		for i := range want {
+			// float32 sums over a few hundred terms, three layers deep, on logits near 1.
+			if math.Abs(want[i]-float64(got[i])) > 1e-4 {
+				return fmt.Errorf("position %d, logit %d: %g, want %g", pos, i, got[i], want[i])
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package gen_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// rules says which packages of the module a package may import: the first rule
+// whose prefix matches counts.
+var rules = []struct {
+	prefix  string
+	allowed []string
+	why     string
+}{
+	{"mla/generated/", []string{"mla/runtime/plan", "mla/runtime/quant"}, "generated code is data"},
+	{"mla/generated", []string{"mla/generated/", "mla/runtime/plan"}, "the registry only lists bundles"},
+	{"mla/runtime/quant", []string{"mla/runtime/quant"}, "formats stand alone"},
+	{"mla/runtime/plan", []string{"mla/runtime/quant"}, "the plan has no logic"},
+	{"mla/runtime", []string{"mla/runtime/"}, "the runtime never imports the compiler or a bundle"},
+	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf"},
+		"the compiler knows formats and plans, not devices"},
+}
+
+// TestImports holds the direction of the data: spec → ops → … → device.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "mla/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		fields := strings.Fields(line)
+		for _, r := range rules {
+			if strings.HasPrefix(fields[0], r.prefix) {
+				for _, imp := range fields[1:] {
+					if strings.HasPrefix(imp, "mla/") && !anyPrefix(imp, r.allowed) {
+						t.Errorf("%s imports %s: %s", fields[0], imp, r.why)
+					}
+				}
+				break
+			}
+		}
+	}
+}
+
+func anyPrefix(s string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(s, p) {
+			return true
+		}
+	}
+	return false
+}

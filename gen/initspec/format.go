@@ -1,0 +1,138 @@
+package initspec
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"mla/gen/spec"
+	"mla/gen/weights"
+)
+
+// writer collects lines of YAML.
+type writer struct{ strings.Builder }
+
+func (w *writer) line(format string, args ...any) {
+	fmt.Fprintf(w, format+"\n", args...)
+}
+
+// format writes a spec in the order and style of those in the folder specs;
+// source is the name of the file that it was made from.
+func format(s *spec.Spec, source string) ([]byte, error) {
+	title, err := json.Marshal(s.Model.Title) // a JSON string is a YAML string
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{}
+	w.line("# yaml-language-server: $schema=mla.schema.json\n")
+	w.line("# Written by mlagen init from %s.", oneLine(source))
+	w.model(&s.Model, string(title))
+	w.rope(&s.Rope)
+	if s.MoE != nil {
+		w.experts(s.MoE)
+	}
+	w.line("\ntokenizer: %s", s.Tokenizer)
+	w.line("chat_template: %s", s.ChatTemplate)
+	w.line("\nquants:")
+	for _, q := range s.Quants {
+		w.quant(s, &q)
+	}
+	return []byte(w.String()), nil
+}
+
+func (w *writer) model(m *spec.Model, title string) {
+	w.line("model:")
+	w.line("  title: %s", title)
+	w.line("  vocab_size: %d", m.VocabSize)
+	w.line("  hidden_size: %d", m.HiddenSize)
+	w.line("  num_hidden_layers: %d", m.NumHiddenLayers)
+	w.line("  num_attention_heads: %d", m.NumAttentionHeads)
+	if m.QLoraRank > 0 {
+		w.line("  q_lora_rank: %d", m.QLoraRank)
+	} else {
+		w.line("  q_lora_rank: null")
+	}
+	w.line("  kv_lora_rank: %d", m.KVLoraRank)
+	w.line("  qk_nope_head_dim: %d", m.QKNopeHeadDim)
+	w.line("  qk_rope_head_dim: %d", m.QKRopeHeadDim)
+	w.line("  v_head_dim: %d", m.VHeadDim)
+	w.line("  intermediate_size: %d", m.IntermediateSize)
+	w.line("  max_position_embeddings: %d", m.MaxPositionEmbeddings)
+	w.line("  rms_norm_eps: %s", number(m.RMSNormEps))
+	if m.TieWordEmbeddings {
+		w.line("  tie_word_embeddings: true")
+	}
+}
+
+func (w *writer) rope(r *spec.Rope) {
+	w.line("\nrope:")
+	w.line("  theta: %s", number(r.Theta))
+	y := r.Scaling
+	if y == nil {
+		return
+	}
+	w.line("  scaling:")
+	w.line("    type: yarn")
+	w.line("    factor: %s", number(y.Factor))
+	w.line("    original_max_position_embeddings: %d", y.OriginalMaxPositionEmbeddings)
+	if y.MScaleAllDim != 0 {
+		w.line("    mscale_all_dim: %s", number(y.MScaleAllDim))
+	}
+	if y.AttnFactor != 1 {
+		w.line("    attn_factor: %s", number(y.AttnFactor))
+	}
+}
+
+func (w *writer) experts(e *spec.MoE) {
+	w.line("\nmoe:")
+	w.line("  n_routed_experts: %d", e.NRoutedExperts)
+	w.line("  num_experts_per_tok: %d", e.NumExpertsPerTok)
+	w.line("  n_shared_experts: %d", e.NSharedExperts)
+	w.line("  moe_intermediate_size: %d", e.MoEIntermediateSize)
+	w.line("  first_k_dense_replace: %d", e.FirstKDenseReplace)
+	w.line("  scoring_func: %s", e.ScoringFunc)
+	w.line("  selection_bias: %t", e.SelectionBias)
+	w.line("  norm_topk_prob: %t", e.NormTopKProb)
+	w.line("  routed_scaling_factor: %s", number(e.RoutedScalingFactor))
+	w.line("  n_group: %d", e.NGroup)
+	w.line("  topk_group: %d", e.TopKGroup)
+}
+
+func (w *writer) quant(s *spec.Spec, q *spec.Quant) {
+	if q.Stock != "" {
+		w.line("  - %s", q.Name)
+		return
+	}
+	w.line("  - name: %q", q.Name)
+	if q.LegacyKVB {
+		w.line("    legacy_kv_b: true")
+	}
+	w.line("    types:")
+	first := map[string]int{weights.KVB: 0}
+	for _, row := range weights.Table(s) {
+		first[row.Role] = row.First
+	}
+	for _, t := range q.Types {
+		w.line("      %s: %s", t.Role, spec.FormatTypes(t.Types, first[t.Role]))
+	}
+}
+
+// shortest undoes the rounding to float32 of files: it returns the number with
+// the shortest decimal that rounds to the same float32.
+func shortest(x float64) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
+	if err != nil {
+		return x
+	}
+	return y
+}
+
+// number writes the shortest decimal that rounds to x as a float32, the type
+// that files store: 1.8 and not 1.7999999523162842.
+func number(x float64) string {
+	if x >= 1 && x < 1e15 {
+		return strconv.FormatFloat(x, 'f', -1, 32)
+	}
+	return strconv.FormatFloat(x, 'g', -1, 32)
+}

@@ -1,0 +1,183 @@
+// Package initspec writes a spec from the header of a GGUF file: the
+// dimensions, and the quant types that its tensors really have.
+package initspec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mla/gen/spec"
+	"mla/runtime/gguf"
+)
+
+// Write makes a spec for the model file and stores it at out. It does not
+// replace an existing spec unless force is set.
+func Write(model, out string, force bool) error {
+	if _, err := os.Lstat(out); err == nil && !force {
+		return fmt.Errorf("%s exists; -f overwrites it", out)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := gguf.Open(model)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := Generate(f, out)
+	if err != nil {
+		return err
+	}
+	return replace(out, text)
+}
+
+// replace writes a file by rename, so that out is never half written.
+func replace(out string, text []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // after the rename there is nothing to remove
+	_, err = tmp.Write(text)
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), out)
+}
+
+// Generate returns the text of a spec for an open deepseek2 file, which
+// spec.Parse accepts. out is the name it will have. A model that no spec can
+// describe gives an error that names the key or the tensor.
+func Generate(f *gguf.File, out string) ([]byte, error) {
+	h, err := gguf.ReadHParams(f)
+	if err != nil {
+		return nil, err
+	}
+	s, err := fromHParams(&h)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	if s.ChatTemplate, err = chatTemplate(f, s.Tokenizer); err != nil {
+		return nil, err
+	}
+	s.Model.Title = title(f)
+	q, err := profile(f, s, h.LegacyKVB)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
+	s.Quants = []spec.Quant{q}
+	text, err := format(s, filepath.Base(f.Path))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := spec.Parse(out, text); err != nil {
+		return nil, fmt.Errorf("%s: no spec can describe this model:\n%w", f.Path, err)
+	}
+	return text, nil
+}
+
+// aliases are older names of pre-tokenizers.
+var aliases = map[string]string{"chatglm-bpe": "glm4"}
+
+// fromHParams fills in what the metadata says.
+func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
+	tokenizer := h.TokenizerPre
+	if name, ok := aliases[tokenizer]; ok {
+		tokenizer = name
+	}
+	if !slices.Contains(spec.Tokenizers, tokenizer) {
+		return nil, fmt.Errorf("key \"tokenizer.ggml.pre\" is %q; known pre-tokenizers: %s", h.TokenizerPre, strings.Join(spec.Tokenizers, ", "))
+	}
+	s := &spec.Spec{Tokenizer: tokenizer}
+	s.Model = spec.Model{
+		VocabSize: h.VocabSize, HiddenSize: h.HiddenSize, NumHiddenLayers: h.NumHiddenLayers, NumAttentionHeads: h.NumAttentionHeads,
+		QLoraRank: h.QLoraRank, KVLoraRank: h.KVLoraRank, QKNopeHeadDim: h.QKNopeHeadDim, QKRopeHeadDim: h.QKRopeHeadDim,
+		VHeadDim: h.VHeadDim, IntermediateSize: h.IntermediateSize, MaxPositionEmbeddings: h.MaxPositionEmbeddings,
+		RMSNormEps: h.RMSNormEps, TieWordEmbeddings: h.TiedEmbeddings,
+	}
+	if h.NRoutedExperts > 0 {
+		s.MoE = &spec.MoE{
+			NRoutedExperts: h.NRoutedExperts, NumExpertsPerTok: h.NumExpertsPerTok, NSharedExperts: h.NSharedExperts,
+			MoEIntermediateSize: h.MoEIntermediateSize, FirstKDenseReplace: h.FirstKDenseReplace,
+			ScoringFunc: h.ScoringFunc, SelectionBias: h.SelectionBias, NormTopKProb: h.NormTopKProb,
+			RoutedScalingFactor: h.RoutedScalingFactor, NGroup: h.NGroup, TopKGroup: h.TopKGroup,
+		}
+	}
+	s.Rope.Theta = h.RopeTheta
+	r := &h.RopeScaling
+	switch {
+	case r.Type == "yarn":
+		s.Rope.Scaling = &spec.Yarn{Factor: r.Factor, OriginalMaxPositionEmbeddings: r.OriginalContext,
+			MScaleAllDim: 10 * shortest(r.LogMultiplier), AttnFactor: r.AttnFactor}
+	case r.Type == "linear" && r.Factor != 1:
+		return nil, fmt.Errorf("key \"%s.rope.scaling.type\" is \"linear\" with a factor of %g; expected \"yarn\", \"none\" or a factor of 1", gguf.Architecture, r.Factor)
+	case r.AttnFactor != 1:
+		return nil, fmt.Errorf("key \"%s.rope.scaling.attn_factor\" is %g; expected 1 without yarn", gguf.Architecture, r.AttnFactor)
+	}
+	return s, nil
+}
+
+// marks tell the known chat templates apart: a template is the first of which
+// it holds all marks.
+var marks = []struct {
+	name, tokenizer string
+	all             []string
+}{
+	{"glm4", "glm4", []string{"[gMASK]<sop>", "<|user|>", "<|assistant|>"}},
+	{"deepseek-v2", "deepseek-llm", []string{"User: ", "Assistant:"}},
+	{"youtu", "youtu", nil}, // the only model with this tokenizer
+}
+
+// chatTemplate recognises the template of a file, which is "jinja" if unknown.
+func chatTemplate(f *gguf.File, tokenizer string) (string, error) {
+	text, ok, err := f.String("tokenizer.chat_template")
+	if err != nil {
+		return "", err
+	}
+	if !ok || strings.TrimSpace(text) == "" {
+		return "none", nil
+	}
+	for _, m := range marks {
+		missing := func(mark string) bool { return !strings.Contains(text, mark) }
+		if m.tokenizer == tokenizer && !slices.ContainsFunc(m.all, missing) {
+			return m.name, nil
+		}
+	}
+	return "jinja", nil
+}
+
+// title is the model's name for people, on one line.
+func title(f *gguf.File) string {
+	name, _, err := f.String("general.name")
+	if err != nil || strings.TrimSpace(name) == "" {
+		name = stem(f.Path)
+	}
+	return oneLine(name)
+}
+
+func stem(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// oneLine makes text fit for a string or a comment of a spec.
+func oneLine(text string) string {
+	const longest = 100
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffd {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, " "))
+	if runes := []rune(clean); len(runes) > longest {
+		clean = string(runes[:longest])
+	}
+	if clean = strings.TrimSpace(clean); clean == "" {
+		return "model"
+	}
+	return clean
+}

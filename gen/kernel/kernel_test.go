@@ -1,0 +1,164 @@
+package kernel
+
+import (
+	"testing"
+
+	"mla/gen/lower"
+	"mla/gen/pass"
+	"mla/gen/spec"
+	"mla/gen/spectest"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// bundleOf compiles a spec with two profiles that differ in every other layer.
+func bundleOf(t *testing.T, s *spec.Spec) *plan.Bundle {
+	t.Helper()
+	p := lower.Lower(s)
+	if err := pass.Compile(p, pass.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	b := &plan.Bundle{Name: s.Name, Weights: WeightTable(p)}
+	plain, mixed := plan.Profile{Name: "plain"}, plan.Profile{Name: "mixed"}
+	for _, w := range b.Weights {
+		plain.Types = append(plain.Types, []quant.Type{quant.F32})
+		var types []quant.Type
+		for l := max(w.First, 0); l < max(w.Last, 1); l++ {
+			types = append(types, []quant.Type{quant.Q8_0, quant.Q4_0}[l%2])
+		}
+		mixed.Types = append(mixed.Types, types)
+	}
+	b.Profiles = []plan.Profile{plain, mixed}
+	if err := Select(p, b); err != nil {
+		t.Fatal(err)
+	}
+	Variants(b)
+	return b
+}
+
+// access is what a dispatch touches: a byte range of the arena, or all of
+// another writable memory.
+type access struct {
+	space      plan.Space
+	index      int
+	start, end int64
+	write      bool
+}
+
+func accesses(b *plan.Bundle, d *plan.Dispatch) []access {
+	var list []access
+	for i, s := range b.Kernels[d.Kernel].Slots {
+		o := d.Operands[i]
+		switch s.Space {
+		case plan.SpaceArena:
+			list = append(list, access{s.Space, 0, o.Offset, o.Offset + o.Bytes, s.Write})
+		case plan.SpaceKV, plan.SpaceLogits:
+			list = append(list, access{s.Space, o.Index, 0, 1, s.Write})
+		}
+	}
+	return list
+}
+
+func conflict(a, b []access) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.space == y.space && x.index == y.index && x.start < y.end && y.start < x.end && (x.write || y.write) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestBarriers checks the plan itself, pair by pair: dispatches that touch the
+// same bytes, one of them writing, have a barrier between them; and every
+// barrier has such a pair right behind it.
+func TestBarriers(t *testing.T) {
+	for seed := uint64(0); seed < 30; seed++ {
+		b := bundleOf(t, spectest.Random(seed))
+		since := 0
+		for i := range b.Decode {
+			needed := false
+			for j := since; j < i; j++ {
+				needed = needed || conflict(accesses(b, &b.Decode[j]), accesses(b, &b.Decode[i]))
+			}
+			if needed != b.Decode[i].Barrier {
+				t.Errorf("seed %d, dispatch %d: barrier %v, needed %v", seed, i, b.Decode[i].Barrier, needed)
+			}
+			if b.Decode[i].Barrier {
+				since = i
+			}
+		}
+	}
+}
+
+// TestOperands checks that every dispatch binds each slot inside its memory and
+// that no two slots of one dispatch share bytes if one is written.
+func TestOperands(t *testing.T) {
+	for seed := uint64(0); seed < 30; seed++ {
+		b := bundleOf(t, spectest.Random(seed))
+		for i, d := range b.Decode {
+			k := &b.Kernels[d.Kernel]
+			if len(d.Operands) != len(k.Slots) {
+				t.Fatalf("seed %d, dispatch %d: %d operands for %d slots", seed, i, len(d.Operands), len(k.Slots))
+			}
+			list := accesses(b, &d)
+			for j := range list {
+				if list[j].space == plan.SpaceArena && list[j].end > b.ArenaBytes {
+					t.Errorf("seed %d, dispatch %d: operand ends at %d of %d", seed, i, list[j].end, b.ArenaBytes)
+				}
+				if conflict(list[:j], list[j:j+1]) {
+					t.Errorf("seed %d, dispatch %d: two slots share bytes", seed, i)
+				}
+			}
+			for j, s := range k.Slots {
+				if s.Space != d.Operands[j].Space {
+					t.Errorf("seed %d, dispatch %d, slot %s: space %d, want %d", seed, i, s.Name, d.Operands[j].Space, s.Space)
+				}
+			}
+		}
+	}
+}
+
+// TestSharing: layers of one kind use the same kernels.
+func TestSharing(t *testing.T) {
+	s := spectest.Random(0)
+	s.MoE, s.Model.NumHiddenLayers, s.Model.QLoraRank = nil, 5, 32
+	b := bundleOf(t, s)
+	if want := 8 + 2; len(b.Kernels) != want {
+		var names []string
+		for _, k := range b.Kernels {
+			names = append(names, k.Name)
+		}
+		t.Errorf("%d kernels, want %d: %v", len(b.Kernels), want, names)
+	}
+}
+
+// TestVariants: one variant per combination that a profile has, none made up.
+func TestVariants(t *testing.T) {
+	s := spectest.Random(0)
+	s.MoE, s.Model.NumHiddenLayers, s.Model.QLoraRank = nil, 4, 32
+	b := bundleOf(t, s)
+	for _, k := range b.Kernels {
+		want := 3 // f32, and q8_0 or q4_0 by layer
+		for _, slot := range k.Slots {
+			if slot.Space == plan.SpaceKV {
+				want *= 2
+			}
+		}
+		switch k.Name {
+		case "embed", "lm_head":
+			want = 2
+		case "attend":
+			want = 2 // the cache alone
+		}
+		if len(k.Variants) != want {
+			t.Errorf("%s has %d variants, want %d: %v", k.Name, len(k.Variants), want, k.Variants)
+		}
+	}
+	for _, w := range b.Weights {
+		if len(w.Types) == 0 || w.Step == "" {
+			t.Errorf("%s: types %v, step %q", w.Role, w.Types, w.Step)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package msl
+
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
+
+// checkPart checks one part's slots and dimensions.
+func checkPart(k *plan.Kernel, p plan.Part) error {
+	if _, err := partTemplate(p); err != nil {
+		return err
+	}
+	for _, r := range refs(p) {
+		if err := r.check(k); err != nil {
+			return err
+		}
+	}
+	for _, n := range sizes(p) {
+		if n < 1 || n > 1<<30 {
+			return fmt.Errorf("%T: a dimension of %d", p, n)
+		}
+	}
+	if err := checkRows(k, p); err != nil {
+		return err
+	}
+	if g := gatingOf(p); g != nil {
+		return checkGating(g)
+	}
+	return checkRope(p)
+}
+
+// sizes lists the dimensions of a part that must be positive.
+func sizes(p plan.Part) []int {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		list := []int{p.Batch, p.Rows, p.Cols, p.RowsPerGroup}
+		if c := p.Combine; c != nil {
+			list = append(list, c.Heads, c.Splits.Count, c.Splits.Tile)
+		}
+		return list
+	case *plan.Experts:
+		return []int{p.K, p.Rows, p.Cols, p.RowsPerGroup}
+	case *plan.ExpertsSum:
+		list := []int{p.K, p.Rows, p.Cols, p.RowsPerGroup}
+		if p.Shared >= 0 {
+			list = append(list, p.SharedCols)
+		}
+		return list
+	case *plan.StoreKV:
+		return []int{p.LatDim, p.PeDim}
+	case *plan.Attend:
+		return []int{p.Heads, p.LatDim, p.PeDim, p.Splits.Count, p.Splits.Tile}
+	case *plan.Embed:
+		return []int{p.Dim, p.RowsPerGroup}
+	case *plan.NormVec:
+		return []int{p.Dim}
+	case *plan.RopeVec:
+		return []int{p.Heads}
+	case *plan.CombineVec:
+		return []int{p.Dim, p.Combine.Heads, p.Combine.Splits.Count, p.Combine.Splits.Tile}
+	case *plan.SwiGLUVec:
+		return []int{p.Dim, p.RowsPerGroup}
+	case *plan.AddVec:
+		return []int{p.Dim, p.RowsPerGroup}
+	case *plan.WeightedSum:
+		return []int{p.K, p.Dim, p.RowsPerGroup}
+	}
+	return nil
+}
+
+// checkRows wants a lane for each row of a simdgroup.
+func checkRows(k *plan.Kernel, p plan.Part) error {
+	perGroup := 0
+	switch p := p.(type) {
+	case *plan.MatVec:
+		perGroup = p.RowsPerGroup
+	case *plan.Experts:
+		perGroup = p.RowsPerGroup
+	case *plan.ExpertsSum:
+		perGroup = p.RowsPerGroup
+	}
+	if perGroup > k.Threads {
+		return fmt.Errorf("%d rows per threadgroup of %d threads; expected at most a row per thread", perGroup, k.Threads)
+	}
+	return nil
+}
+
+func checkGating(g *plan.Gating) error {
+	switch {
+	case g.Experts < 1 || g.K < 1 || g.K > min(g.Experts, simdWidth):
+		return fmt.Errorf("%d of %d experts; expected at most %d", g.K, g.Experts, simdWidth)
+	case g.Groups > 1 && (g.Experts%g.Groups != 0 || g.KGroups < 1 || g.KGroups > g.Groups):
+		return fmt.Errorf("%d of %d groups of %d experts", g.KGroups, g.Groups, g.Experts)
+	case g.Groups > 1 && g.K > g.Experts/g.Groups*g.KGroups:
+		return fmt.Errorf("%d experts of %d groups of %d", g.K, g.KGroups, g.Experts/g.Groups)
+	}
+	return nil
+}
+
+// checkRope wants pairs that no simdgroup boundary and no head boundary cuts.
+func checkRope(p plan.Part) error {
+	var r plan.RopeAt
+	switch p := p.(type) {
+	case *plan.MatVec:
+		if p.Rope == nil {
+			return nil
+		}
+		r = *p.Rope
+		if p.Rows%2 != 0 || p.RowsPerGroup%2 != 0 {
+			return fmt.Errorf("rope over %d rows in groups of %d; expected even numbers", p.Rows, p.RowsPerGroup)
+		}
+	case *plan.RopeVec:
+		r = p.Rope
+	case *plan.StoreKV:
+		if p.Rope == nil {
+			return nil
+		}
+		r = plan.RopeAt{HeadDim: p.PeDim, Dim: p.Rope.Dim}
+		if r.Dim != r.HeadDim {
+			return fmt.Errorf("rope over %d of %d key columns; expected all", r.Dim, r.HeadDim)
+		}
+	default:
+		return nil
+	}
+	if r.Dim < 2 || r.Dim > r.HeadDim || r.Dim%2 != 0 || r.HeadDim%2 != 0 {
+		return fmt.Errorf("rope over %d of %d columns; expected even numbers", r.Dim, r.HeadDim)
+	}
+	return nil
+}

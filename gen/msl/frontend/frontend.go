@@ -1,0 +1,91 @@
+// Package frontend checks Metal source where there is no Metal compiler. Check
+// parses it with clang in C++ for OpenCL mode, whose address spaces and
+// restrictions are those of MSL, against a metal_stdlib header of our own; Lint
+// looks for what that mode lets pass.
+package frontend
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+//go:embed include
+var include embed.FS
+
+// minClang is the oldest clang whose C++ for OpenCL mode is known to serve.
+const minClang = 16
+
+var extensions = strings.Join([]string{
+	"+cl_khr_fp16", "-cl_khr_fp64", "-__opencl_c_fp64",
+	"-__opencl_c_program_scope_global_variables", "-__opencl_c_pipes", "-__opencl_c_device_enqueue",
+}, ",")
+
+// Check parses source strictly and lints it. The error lists what clang and the
+// lint say; a warning is an error.
+func Check(source string) error {
+	clang, err := findClang()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "msl")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "kernels.metal"), []byte(source), 0o600); err != nil {
+		return err
+	}
+	if err := writeIncludes(dir); err != nil {
+		return err
+	}
+	cmd := exec.Command(clang, "-cc1", "-x", "clcpp", "-cl-std=clc++2021", "-triple", "spir64-unknown-unknown",
+		"-cl-ext="+extensions, "-Iinclude", "-fsyntax-only", "-Wall", "-Wno-unknown-attributes", "-Wno-unused-function", "kernels.metal")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || len(out) > 0 {
+		return fmt.Errorf("%s rejects the Metal source (%v):\n%s", clang, err, out)
+	}
+	return errors.Join(Lint(source)...)
+}
+
+// writeIncludes puts the embedded headers where clang finds them.
+func writeIncludes(dir string) error {
+	return fs.WalkDir(include, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(dir, path), 0o700)
+		}
+		data, err := include.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, path), data, 0o600)
+	})
+}
+
+var clangVersion = regexp.MustCompile(`clang version (\d+)`)
+
+// findClang returns the name of a clang that is new enough.
+func findClang() (string, error) {
+	for _, name := range []string{"clang-19", "clang"} {
+		out, err := exec.Command(name, "--version").Output()
+		m := clangVersion.FindSubmatch(out)
+		if err != nil || m == nil {
+			continue
+		}
+		if v, err := strconv.Atoi(string(m[1])); err == nil && v >= minClang {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("the strict Metal front end needs clang %d or later: apt-get install clang-19", minClang)
+}

@@ -1,0 +1,146 @@
+package frontend
+
+import "slices"
+
+// function is a function definition as the lint sees it.
+type function struct {
+	name      string
+	kernel    bool
+	params    [][]token
+	body, end int // tokens[body] is the opening brace, tokens[end] the closing one
+}
+
+// findFunctions finds the definitions NAME ( … ) { … } outside other functions.
+func (l *linter) findFunctions() []function {
+	var list []function
+	for i := 1; i < len(l.tokens); i++ {
+		if l.tokens[i].text != "(" || l.tokens[i-1].kind != word {
+			continue
+		}
+		close := l.match(i, "(", ")")
+		if close+1 >= len(l.tokens) || l.tokens[close+1].text != "{" {
+			continue
+		}
+		f := function{name: l.tokens[i-1].text, params: split(l.tokens[i+1 : close]), body: close + 1, end: l.match(close+1, "{", "}")}
+		f.kernel = i >= 3 && l.tokens[i-3].text == "kernel"
+		list = append(list, f)
+		i = f.end
+	}
+	return list
+}
+
+// match returns where the bracket at i closes, or the last token.
+func (l *linter) match(i int, open, close string) int {
+	depth := 0
+	for ; i < len(l.tokens); i++ {
+		switch l.tokens[i].text {
+		case open:
+			depth++
+		case close:
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(l.tokens) - 1
+}
+
+// split cuts a parameter list at its commas.
+func split(tokens []token) [][]token {
+	var list [][]token
+	depth, start := 0, 0
+	for i, t := range tokens {
+		switch t.text {
+		case "(", "[", "<":
+			depth++
+		case ")", "]", ">":
+			depth--
+		case ",":
+			if depth == 0 {
+				list = append(list, tokens[start:i])
+				start = i + 1
+			}
+		}
+	}
+	if start < len(tokens) {
+		list = append(list, tokens[start:])
+	}
+	return list
+}
+
+var barriers = words("threadgroup_barrier simdgroup_barrier")
+
+// returns forbids a return other than the last statement of a function that
+// has a barrier: threads that left would be missing at it.
+func (l *linter) returns(f *function) {
+	var first *token
+	barrier := false
+	for i := f.body; i < f.end; i++ {
+		t := &l.tokens[i]
+		if t.text == "return" && first == nil && (f.kernel || l.statementEnd(i) != f.end-1) {
+			first = t
+		}
+		barrier = barrier || barriers[t.text]
+	}
+	if first != nil && (barrier || f.kernel) {
+		l.fail(*first, "%s: a return in a kernel or beside a barrier", f.name)
+	}
+}
+
+func (l *linter) statementEnd(i int) int {
+	for ; i < len(l.tokens) && l.tokens[i].text != ";"; i++ {
+	}
+	return i
+}
+
+// calls forbids recursion and calls of kernels. Functions are told apart by
+// name alone, so that a helper may not share its name with one it calls.
+func (l *linter) calls() {
+	callees := map[string][]string{}
+	kernels := map[string]bool{}
+	for _, f := range l.functions {
+		callees[f.name] = append(callees[f.name], l.callees(f)...)
+		kernels[f.name] = f.kernel
+	}
+	for _, f := range l.functions {
+		for _, c := range l.callees(f) {
+			if kernels[c] {
+				l.fail(l.tokens[f.body], "%s calls the kernel %s", f.name, c)
+			}
+		}
+		if reaches(callees, f.name, f.name, map[string]bool{}) {
+			l.fail(l.tokens[f.body], "%s calls itself", f.name)
+		}
+	}
+}
+
+// callees are the names of defined functions that f's body calls or names as templates.
+func (l *linter) callees(f function) []string {
+	var list []string
+	for i := f.body; i < f.end; i++ {
+		next := l.tokens[i+1].text
+		if l.tokens[i].kind == word && (next == "(" || next == "<") && l.defined(l.tokens[i].text) && !slices.Contains(list, l.tokens[i].text) {
+			list = append(list, l.tokens[i].text)
+		}
+	}
+	return list
+}
+
+func (l *linter) defined(name string) bool {
+	return slices.ContainsFunc(l.functions, func(f function) bool { return f.name == name })
+}
+
+func reaches(callees map[string][]string, from, to string, seen map[string]bool) bool {
+	for _, c := range callees[from] {
+		if c == to {
+			return true
+		}
+		if !seen[c] {
+			seen[c] = true
+			if reaches(callees, c, to, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}

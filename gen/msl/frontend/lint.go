@@ -1,0 +1,180 @@
+package frontend
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// maxThreadgroupBytes and maxBuffer are limits of Apple GPUs.
+const (
+	maxThreadgroupBytes = 32768
+	maxBuffer           = 30
+)
+
+// Lint returns what breaks the rules of MSL, or of this project's use of it,
+// though the strict front end accepts it: double literals, pointers without an
+// address space, infinities, recursion, kernels that call kernels, returns from
+// functions with barriers, wrong buffer indices, too much threadgroup memory.
+func Lint(source string) []error {
+	l := &linter{tokens: scan(source)}
+	l.literals()
+	l.pointers()
+	l.functions = l.findFunctions()
+	for i := range l.functions {
+		f := &l.functions[i]
+		l.returns(f)
+		if f.kernel {
+			l.buffers(f)
+			l.threadgroupBytes(f)
+		}
+	}
+	l.calls()
+	return l.errs
+}
+
+// linter collects what is wrong.
+type linter struct {
+	tokens    []token
+	functions []function
+	errs      []error
+}
+
+func (l *linter) fail(t token, format string, args ...any) {
+	l.errs = append(l.errs, fmt.Errorf("line %d: %s", t.line, fmt.Sprintf(format, args...)))
+}
+
+// banned are words that have no place in the kernels, and why.
+var banned = map[string]string{
+	"double": "MSL has no double", "INFINITY": "masks are finite (-1e30f)", "HUGE_VALF": "masks are finite (-1e30f)",
+	"NAN": "no kernel makes a NaN", "isnan": "unreliable with fast math", "isinf": "unreliable with fast math",
+}
+
+func (l *linter) literals() {
+	for _, t := range l.tokens {
+		if why, ok := banned[t.text]; ok {
+			l.fail(t, "%s: %s", t.text, why)
+		}
+		if t.kind == number && isDouble(t.text) {
+			l.fail(t, "%s is a double; write %sf", t.text, t.text)
+		}
+	}
+}
+
+// isDouble says whether a number is a floating literal without a suffix.
+func isDouble(s string) bool {
+	s = strings.ToLower(s)
+	if strings.HasPrefix(s, "0x") {
+		return strings.Contains(s, "p") && !strings.HasSuffix(s, "f") && !strings.HasSuffix(s, "h")
+	}
+	return strings.ContainsAny(s, ".e") && !strings.HasSuffix(s, "f") && !strings.HasSuffix(s, "h")
+}
+
+// types are the words after which * and & declare.
+var types = words("float half bool char uchar short ushort int uint long ulong void const size_t")
+
+var spaces = words("device constant threadgroup thread")
+
+// pointers wants an address space in the declaration of every pointer and reference.
+func (l *linter) pointers() {
+	known := map[string]bool{}
+	for i := 1; i < len(l.tokens); i++ {
+		if prev := l.tokens[i-1].text; prev == "struct" || prev == "typename" || prev == "class" {
+			known[l.tokens[i].text] = true
+		}
+		if l.tokens[i].text == ";" && i > 1 && l.declares(i, "typedef") {
+			known[l.tokens[i-1].text] = true
+		}
+		t := l.tokens[i]
+		if t.text != "*" && t.text != "&" || !types[l.tokens[i-1].text] && !known[l.tokens[i-1].text] {
+			continue
+		}
+		if !l.spaceBefore(i) {
+			l.fail(t, "%s %s has no address space", l.tokens[i-1].text, t.text)
+		}
+	}
+}
+
+// declares says whether the statement that ends at token i starts with a word.
+func (l *linter) declares(i int, word string) bool {
+	for i--; i > 0 && l.tokens[i].text != ";" && l.tokens[i].text != "}"; i-- {
+		if l.tokens[i].text == word {
+			return true
+		}
+	}
+	return false
+}
+
+// spaceBefore looks for an address space from token i back to where the declaration starts.
+func (l *linter) spaceBefore(i int) bool {
+	for i--; i >= 0; i-- {
+		switch text := l.tokens[i].text; {
+		case spaces[text]:
+			return true
+		case strings.Contains("(){};,<>=", text):
+			return false
+		}
+	}
+	return false
+}
+
+// buffers wants one distinct [[buffer(n)]] on every pointer and reference argument.
+func (l *linter) buffers(f *function) {
+	seen := map[int]bool{}
+	for _, p := range f.params {
+		n, ok := bufferIndex(p)
+		switch {
+		case !hasPointer(p):
+		case !ok:
+			l.fail(p[0], "%s: an argument without [[buffer(n)]]", f.name)
+		case n > maxBuffer:
+			l.fail(p[0], "%s: buffer %d; expected at most %d", f.name, n, maxBuffer)
+		case seen[n]:
+			l.fail(p[0], "%s: buffer %d twice", f.name, n)
+		}
+		seen[n] = ok
+	}
+}
+
+func hasPointer(p []token) bool {
+	for _, t := range p {
+		if t.text == "*" || t.text == "&" {
+			return true
+		}
+	}
+	return false
+}
+
+func bufferIndex(p []token) (int, bool) {
+	for i := 0; i+2 < len(p); i++ {
+		if p[i].text == "buffer" && p[i+1].text == "(" {
+			n, err := strconv.Atoi(p[i+2].text)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+var elemBytes = map[string]int{"bool": 1, "char": 1, "uchar": 1, "half": 2, "short": 2, "ushort": 2, "float": 4, "int": 4, "uint": 4, "long": 8, "ulong": 8}
+
+// threadgroupBytes adds up the threadgroup arrays that a kernel declares.
+func (l *linter) threadgroupBytes(f *function) {
+	total := 0
+	for i := f.body; i+5 < f.end; i++ {
+		// threadgroup TYPE NAME [ N ]
+		t := l.tokens[i : i+6]
+		if t[0].text != "threadgroup" || t[3].text != "[" {
+			continue
+		}
+		n, err := strconv.Atoi(t[4].text)
+		size, ok := elemBytes[t[1].text]
+		if err != nil || !ok || t[5].text != "]" {
+			l.fail(t[0], "%s: threadgroup memory of unknown size; expected TYPE NAME[NUMBER]", f.name)
+			continue
+		}
+		total += n * size
+	}
+	if total > maxThreadgroupBytes {
+		l.fail(l.tokens[f.body], "%s: %d bytes of threadgroup memory; expected at most %d", f.name, total, maxThreadgroupBytes)
+	}
+}

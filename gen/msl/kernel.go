@@ -1,0 +1,130 @@
+package msl
+
+import (
+	"fmt"
+	"strings"
+
+	"mla/runtime/plan"
+)
+
+// Limits of Apple GPUs that every kernel keeps.
+const (
+	simdWidth           = 32
+	maxThreads          = 1024
+	maxBuffers          = 31
+	maxThreadgroupBytes = 32768
+)
+
+// kernel prints one kernel: its argument struct, its body, its variants.
+func (p *printer) kernel(k *plan.Kernel) error {
+	if err := p.check(k); err != nil {
+		return err
+	}
+	v := &kernelView{Kernel: k, names: argumentNames(k), printer: p}
+	parts, floats, err := v.parts()
+	if err != nil {
+		return err
+	}
+	p.line("")
+	p.argsStruct(k)
+	p.out.WriteString(comment(k.Doc))
+	p.body(v, parts, floats)
+	for i := range k.Variants {
+		p.variant(v, &k.Variants[i], floats)
+	}
+	return p.err
+}
+
+// argsStruct prints the dispatch's constants: little-endian uint64, in order.
+func (p *printer) argsStruct(k *plan.Kernel) {
+	if len(k.Args) == 0 {
+		return
+	}
+	p.printf("struct %s_args {\n", k.Name)
+	for i, slot := range k.Args {
+		p.printf("  ulong stride%d; // bytes between the entries of %s\n", i, k.Slots[slot].Name)
+	}
+	p.line("};\n")
+}
+
+// body prints the kernel's work as a function over the types of its weights.
+func (p *printer) body(v *kernelView, parts []partView, floats int) {
+	if tags := v.tags(); len(tags) > 0 {
+		p.printf("template <typename %s>\n", strings.Join(tags, ", typename "))
+	}
+	p.printf("static inline void %s_body(\n", v.Kernel.Name)
+	for i := range v.Slots {
+		p.printf("    %s,\n", v.parameter(i))
+	}
+	if floats > 0 {
+		p.line("    threadgroup float * scratch,")
+	}
+	p.line("    uint tg, uint tid, ushort sg, ushort lane) {")
+	for i := range parts {
+		p.line("  " + branch(parts, i))
+		p.execute(parts[i].template, &parts[i])
+	}
+	p.line("  }")
+	p.line("}")
+}
+
+// branch is the line that opens part i: each part has its range of threadgroups.
+func branch(parts []partView, i int) string {
+	end := parts[i].First + parts[i].P.Groups()
+	switch {
+	case len(parts) == 1:
+		return "{"
+	case i == 0:
+		return fmt.Sprintf("if (tg < %du) {", end)
+	case i == len(parts)-1:
+		return "} else {"
+	}
+	return fmt.Sprintf("} else if (tg < %du) {", end)
+}
+
+// variant prints the kernel function of one combination of types.
+func (p *printer) variant(v *kernelView, variant *plan.Variant, floats int) {
+	p.printf("\nkernel void %s(\n", variant.Func)
+	for i := range v.Slots {
+		p.printf("    %s [[buffer(%d)]],\n", v.parameter(i), i)
+	}
+	p.line("    uint tg [[threadgroup_position_in_grid]],")
+	p.line("    uint tid [[thread_index_in_threadgroup]],")
+	p.line("    ushort sg [[simdgroup_index_in_threadgroup]],")
+	p.line("    ushort lane [[thread_index_in_simdgroup]]) {")
+	arguments := append([]string(nil), v.names...)
+	if floats > 0 {
+		p.printf("  threadgroup float scratch[%d];\n", floats)
+		arguments = append(arguments, "scratch")
+	}
+	arguments = append(arguments, "tg", "tid", "sg", "lane")
+	p.printf("  %s_body%s(%s);\n}\n", v.Kernel.Name, typeArguments(variant), strings.Join(arguments, ", "))
+}
+
+func typeArguments(v *plan.Variant) string {
+	if len(v.Types) == 0 {
+		return ""
+	}
+	var names []string
+	for _, t := range v.Types {
+		names = append(names, t.String())
+	}
+	return "<" + strings.Join(names, ", ") + ">"
+}
+
+// comment wraps a kernel's description into comment lines.
+func comment(doc string) string {
+	var b strings.Builder
+	line := "//"
+	for _, word := range strings.Fields(doc) {
+		if len(line)+1+len(word) > 100 {
+			b.WriteString(line + "\n")
+			line = "//"
+		}
+		line += " " + word
+	}
+	if line != "//" {
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}

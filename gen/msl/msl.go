@@ -1,0 +1,76 @@
+// Package msl prints the Metal source of a bundle. The kernels' text is in
+// templates/msl: this package chooses the templates, fills in the constants and
+// writes a thin kernel function per variant around one body per kernel.
+//
+// The output keeps to the subset of MSL 3.1 that the strict front end in
+// gen/msl/frontend can check: every pointer has an address space, there are no
+// kernel templates, no double and no infinities.
+package msl
+
+import (
+	"fmt"
+	"strings"
+	"text/template"
+
+	"mla/runtime/plan"
+	"mla/templates"
+)
+
+// Print returns kernels.metal for a bundle, headed by header. It fails for a
+// part that breaks a limit of the GPU or of its template.
+func Print(b *plan.Bundle, header string) (string, error) {
+	tmpl, err := template.ParseFS(templates.MSL, "msl/*.msl", "msl/quant/*.msl")
+	if err != nil {
+		return "", err
+	}
+	p := &printer{bundle: b, tmpl: tmpl, funcs: map[string]bool{}}
+	p.line(header)
+	p.line("")
+	p.execute("prelude.msl", map[string]string{"Act": p.elemType(plan.ElemAct)})
+	p.quants()
+	p.shared()
+	for i := range b.Kernels {
+		if err := p.kernel(&b.Kernels[i]); err != nil {
+			return "", fmt.Errorf("kernel %s: %w", b.Kernels[i].Name, err)
+		}
+	}
+	return p.out.String(), p.err
+}
+
+// printer collects the output; the first failure sticks in err.
+type printer struct {
+	bundle *plan.Bundle
+	tmpl   *template.Template
+	funcs  map[string]bool // names of functions printed so far
+	out    strings.Builder
+	err    error
+}
+
+func (p *printer) line(s string) { p.out.WriteString(s + "\n") }
+
+func (p *printer) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
+
+// execute appends a template.
+func (p *printer) execute(name string, data any) {
+	if p.err == nil {
+		p.err = p.tmpl.ExecuteTemplate(&p.out, name, data)
+	}
+}
+
+// elemType is the MSL type of a buffer's elements; typed buffers are bytes.
+func (p *printer) elemType(e plan.Elem) string {
+	if e == plan.ElemAct && p.bundle.Activations == plan.ElemF16 {
+		return "half"
+	}
+	return elemTypes[e]
+}
+
+var elemTypes = [...]string{
+	plan.ElemF32:   "float",
+	plan.ElemF16:   "half",
+	plan.ElemAct:   "float",
+	plan.ElemTyped: "uchar",
+	plan.ElemRoute: "Routing",
+	plan.ElemStep:  "Step",
+	plan.ElemArgs:  "",
+}

@@ -1,0 +1,225 @@
+package msl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mla/runtime/plan"
+)
+
+// maxStage is how many normalised inputs a threadgroup holds at a time, a
+// multiple of every block size. Longer inputs pass in several stages.
+const maxStage = 4096
+
+// partView is a part as its template sees it.
+type partView struct {
+	*kernelView
+	P         plan.Part
+	First     int // first threadgroup
+	template  string
+	Entries   int // heads or experts, each with threadgroups of its own
+	N         int // rows per simdgroup
+	Attention *attention
+}
+
+// partTemplates names the template of each kind of part.
+func partTemplate(p plan.Part) (string, error) {
+	switch p.(type) {
+	case *plan.MatVec:
+		return "matvec.msl", nil
+	case *plan.Experts:
+		return "experts.msl", nil
+	case *plan.ExpertsSum:
+		return "experts_sum.msl", nil
+	case *plan.StoreKV:
+		return "store_kv.msl", nil
+	case *plan.Attend:
+		return "attend.msl", nil
+	case *plan.Embed:
+		return "embed.msl", nil
+	case *plan.NormVec:
+		return "norm.msl", nil
+	case *plan.RopeVec:
+		return "rope.msl", nil
+	case *plan.CombineVec:
+		return "combine.msl", nil
+	case *plan.SwiGLUVec:
+		return "swiglu.msl", nil
+	case *plan.AddVec:
+		return "add.msl", nil
+	case *plan.RouteVec:
+		return "route.msl", nil
+	case *plan.WeightedSum:
+		return "weighted_sum.msl", nil
+	}
+	return "", fmt.Errorf("no template for a part of type %T", p)
+}
+
+// parts views the kernel's parts and returns how many floats of threadgroup
+// memory the widest of them needs: they share it, a threadgroup runs only one.
+func (k *kernelView) parts() ([]partView, int, error) {
+	var views []partView
+	first, floats := 0, 0
+	for _, p := range k.Parts {
+		v, err := k.part(p, first)
+		if err != nil {
+			return nil, 0, err
+		}
+		views = append(views, v)
+		first += p.Groups()
+		floats = max(floats, v.floats())
+	}
+	if 4*floats > maxThreadgroupBytes {
+		return nil, 0, fmt.Errorf("%d bytes of threadgroup memory; expected at most %d", 4*floats, maxThreadgroupBytes)
+	}
+	return views, floats, nil
+}
+
+func (k *kernelView) part(p plan.Part, first int) (partView, error) {
+	v := partView{kernelView: k, P: p, First: first, Entries: 1}
+	var err error
+	if v.template, err = partTemplate(p); err != nil {
+		return v, err
+	}
+	switch p := p.(type) {
+	case *plan.MatVec:
+		v.Entries, v.N = p.Batch, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup)
+		if p.Rope != nil {
+			v.N += v.N % 2 // a simdgroup turns whole pairs
+		}
+	case *plan.Experts:
+		v.Entries, v.N = p.K, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup)
+	case *plan.ExpertsSum:
+		v.N = k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup)
+	case *plan.Attend:
+		v.Attention, err = attentionShape(p, k.Threads)
+	}
+	return v, err
+}
+
+// rowsPerSimdgroup shares the rows of a threadgroup out among its simdgroups.
+func (k *kernelView) rowsPerSimdgroup(rows, perGroup int) int {
+	return min(ceil(perGroup, k.Simdgroups()), rows)
+}
+
+// RowGroups is the number of threadgroups per entry.
+func (v *partView) RowGroups() int { return v.P.Groups() / v.Entries }
+
+// RowGroup is the threadgroup's number among those of its entry.
+func (v *partView) RowGroup() string {
+	if v.Entries == 1 {
+		return "g"
+	}
+	return fmt.Sprintf("(g %% %du)", v.RowGroups())
+}
+
+// Entry is the threadgroup's entry.
+func (v *partView) Entry() string {
+	if _, ok := v.P.(*plan.CombineVec); ok || v.Entries > 1 {
+		return "entry"
+	}
+	return "0u"
+}
+
+// WeightRow points to a row of an entry of a weight matrix.
+func (v *partView) WeightRow(slot int, entry, row string) (string, error) {
+	rows, cols := matrix(v.P)
+	rowBytes := fmt.Sprintf("%s::row_bytes(%du)", v.Tag(slot), cols)
+	base := v.Name(slot)
+	i := slices.Index(v.Args, slot)
+	switch {
+	case v.Entries == 1 && entry == "entry":
+	case i >= 0:
+		args, err := v.only(plan.SpaceArgs, "batch strides")
+		if err != nil {
+			return "", err
+		}
+		base += fmt.Sprintf(" + %s * %s.stride%d", entry, args, i)
+	default:
+		base += fmt.Sprintf(" + %s * (%du * %s)", entry, rows, rowBytes)
+	}
+	return base + fmt.Sprintf(" + %s * %s", row, rowBytes), nil
+}
+
+// matrix is the shape of one entry of a part's weights.
+func matrix(p plan.Part) (rows, cols int) {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.Rows, p.Cols
+	case *plan.Experts:
+		return p.Rows, p.Cols
+	case *plan.ExpertsSum:
+		return p.Rows, p.Cols
+	}
+	return 0, 0
+}
+
+// In is the start of the input in device memory.
+func (v *partView) In() string {
+	entry := ""
+	if v.Entries > 1 {
+		entry = "entry"
+	}
+	switch p := v.P.(type) {
+	case *plan.MatVec:
+		return v.Ptr(p.In, entry)
+	case *plan.Experts:
+		return v.Ptr(p.In, entry)
+	}
+	return ""
+}
+
+// dots is a part whose mat-vec reads its input from X, Chunk columns from
+// column c on if the input is staged.
+type dots struct {
+	*partView
+	X, Chunk string
+	staged   bool
+}
+
+// Skip moves a weight row to the staged columns.
+func (d dots) Skip(slot int) string {
+	if !d.staged {
+		return ""
+	}
+	return fmt.Sprintf(" + %s::row_bytes(c)", d.Tag(slot))
+}
+
+// Staged, Combined and Direct say where the mat-vec finds its input.
+func (v *partView) Staged() dots   { return dots{v, "xs", "n", true} }
+func (v *partView) Combined() dots { return dots{v, "xs", v.columns(), false} }
+func (v *partView) Direct() dots   { return dots{v, v.In(), v.columns(), false} }
+
+func (v *partView) columns() string {
+	_, cols := matrix(v.P)
+	return fmt.Sprintf("%du", cols)
+}
+
+// Combine is the part's combine, or nil.
+func (v *partView) Combine() *plan.Combine { return combineOf(v.P) }
+
+// CombineDim is the width of a combined latent.
+func (v *partView) CombineDim() int {
+	if p, ok := v.P.(*plan.CombineVec); ok {
+		return p.Dim
+	}
+	_, cols := matrix(v.P)
+	return cols
+}
+
+// Merged is where a combined latent goes.
+func (v *partView) Merged() string {
+	if p, ok := v.P.(*plan.CombineVec); ok {
+		return v.Ptr(p.Out, "entry")
+	}
+	return "xs"
+}
+
+// At is element i of entry e of a vector; a part with one entry has no e.
+func (v *partView) At(vec plan.Vec, e, i string) string {
+	if e == "entry" && v.Entries == 1 {
+		e = ""
+	}
+	return strings.ReplaceAll(v.kernelView.At(vec, e, i), "  ", " ")
+}

@@ -1,0 +1,154 @@
+package msl
+
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
+
+// use is what a part does with a slot.
+type use int
+
+const (
+	weight  use = iota // a typed matrix of cols columns
+	floats             // read-only float32: norm weights, biases, logits, splits, the rope table
+	input              // an activation
+	output             // an activation, written
+	results            // float32, written
+	cacheIn            // the latent cache
+	cacheOut
+	routeIn // Routing
+	routeOut
+)
+
+// ref is one use of a slot by a part.
+type ref struct {
+	slot int
+	use  use
+	cols int // of a weight
+}
+
+// refs lists the slots that a part uses.
+func refs(p plan.Part) []ref {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		list := append(optional(p.Up, weight, p.Cols), ref{p.W, weight, p.Cols}, ref{slot: p.Out.Slot, use: output})
+		list = append(list, optional(p.Add, input, 0)...)
+		if p.Rope != nil {
+			list = append(list, ref{slot: p.Rope.Table, use: floats})
+		}
+		if p.Combine != nil {
+			return append(list, combineRefs(p.Combine)...)
+		}
+		return append(list, inputRefs(p.In, p.Norm)...)
+	case *plan.Experts:
+		list := append(optional(p.Up, weight, p.Cols), ref{p.W, weight, p.Cols}, ref{slot: p.Out.Slot, use: output})
+		list = append(list, inputRefs(p.In, p.Norm)...)
+		if p.Gating == nil {
+			return append(list, ref{slot: p.Routing, use: routeIn})
+		}
+		return append(list, gatingRefs(p.Gating, p.Routing)...)
+	case *plan.ExpertsSum:
+		list := []ref{{p.W, weight, p.Cols}, {slot: p.In.Slot, use: input}, {slot: p.Routing, use: routeIn}, {slot: p.Out.Slot, use: output}}
+		if p.Shared >= 0 {
+			list = append(list, ref{p.Shared, weight, p.SharedCols}, ref{slot: p.SharedIn.Slot, use: input})
+		}
+		return append(list, optional(p.Add, input, 0)...)
+	case *plan.StoreKV:
+		list := append(inputRefs(p.Lat, p.Norm), ref{slot: p.KPe.Slot, use: input}, ref{slot: p.Cache, use: cacheOut})
+		if p.Rope != nil {
+			list = append(list, ref{slot: p.Rope.Table, use: floats})
+		}
+		return list
+	case *plan.Attend:
+		return []ref{{slot: p.QAbs.Slot, use: input}, {slot: p.QPe.Slot, use: input}, {slot: p.Cache, use: cacheIn},
+			{slot: p.Out, use: results}, {slot: p.ML, use: results}}
+	case *plan.Embed:
+		return []ref{{p.W, weight, p.Dim}, {slot: p.Out.Slot, use: output}}
+	case *plan.RouteVec:
+		return gatingRefs(&p.Gating, p.Routing)
+	}
+	return vectorRefs(p)
+}
+
+// vectorRefs are the refs of the parts without a weight matrix.
+func vectorRefs(p plan.Part) []ref {
+	switch p := p.(type) {
+	case *plan.NormVec:
+		return append(inputRefs(p.In, &p.Norm), ref{slot: p.Out.Slot, use: output})
+	case *plan.RopeVec:
+		return []ref{{slot: p.In.Slot, use: input}, {slot: p.Out.Slot, use: output}, {slot: p.Rope.Table, use: floats}}
+	case *plan.CombineVec:
+		return append(combineRefs(&p.Combine), ref{slot: p.Out.Slot, use: output})
+	case *plan.SwiGLUVec:
+		return []ref{{slot: p.Gate.Slot, use: input}, {slot: p.Up.Slot, use: input}, {slot: p.Out.Slot, use: output}}
+	case *plan.AddVec:
+		return []ref{{slot: p.A.Slot, use: input}, {slot: p.B.Slot, use: input}, {slot: p.Out.Slot, use: output}}
+	case *plan.WeightedSum:
+		return []ref{{slot: p.In.Slot, use: input}, {slot: p.Routing, use: routeIn}, {slot: p.Out.Slot, use: output}}
+	}
+	return nil
+}
+
+func optional(slot int, u use, cols int) []ref {
+	if slot < 0 {
+		return nil
+	}
+	return []ref{{slot, u, cols}}
+}
+
+func inputRefs(in plan.Vec, n *plan.Norm) []ref {
+	list := []ref{{slot: in.Slot, use: input}}
+	if n != nil {
+		list = append(list, ref{slot: n.Weight, use: floats})
+	}
+	return list
+}
+
+func combineRefs(c *plan.Combine) []ref {
+	return []ref{{slot: c.Out, use: floats}, {slot: c.ML, use: floats}}
+}
+
+func gatingRefs(g *plan.Gating, routing int) []ref {
+	return append(optional(g.Bias, floats, 0), ref{slot: g.Logits, use: floats}, ref{slot: routing, use: routeOut})
+}
+
+// check says what is wrong with a use of a slot of kernel k.
+func (r ref) check(k *plan.Kernel) error {
+	if r.slot < 0 || r.slot >= len(k.Slots) {
+		return fmt.Errorf("slot %d of %d", r.slot, len(k.Slots))
+	}
+	s := &k.Slots[r.slot]
+	number := s.Elem == plan.ElemF32 || s.Elem == plan.ElemF16 || s.Elem == plan.ElemAct
+	cache := s.Elem == plan.ElemTyped && s.Space == plan.SpaceKV
+	var ok bool
+	switch r.use {
+	case weight:
+		ok = s.Elem == plan.ElemTyped && s.Space == plan.SpaceWeight
+	case floats:
+		ok = s.Elem == plan.ElemF32
+	case input:
+		ok = number
+	case output:
+		ok = number && s.Write
+	case results:
+		ok = s.Elem == plan.ElemF32 && s.Write
+	case cacheIn:
+		ok = cache
+	case cacheOut:
+		ok = cache && s.Write
+	case routeIn:
+		ok = s.Elem == plan.ElemRoute
+	case routeOut:
+		ok = s.Elem == plan.ElemRoute && s.Write
+	}
+	if !ok {
+		return fmt.Errorf("slot %s (space %d, element %d, write %t) cannot serve as %s", s.Name, s.Space, s.Elem, s.Write, useNames[r.use])
+	}
+	return nil
+}
+
+var useNames = [...]string{
+	weight: "a typed weight", floats: "float32 input", input: "an input", output: "an output", results: "float32 output",
+	cacheIn: "a cache", cacheOut: "a written cache", routeIn: "routing", routeOut: "written routing",
+}

@@ -1,0 +1,204 @@
+package msl
+
+import (
+	"fmt"
+	"slices"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// slots collects the slots of a kernel under test.
+type slots []plan.Slot
+
+func (s *slots) add(name string, space plan.Space, e plan.Elem, write bool) int {
+	*s = append(*s, plan.Slot{Name: name, Space: space, Elem: e, Write: write})
+	return len(*s) - 1
+}
+
+func (s *slots) weight(name string) int { return s.add(name, plan.SpaceWeight, plan.ElemTyped, false) }
+func (s *slots) vector(name string) int { return s.add(name, plan.SpaceWeight, plan.ElemF32, false) }
+func (s *slots) in(name string) plan.Vec {
+	return plan.Vec{Slot: s.add(name, plan.SpaceArena, plan.ElemAct, false)}
+}
+func (s *slots) out(name string) plan.Vec {
+	return plan.Vec{Slot: s.add(name, plan.SpaceArena, plan.ElemAct, true)}
+}
+func (s *slots) floats(name string, write bool) int {
+	return s.add(name, plan.SpaceArena, plan.ElemF32, write)
+}
+func (s *slots) route(write bool) int {
+	return s.add("routing", plan.SpaceArena, plan.ElemRoute, write)
+}
+func (s *slots) step() {
+	if !slices.ContainsFunc(*s, func(sl plan.Slot) bool { return sl.Space == plan.SpaceStep }) {
+		s.add("step", plan.SpaceStep, plan.ElemStep, false)
+	}
+}
+func (s *slots) args() { s.add("args", plan.SpaceArgs, plan.ElemArgs, false) }
+func (s *slots) rope(headDim, dim int) *plan.RopeAt {
+	s.step()
+	return &plan.RopeAt{Table: s.add("rope", plan.SpaceRope, plan.ElemF32, false), HeadDim: headDim, Dim: dim}
+}
+
+// everyType lists variants over all formats; n is the number of typed slots.
+func everyType(name string, n int) []plan.Variant {
+	var list []plan.Variant
+	for _, f := range quant.Formats() {
+		v := plan.Variant{Func: name + "_" + f.Name}
+		for range n {
+			v.Types = append(v.Types, f.Type)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// kernel finishes a kernel over all formats.
+func (s slots) kernel(name string, args []int, parts ...plan.Part) plan.Kernel {
+	k := plan.Kernel{Name: name, Doc: "Synthetic kernel " + name + ": it holds one composition of pieces, to see that the front end takes it and that its lines of comment are wrapped.",
+		Threads: 128, Slots: s, Args: args, Parts: parts}
+	k.Variants = everyType(name, len(k.TypedSlots()))
+	return k
+}
+
+// cacheKernel is kernel with the two cache types.
+func (s slots) cacheKernel(name string, parts ...plan.Part) plan.Kernel {
+	k := s.kernel(name, nil, parts...)
+	k.Variants = []plan.Variant{{Func: name + "_f32", Types: []quant.Type{quant.F32}}, {Func: name + "_f16", Types: []quant.Type{quant.F16}}}
+	return k
+}
+
+// matVecs are mat-vecs with every prologue and every epilogue.
+func matVecs() []plan.Kernel {
+	var list []plan.Kernel
+	for _, prologue := range []string{"plain", "norm", "long_norm", "combine"} {
+		for _, epilogue := range []string{"store", "swiglu", "rope", "add"} {
+			var s slots
+			cols := map[string]int{"long_norm": 7168}[prologue]
+			p := &plan.MatVec{W: s.weight("w"), Batch: 1, Rows: 1026, Cols: max(cols, 512), RowsPerGroup: 8, Up: -1, Add: -1}
+			p.In, p.Out = s.in("in"), s.out("out")
+			switch prologue {
+			case "norm", "long_norm":
+				p.Norm = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-6}
+			case "combine":
+				s.step()
+				p.Combine = &plan.Combine{Out: s.floats("splits", false), ML: s.floats("ml", false), Splits: plan.Splits{Count: 8, Tile: 16}, Heads: 5}
+				p.Batch = 5
+			}
+			switch epilogue {
+			case "swiglu":
+				p.Up = s.weight("w_up")
+			case "rope":
+				p.Rope = s.rope(342, 64)
+			case "add":
+				p.Add = s.in("residual").Slot
+			}
+			list = append(list, s.kernel("matvec_"+prologue+"_"+epilogue, nil, p))
+		}
+	}
+	return list
+}
+
+func gating(s *slots, groups int, sigmoid bool) *plan.Gating {
+	g := &plan.Gating{Logits: s.floats("logits", false), Bias: -1, Experts: 64, K: 6, Sigmoid: sigmoid, Normalize: sigmoid, Scale: 1, Groups: groups, KGroups: max(1, groups/2)}
+	if sigmoid {
+		g.Bias, g.Scale = s.vector("bias"), 1.8
+	}
+	return g
+}
+
+// expertKernels are the kernels of an MoE layer, two of them with several parts.
+func expertKernels() []plan.Kernel {
+	var list []plan.Kernel
+	for i, sigmoid := range []bool{false, true} {
+		var s slots
+		e := &plan.Experts{W: s.weight("w_gate"), Up: s.weight("w_up"), K: 6, Rows: 96, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h")}
+		e.Norm = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-5}
+		e.Gating, e.Routing = gating(&s, 1+7*i, sigmoid), s.route(true)
+		e.Out.Stride = 96
+		shared := &plan.MatVec{W: s.weight("w_shared"), Up: -1, Add: -1, Batch: 1, Rows: 30, Cols: 256, RowsPerGroup: 16, In: e.In, Out: s.out("hs")}
+		s.args()
+		list = append(list, s.kernel(fmt.Sprintf("experts_%d", i), []int{e.W, e.Up}, e, shared))
+	}
+	var s slots
+	e := &plan.Experts{W: s.weight("w"), Up: -1, K: 6, Rows: 96, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h"), Routing: s.route(false)}
+	list = append(list, s.kernel("experts_plain", nil, e))
+	for _, full := range []bool{true, false} {
+		var s slots
+		p := &plan.ExpertsSum{W: s.weight("w"), K: 6, Rows: 96, Cols: 256, RowsPerGroup: 16, In: s.in("h"), Out: s.out("y"), Routing: s.route(false), Shared: -1, Add: -1}
+		p.In.Stride = 256
+		if full {
+			p.Shared, p.SharedCols, p.SharedIn, p.Add = s.weight("w_shared"), 512, s.in("hs"), s.in("residual").Slot
+		}
+		s.args()
+		list = append(list, s.kernel(fmt.Sprintf("experts_sum_%t", full), []int{p.W}, p))
+	}
+	return list
+}
+
+// attentionKernels write and read the cache.
+func attentionKernels() []plan.Kernel {
+	var list []plan.Kernel
+	for _, fused := range []bool{true, false} {
+		var s slots
+		p := &plan.StoreKV{Lat: s.in("kv"), KPe: s.in("pe"), LatDim: 512, PeDim: 64, Cache: s.add("cache", plan.SpaceKV, plan.ElemTyped, true)}
+		if fused {
+			p.Norm, p.Rope = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-6}, s.rope(64, 64)
+		} else {
+			s.step()
+		}
+		list = append(list, s.cacheKernel(fmt.Sprintf("store_kv_%t", fused), p))
+	}
+	for _, shape := range [][4]int{{4, 64, 16, 4}, {5, 128, 32, 1}, {16, 512, 64, 16}, {20, 512, 64, 8}, {40, 256, 64, 16}} {
+		var s slots
+		p := &plan.Attend{Heads: shape[0], LatDim: shape[1], PeDim: shape[2], Scale: 0.0721688, Splits: plan.Splits{Count: 8, Tile: 16},
+			QAbs: s.in("q_abs"), QPe: s.in("q"), Cache: s.add("cache", plan.SpaceKV, plan.ElemTyped, false), Out: s.floats("splits", true), ML: s.floats("ml", true)}
+		p.QAbs.Stride, p.QPe.Offset, p.QPe.Stride = p.LatDim, 128, 192
+		s.step()
+		k := s.cacheKernel(fmt.Sprintf("attend_%d_%d", shape[0], shape[1]), p)
+		k.Threads = shape[3] * 32
+		list = append(list, k)
+	}
+	return list
+}
+
+// singleKernels are the parts that stand alone.
+func singleKernels() []plan.Kernel {
+	var e, n, r, c, g, a, w, o slots
+	e.step()
+	return []plan.Kernel{
+		e.kernelOf("embed", &plan.Embed{W: e.weight("w"), Out: e.out("x"), Dim: 512, RowsPerGroup: 128}),
+		n.kernelOf("norm", &plan.NormVec{In: n.in("x"), Out: n.out("y"), Dim: 300, Norm: plan.Norm{Weight: n.vector("w"), Eps: 1e-6}}),
+		r.kernelOf("rope", &plan.RopeVec{In: r.in("x"), Out: r.out("y"), Heads: 5, Rope: *r.rope(96, 32)}),
+		c.kernelOf("combine", combineVec(&c)),
+		g.kernelOf("swiglu", &plan.SwiGLUVec{Gate: g.in("gate"), Up: g.in("up"), Out: g.out("h"), Dim: 300, RowsPerGroup: 128}),
+		a.kernelOf("add", &plan.AddVec{A: a.in("a"), B: a.in("b"), Out: a.out("y"), Dim: 300, RowsPerGroup: 128}),
+		w.kernelOf("weighted_sum", &plan.WeightedSum{In: plan.Vec{Slot: w.in("x").Slot, Stride: 300}, Out: w.out("y"), K: 6, Dim: 300, Routing: w.route(false), RowsPerGroup: 128}),
+		o.kernelOf("route", &plan.RouteVec{Gating: *gating(&o, 8, true), Routing: o.route(true)}),
+	}
+}
+
+func combineVec(s *slots) plan.Part {
+	s.step()
+	return &plan.CombineVec{Combine: plan.Combine{Out: s.floats("splits", false), ML: s.floats("ml", false), Splits: plan.Splits{Count: 8, Tile: 16}, Heads: 5},
+		Out: plan.Vec{Slot: s.out("o").Slot, Stride: 64}, Dim: 64}
+}
+
+// kernelOf is kernel for one part; without typed slots it has a single variant.
+func (s *slots) kernelOf(name string, p plan.Part) plan.Kernel {
+	k := s.kernel(name, nil, p)
+	if len(k.TypedSlots()) == 0 {
+		k.Variants = []plan.Variant{{Func: name + "_kernel"}}
+	}
+	return k
+}
+
+// synthetic is a bundle of all kinds of parts × all formats × all pieces.
+func synthetic(act plan.Elem) *plan.Bundle {
+	b := &plan.Bundle{Name: "synthetic", Activations: act}
+	for _, list := range [][]plan.Kernel{matVecs(), expertKernels(), attentionKernels(), singleKernels()} {
+		b.Kernels = append(b.Kernels, list...)
+	}
+	return b
+}

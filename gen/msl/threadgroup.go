@@ -1,0 +1,77 @@
+package msl
+
+import "mla/runtime/plan"
+
+// ThreadgroupBytes is the threadgroup memory that a kernel's variants declare.
+// It fails like Print if that is more than a GPU has.
+func ThreadgroupBytes(k *plan.Kernel) (int, error) {
+	v := &kernelView{Kernel: k, names: argumentNames(k)}
+	_, floats, err := v.parts()
+	return 4 * floats, err
+}
+
+// floats is the threadgroup memory of a part in floats.
+func (v *partView) floats() int {
+	switch p := v.P.(type) {
+	case *plan.MatVec:
+		if p.Combine != nil {
+			return p.Cols + p.Combine.Splits.Count
+		}
+		return v.normFloats(p.Norm)
+	case *plan.Experts:
+		return v.normFloats(p.Norm) + gatingFloats(p.Gating)
+	case *plan.RouteVec:
+		return gatingFloats(&p.Gating)
+	case *plan.StoreKV:
+		if p.Norm != nil {
+			return v.Simdgroups()
+		}
+	case *plan.NormVec:
+		return v.Simdgroups()
+	case *plan.CombineVec:
+		return p.Combine.Splits.Count
+	case *plan.Attend:
+		return v.Attention.floats()
+	}
+	return 0
+}
+
+// StageFloats is how many inputs a norm stages at a time.
+func (v *partView) StageFloats() int {
+	_, cols := matrix(v.P)
+	return min(cols, maxStage)
+}
+
+// normFloats are the staged inputs and one share of Σ in² per simdgroup.
+func (v *partView) normFloats(n *plan.Norm) int {
+	if n == nil {
+		return 0
+	}
+	return v.StageFloats() + v.Simdgroups()
+}
+
+// FactorsAt is where the factors of the splits are, behind a combined input.
+func (v *partView) FactorsAt() int {
+	_, cols := matrix(v.P)
+	return cols
+}
+
+// GatingAt is where gating's arrays are, behind the staged input.
+func (v *partView) GatingAt() int {
+	if p, ok := v.P.(*plan.Experts); ok {
+		return v.normFloats(p.Norm)
+	}
+	return 0
+}
+
+// gatingFloats are probabilities, selection scores, group scores and K Routing.
+func gatingFloats(g *plan.Gating) int {
+	if g == nil {
+		return 0
+	}
+	floats := 2*g.Experts + 2*g.K
+	if g.Groups > 1 {
+		floats += g.Groups
+	}
+	return floats
+}

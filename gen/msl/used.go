@@ -1,0 +1,91 @@
+package msl
+
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// quants prints the formats that some variant uses.
+func (p *printer) quants() {
+	p.line("")
+	p.execute("blocks.msl", nil)
+	for _, f := range quant.Formats() {
+		if !p.usesType(f.Type) {
+			continue
+		}
+		p.line("")
+		name := f.Name + ".msl"
+		if p.tmpl.Lookup(name) == nil && p.err == nil {
+			p.err = fmt.Errorf("no template msl/quant/%s for the format %s", name, f.Name)
+		}
+		p.execute(name, nil)
+	}
+}
+
+func (p *printer) usesType(t quant.Type) bool {
+	for _, k := range p.bundle.Kernels {
+		for _, v := range k.Variants {
+			for _, u := range v.Types {
+				if u == t {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// sharedParts lists the templates of functions that several bodies call, and
+// the parts that need them.
+var sharedParts = []struct {
+	template string
+	usedBy   func(plan.Part) bool
+}{
+	{"route.shared", func(p plan.Part) bool { return gatingOf(p) != nil }},
+	{"combine.shared", func(p plan.Part) bool { return combineOf(p) != nil }},
+	{"attend.shared", func(p plan.Part) bool { _, ok := p.(*plan.Attend); return ok }},
+}
+
+// shared prints the functions that the bundle's parts call.
+func (p *printer) shared() {
+	for _, s := range sharedParts {
+		if p.anyPart(s.usedBy) {
+			p.execute(s.template, nil)
+		}
+	}
+}
+
+func (p *printer) anyPart(f func(plan.Part) bool) bool {
+	for _, k := range p.bundle.Kernels {
+		for _, part := range k.Parts {
+			if f(part) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// gatingOf returns the gating that a part runs, or nil.
+func gatingOf(p plan.Part) *plan.Gating {
+	switch p := p.(type) {
+	case *plan.Experts:
+		return p.Gating
+	case *plan.RouteVec:
+		return &p.Gating
+	}
+	return nil
+}
+
+// combineOf returns the combine that a part runs, or nil.
+func combineOf(p plan.Part) *plan.Combine {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.Combine
+	case *plan.CombineVec:
+		return &p.Combine
+	}
+	return nil
+}

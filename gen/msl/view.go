@@ -1,0 +1,119 @@
+package msl
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mla/runtime/plan"
+)
+
+// kernelView is a kernel as the templates see it.
+type kernelView struct {
+	*plan.Kernel
+	printer *printer
+	names   []string // of the slots, as printed
+}
+
+// Simdgroups is the number of simdgroups of a threadgroup.
+func (k *kernelView) Simdgroups() int { return k.Threads / simdWidth }
+
+// Name is a slot's parameter.
+func (k *kernelView) Name(slot int) string { return k.names[slot] }
+
+// Tag is the template parameter that stands for a typed slot's format.
+func (k *kernelView) Tag(slot int) string { return "T_" + k.Slots[slot].Name }
+
+// tags are the body's template parameters, in the order of a variant's types.
+func (k *kernelView) tags() []string {
+	var tags []string
+	for _, slot := range k.TypedSlots() {
+		tags = append(tags, k.Tag(slot))
+	}
+	return tags
+}
+
+// parameter declares a slot as a function parameter.
+func (k *kernelView) parameter(slot int) string {
+	s := &k.Slots[slot]
+	elem := k.printer.elemType(s.Elem)
+	switch {
+	case s.Elem == plan.ElemArgs:
+		return fmt.Sprintf("constant %s_args & %s", k.Kernel.Name, k.names[slot])
+	case s.Elem == plan.ElemStep:
+		return fmt.Sprintf("constant Step & %s", k.names[slot])
+	case s.Write:
+		return fmt.Sprintf("device %s * %s", elem, k.names[slot])
+	}
+	return fmt.Sprintf("device const %s * %s", elem, k.names[slot])
+}
+
+// Step is the parameter that holds the state of the step.
+func (k *kernelView) Step() (string, error) { return k.only(plan.SpaceStep, "step state") }
+
+// only is the parameter of the one slot in a space.
+func (k *kernelView) only(s plan.Space, what string) (string, error) {
+	i := slices.IndexFunc(k.Slots, func(slot plan.Slot) bool { return slot.Space == s })
+	if i < 0 {
+		return "", fmt.Errorf("a part needs the %s, but no slot has it", what)
+	}
+	return k.names[i], nil
+}
+
+// Ptr is the start of entry e of a vector; e is "" for the only one.
+func (k *kernelView) Ptr(v plan.Vec, e string) string {
+	return strings.Join(append([]string{k.names[v.Slot]}, place(v, e)...), " + ")
+}
+
+// At is element i of entry e of a vector.
+func (k *kernelView) At(v plan.Vec, e, i string) string {
+	return k.names[v.Slot] + "[" + strings.Join(append(place(v, e), i), " + ") + "]"
+}
+
+// place is where an entry starts, as terms of a sum.
+func place(v plan.Vec, e string) []string {
+	var terms []string
+	if v.Offset != 0 {
+		terms = append(terms, fmt.Sprintf("%du", v.Offset))
+	}
+	if e != "" && v.Stride != 0 {
+		terms = append(terms, fmt.Sprintf("%s * %du", e, v.Stride))
+	}
+	return terms
+}
+
+// RopePair points to cosine and sine of a pair at the current position.
+func (k *kernelView) RopePair(r plan.RopeAt, pair string) (string, error) {
+	step, err := k.Step()
+	return fmt.Sprintf("%s + (ulong(%s.pos) * %du + %s) * 2u", k.names[r.Table], step, r.Dim/2, pair), err
+}
+
+// Float is x as a float literal that reads back as the float32 nearest to x.
+func (k *kernelView) Float(x any) string {
+	var f float64
+	switch x := x.(type) {
+	case int:
+		f = float64(x)
+	case float64:
+		f = x
+	}
+	s := strconv.FormatFloat(f, 'g', -1, 32)
+	if !strings.ContainsAny(s, ".e") {
+		s += ".0"
+	}
+	return s + "f"
+}
+
+// Arithmetic for the templates.
+
+func (k *kernelView) Add(a, b int) int { return a + b }
+func (k *kernelView) Sub(a, b int) int { return a - b }
+func (k *kernelView) Mul(a, b int) int { return a * b }
+func (k *kernelView) Half(a int) int   { return a / 2 }
+
+// Residual is where the residual of an output is: at its place in another slot.
+func (k *kernelView) Residual(out plan.Vec, slot int) plan.Vec {
+	out.Slot = slot
+	return out
+}

@@ -1,0 +1,181 @@
+package spec
+
+import "gopkg.in/yaml.v3"
+
+// Upper bounds of dimensions: far above any known model, and small enough for
+// the number of elements of any tensor to stay below 2^53.
+const (
+	maxVocab   = 1 << 24
+	maxWidth   = 1 << 20
+	maxLayers  = 512
+	maxHeads   = 1 << 10
+	maxExperts = 1 << 12
+	maxShared  = 1 << 8
+	maxContext = 1 << 30
+)
+
+// The names that a spec may use.
+var (
+	Tokenizers    = []string{"deepseek-llm", "glm4", "youtu"} // tokenizer.ggml.pre
+	ChatTemplates = []string{"glm4", "deepseek-v2", "youtu", "none", "jinja"}
+	activations   = []string{"f32", "f16"}
+	scoringFuncs  = []string{"softmax", "sigmoid"}
+)
+
+// defaultTuning is what keys missing under tuning mean.
+var defaultTuning = Tuning{
+	MatVec:    Shape{RowsPerSimdgroup: 4, Simdgroups: 4},
+	Attention: Attention{Splits: 32, Tile: 16, Simdgroups: 8},
+}
+
+func rootFields(s *Spec) []field {
+	return []field{
+		section("model", modelFields(&s.Model)),
+		section("rope", ropeFields(&s.Rope)),
+		optional(nullable(field{key: "moe", decode: func(d *decoder, n *yaml.Node, path string) bool {
+			s.MoE = &MoE{RoutedScalingFactor: 1, NGroup: 1, TopKGroup: 1}
+			return d.mapping(n, path, moeFields(s.MoE))
+		}})),
+		oneOf("tokenizer", &s.Tokenizer, Tokenizers),
+		oneOf("chat_template", &s.ChatTemplate, ChatTemplates),
+		optional(oneOf("activations", &s.Activations, activations)),
+		{key: "quants", decode: func(d *decoder, n *yaml.Node, _ string) bool {
+			d.quants = n
+			return true
+		}},
+		optional(nullable(section("tuning", tuningFields(&s.Tuning)))),
+	}
+}
+
+func modelFields(m *Model) []field {
+	return []field{
+		text("title", &m.Title),
+		integer("vocab_size", &m.VocabSize, 1, maxVocab),
+		integer("hidden_size", &m.HiddenSize, 1, maxWidth),
+		integer("num_hidden_layers", &m.NumHiddenLayers, 1, maxLayers),
+		integer("num_attention_heads", &m.NumAttentionHeads, 1, maxHeads),
+		optional(nullable(integer("q_lora_rank", &m.QLoraRank, 0, maxWidth))),
+		integer("kv_lora_rank", &m.KVLoraRank, 1, maxWidth),
+		integer("qk_nope_head_dim", &m.QKNopeHeadDim, 1, maxWidth),
+		integer("qk_rope_head_dim", &m.QKRopeHeadDim, 1, maxWidth),
+		integer("v_head_dim", &m.VHeadDim, 1, maxWidth),
+		integer("intermediate_size", &m.IntermediateSize, 1, maxWidth),
+		integer("max_position_embeddings", &m.MaxPositionEmbeddings, 1, maxContext),
+		number("rms_norm_eps", &m.RMSNormEps, 1e-12, 0.1),
+		optional(boolean("tie_word_embeddings", &m.TieWordEmbeddings)),
+	}
+}
+
+func ropeFields(r *Rope) []field {
+	return []field{
+		number("theta", &r.Theta, 1, 1e12),
+		optional(nullable(field{key: "scaling", decode: func(d *decoder, n *yaml.Node, path string) bool {
+			r.Scaling = &Yarn{AttnFactor: 1}
+			return d.mapping(n, path, yarnFields(r.Scaling))
+		}})),
+	}
+}
+
+func yarnFields(y *Yarn) []field {
+	var kind string // there is no other
+	return []field{
+		oneOf("type", &kind, []string{"yarn"}),
+		number("factor", &y.Factor, 1e-3, 1e6),
+		integer("original_max_position_embeddings", &y.OriginalMaxPositionEmbeddings, 1, maxContext),
+		optional(number("mscale_all_dim", &y.MScaleAllDim, 0, 1e3)),
+		optional(number("attn_factor", &y.AttnFactor, 1e-6, 1e6)),
+	}
+}
+
+func moeFields(m *MoE) []field {
+	return []field{
+		integer("n_routed_experts", &m.NRoutedExperts, 1, maxExperts),
+		integer("num_experts_per_tok", &m.NumExpertsPerTok, 1, maxExperts),
+		integer("n_shared_experts", &m.NSharedExperts, 0, maxShared),
+		integer("moe_intermediate_size", &m.MoEIntermediateSize, 1, maxWidth),
+		integer("first_k_dense_replace", &m.FirstKDenseReplace, 0, maxLayers),
+		oneOf("scoring_func", &m.ScoringFunc, scoringFuncs),
+		optional(boolean("selection_bias", &m.SelectionBias)),
+		optional(boolean("norm_topk_prob", &m.NormTopKProb)),
+		optional(number("routed_scaling_factor", &m.RoutedScalingFactor, 0, 1e6)),
+		optional(integer("n_group", &m.NGroup, 1, maxExperts)),
+		optional(integer("topk_group", &m.TopKGroup, 1, maxExperts)),
+	}
+}
+
+func tuningFields(t *Tuning) []field {
+	return []field{
+		optional(section("matvec", shapeFields(&t.MatVec))),
+		optional(section("attention", attentionFields(&t.Attention))),
+		optional(field{key: "kernels", decode: func(d *decoder, n *yaml.Node, path string) bool {
+			return d.kernels(n, path, t)
+		}}),
+	}
+}
+
+func attentionFields(a *Attention) []field {
+	return []field{
+		optional(integer("splits", &a.Splits, 1, 1024)),
+		optional(integer("tile", &a.Tile, 1, 1024)),
+		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
+	}
+}
+
+func shapeFields(s *Shape) []field {
+	return []field{
+		optional(even(integer("rows_per_simdgroup", &s.RowsPerSimdgroup, 2, 64), &s.RowsPerSimdgroup)),
+		optional(integer("simdgroups", &s.Simdgroups, 1, maxSimdgroups)),
+	}
+}
+
+// even demands an even value: rotary pairs must not straddle simdgroups.
+func even(f field, dst *int) field {
+	decode := f.decode
+	f.decode = func(d *decoder, n *yaml.Node, path string) bool {
+		if !decode(d, n, path) {
+			return false
+		}
+		if *dst%2 != 0 {
+			d.errorf(n, "%s is %d; expected an even number", path, *dst)
+			return false
+		}
+		return true
+	}
+	return f
+}
+
+// maxKernels bounds the overrides of one file.
+const maxKernels = 64
+
+// kernels decodes a mapping from kernel names to shapes. Its keys are the names
+// that the compiler gives, which this package does not know.
+func (d *decoder) kernels(n *yaml.Node, path string, t *Tuning) bool {
+	if n.Kind != yaml.MappingNode || len(n.Content) > 2*maxKernels {
+		d.errorf(n, "%s is %s; expected a mapping from at most %d kernel names to shapes", path, describe(n), maxKernels)
+		return false
+	}
+	ok := true
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if !isIdentifier(key.Value) || seen[key.Value] {
+			d.errorf(key, "%s: %q is no kernel name or appears twice; expected lower-case letters, digits and _", path, key.Value)
+			ok = false
+			continue
+		}
+		seen[key.Value] = true
+		k := KernelShape{Kernel: key.Value} // what it leaves out is that of matvec, see inherit
+		ok = d.mapping(n.Content[i+1], path+"."+key.Value, shapeFields(&k.Shape)) && ok
+		t.Kernels = append(t.Kernels, k)
+	}
+	return ok
+}
+
+func isIdentifier(s string) bool {
+	for i, r := range s {
+		if !(r >= 'a' && r <= 'z' || r == '_' || r >= '0' && r <= '9' && i > 0) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxText
+}

@@ -1,0 +1,138 @@
+package spec
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"go/token"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// maxFile is the size of the largest file, in bytes: a hundred times a long one.
+const maxFile = 1 << 18
+
+// Load reads and checks the spec file at path. All the mistakes found in it are
+// returned together as an ErrorList.
+func Load(path string) (*Spec, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
+// Parse is Load for data in memory; file is the path for names and messages.
+func Parse(file string, data []byte) (*Spec, error) {
+	d := &decoder{file: file, at: map[string]*yaml.Node{}}
+	hash := sha256.Sum256(data)
+	s := &Spec{Name: Name(file), File: filepath.Base(file), Hash: hex.EncodeToString(hash[:]), Activations: "f32", Tuning: defaultTuning}
+	if root := d.parse(data); root != nil {
+		d.mapping(root, "", rootFields(s))
+		d.checkDims(s)
+		d.decodeQuants(s)
+	}
+	if len(d.errs) > 0 {
+		d.errs.sort()
+		return nil, d.errs
+	}
+	return s, nil
+}
+
+// parse returns the one document of the file, free of anchors and aliases.
+func (d *decoder) parse(data []byte) *yaml.Node {
+	start := &yaml.Node{Line: 1, Column: 1}
+	if len(data) > maxFile {
+		d.errorf(start, "the file is larger than %d bytes", maxFile)
+		return nil
+	}
+	var doc, rest yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	switch err := dec.Decode(&doc); {
+	case err == io.EOF:
+		d.errorf(start, "the file is empty")
+		return nil
+	case err != nil:
+		d.syntaxError(err)
+		return nil
+	}
+	if err := dec.Decode(&rest); err == nil {
+		d.errorf(&rest, "the file holds a second document; expected one")
+		return nil
+	} else if err != io.EOF {
+		d.syntaxError(err)
+		return nil
+	}
+	before := len(d.errs)
+	d.rejectAliases(&doc)
+	if len(d.errs) > before {
+		return nil
+	}
+	return doc.Content[0]
+}
+
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+
+// syntaxError reports an error of the YAML parser, which knows the line only.
+func (d *decoder) syntaxError(err error) {
+	msg, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		msg = strings.TrimPrefix(err.Error(), m[0])
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			line = n
+		}
+	}
+	d.errorf(&yaml.Node{Line: line, Column: 1}, "not valid YAML: %s", msg)
+}
+
+// rejectAliases keeps files readable from top to bottom, and small ones small.
+func (d *decoder) rejectAliases(n *yaml.Node) {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		d.errorf(n, "anchors (&) and aliases (*) are not allowed")
+		return
+	}
+	for _, c := range n.Content {
+		d.rejectAliases(c)
+	}
+}
+
+// reserved are names of folders or packages that the go command treats in
+// ways of their own.
+var reserved = map[string]bool{"main": true, "internal": true, "vendor": true, "testdata": true, "documentation": true}
+
+// Name is the stem of a file's name as a Go identifier of lower-case letters
+// and digits: it names the bundle, its folder and its package. Other characters
+// are dropped; "m" goes before a leading digit, "model" after a reserved word.
+func Name(file string) string {
+	base := filepath.Base(file)
+	for _, ext := range []string{".yaml", ".yml"} {
+		base = strings.TrimSuffix(base, ext)
+	}
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		}
+		return -1
+	}, base)
+	if name == "" || name[0] <= '9' {
+		name = "m" + name
+	}
+	if token.IsKeyword(name) || reserved[name] {
+		name += "model"
+	}
+	return name
+}

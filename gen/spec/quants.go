@@ -1,0 +1,137 @@
+package spec
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Stocks are the file types of stock quantisers that a profile can name. What
+// they mean is defined in package quantmix.
+var Stocks = []string{"f32", "f16", "bf16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0",
+	"q4_k_m", "q4_k_s", "q4_1", "q4_0", "iq4_xs", "iq4_nl"}
+
+// Words that may follow a stock file type.
+const (
+	imatrixWord = "imatrix"
+	legacyWord  = "legacy_kv_b"
+)
+
+// maxQuants bounds the profiles of one spec.
+const maxQuants = 128
+
+// ParseQuant reads a stock profile as a spec writes it: a stock file type in
+// any letter case, then "imatrix", "legacy_kv_b" or both.
+func ParseQuant(profile string) (Quant, error) {
+	words := strings.Fields(profile)
+	if len(words) == 0 {
+		return Quant{}, errors.New("empty quant profile; expected one of " + strings.Join(Stocks, ", "))
+	}
+	q := Quant{Stock: strings.ToLower(words[0])}
+	if !slices.Contains(Stocks, q.Stock) {
+		return Quant{}, errors.New(unknown("quant profile", words[0], Stocks))
+	}
+	for _, w := range words[1:] {
+		switch {
+		case w == imatrixWord && !q.IMatrix:
+			q.IMatrix = true
+		case w == legacyWord && !q.LegacyKVB:
+			q.LegacyKVB = true
+		default:
+			return Quant{}, errors.New(unknown("word after "+q.Stock, w, []string{imatrixWord, legacyWord}))
+		}
+	}
+	q.Name = q.stockName()
+	return q, nil
+}
+
+// stockName is the name of a profile that has no other.
+func (q *Quant) stockName() string {
+	name := q.Stock
+	if q.IMatrix {
+		name += " " + imatrixWord
+	}
+	if q.LegacyKVB {
+		name += " " + legacyWord
+	}
+	return name
+}
+
+// decodeQuants decodes the list of profiles.
+func (d *decoder) decodeQuants(s *Spec) {
+	n := d.quants
+	if n == nil {
+		return // reported as missing
+	}
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > maxQuants {
+		d.errorf(n, "quants is %s; expected a list of 1 to %d profiles", describe(n), maxQuants)
+		return
+	}
+	names := map[string]bool{}
+	for _, e := range n.Content {
+		q, ok := d.quant(s, e)
+		if !ok {
+			continue
+		}
+		if names[q.Name] {
+			d.errorf(e, "quants has two profiles called %q", q.Name)
+		}
+		names[q.Name] = true
+		s.Quants = append(s.Quants, q)
+	}
+}
+
+// quant decodes one profile: a string, or a mapping.
+func (d *decoder) quant(s *Spec, n *yaml.Node) (Quant, bool) {
+	if n.Kind == yaml.ScalarNode {
+		q, err := ParseQuant(n.Value)
+		if err != nil {
+			d.errorf(n, "quants: %v", err)
+		}
+		return q, err == nil
+	}
+	var q Quant
+	var types *yaml.Node
+	before := len(d.errs)
+	d.mapping(n, "quants", quantFields(&q, &types))
+	if len(d.errs) > before {
+		return q, false
+	}
+	switch {
+	case q.Stock == "" && types == nil:
+		d.errorf(n, "quants: a profile lacks the key \"stock\" or \"types\"")
+	case q.Name == "" && types != nil:
+		d.errorf(n, "quants: a profile with types lacks the key \"name\"")
+	case q.Stock == "" && q.IMatrix:
+		d.errorf(n, "quants: imatrix needs the key \"stock\": it selects another stock mix")
+	case !profileName.MatchString(q.Name) && q.Name != "":
+		d.errorf(n, "quants: name %q; expected letters, digits, spaces and . _ + -", q.Name)
+	}
+	if q.Name == "" {
+		q.Name = q.stockName()
+	}
+	if types != nil {
+		d.types(s, &q, types)
+	}
+	return q, len(d.errs) == before
+}
+
+var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._+-]*$`)
+
+// quantFields are the keys of a profile written as a mapping. Types are left as
+// a node, because what they may be depends on the other keys.
+func quantFields(q *Quant, types **yaml.Node) []field {
+	return []field{
+		optional(text("name", &q.Name)),
+		optional(oneOf("stock", &q.Stock, Stocks)),
+		optional(boolean(imatrixWord, &q.IMatrix)),
+		optional(boolean(legacyWord, &q.LegacyKVB)),
+		optional(field{key: "types", decode: func(_ *decoder, n *yaml.Node, _ string) bool {
+			*types = n
+			return true
+		}}),
+	}
+}

@@ -1,0 +1,76 @@
+package spec
+
+import "mla/runtime/quant"
+
+// role is a weight to which a quant profile gives types. Package weights has
+// the full table; a test there and here keeps the two in step.
+type role struct {
+	name        string
+	first, last int // layers [first, last); first is -1 outside the layers
+	cols        int // elements of a row, a whole number of blocks
+}
+
+func (r *role) layers() int {
+	if r.first < 0 {
+		return 1
+	}
+	return r.last - r.first
+}
+
+// roles lists the weights of s that may be quantised. Old files have one
+// kv_b_proj in place of k_b_proj and v_b_proj (legacy).
+func roles(s *Spec, legacy bool) []role {
+	m, n := &s.Model, s.Model.NumHiddenLayers
+	dense := n
+	if s.MoE != nil {
+		dense = min(s.MoE.FirstKDenseReplace, n)
+	}
+	var list []role
+	add := func(first, last int, name string, cols int) {
+		if first < 0 || first < last {
+			list = append(list, role{name, first, last, cols})
+		}
+	}
+	add(-1, 0, "embed_tokens", m.HiddenSize)
+	if m.QLoraRank > 0 {
+		add(0, n, "self_attn.q_a_proj", m.HiddenSize)
+		add(0, n, "self_attn.q_b_proj", m.QLoraRank)
+	} else {
+		add(0, n, "self_attn.q_proj", m.HiddenSize)
+	}
+	add(0, n, "self_attn.kv_a_proj_with_mqa", m.HiddenSize)
+	if legacy {
+		add(0, n, "self_attn.kv_b_proj", m.KVLoraRank)
+	} else {
+		add(0, n, "self_attn.k_b_proj", m.QKNopeHeadDim)
+		add(0, n, "self_attn.v_b_proj", m.KVLoraRank)
+	}
+	add(0, n, "self_attn.o_proj", m.NumAttentionHeads*m.VHeadDim)
+	add(0, dense, "mlp.gate_proj", m.HiddenSize)
+	add(0, dense, "mlp.up_proj", m.HiddenSize)
+	add(0, dense, "mlp.down_proj", m.IntermediateSize)
+	if s.MoE != nil {
+		fe := s.MoE.MoEIntermediateSize
+		add(dense, n, "mlp.experts.gate_proj", m.HiddenSize)
+		add(dense, n, "mlp.experts.up_proj", m.HiddenSize)
+		add(dense, n, "mlp.experts.down_proj", fe)
+		if s.MoE.NSharedExperts > 0 {
+			add(dense, n, "mlp.shared_experts.gate_proj", m.HiddenSize)
+			add(dense, n, "mlp.shared_experts.up_proj", m.HiddenSize)
+			add(dense, n, "mlp.shared_experts.down_proj", fe*s.MoE.NSharedExperts)
+		}
+	}
+	if !m.TieWordEmbeddings {
+		add(-1, 0, "lm_head", m.HiddenSize)
+	}
+	return list
+}
+
+// typeNames lists the quant types by name.
+func typeNames() []string {
+	var list []string
+	for _, f := range quant.Formats() {
+		list = append(list, f.Name)
+	}
+	return list
+}

@@ -1,0 +1,38 @@
+package spec_test
+
+import (
+	"testing"
+
+	"mla/gen/spec"
+	"mla/gen/spectest"
+	"mla/gen/weights"
+)
+
+// TestRolesAreWeights holds that the roles that may be quantised are those of
+// the weight table, with the same rows and layers.
+func TestRolesAreWeights(t *testing.T) {
+	for seed := range uint64(200) {
+		s := spectest.Random(seed)
+		for _, legacy := range []bool{false, true} {
+			var want []spec.Role
+			for _, w := range weights.Table(s) {
+				switch {
+				case w.F32 || legacy && w.Role == weights.VB:
+					continue
+				case legacy && w.Role == weights.KB:
+					w = weights.LegacyKVB(s)
+				}
+				want = append(want, spec.Role{Name: w.Role, First: w.First, Last: w.Last, Cols: w.Cols})
+			}
+			got := spec.Roles(s, legacy)
+			if len(got) != len(want) {
+				t.Fatalf("seed %d: %d roles; the weight table has %d", seed, len(got), len(want))
+			}
+			for i := range got {
+				if got[i] != want[i] {
+					t.Errorf("seed %d, legacy %v: role %+v; the weight table has %+v", seed, legacy, got[i], want[i])
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package spec
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
+)
+
+const specDir = "../../specs"
+
+func readSchema(t *testing.T) map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(specDir, "mla.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema map[string]any
+	if err := json.Unmarshal(data, &schema); err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("mla.schema.json", readSchema(t)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("mla.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func specFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(specDir, "*.yaml"))
+	if err != nil || len(files) < 8 {
+		t.Fatalf("%d specs, %v", len(files), err)
+	}
+	return files
+}
+
+// TestSpecsFitSchema holds that parser and schema accept every shipped spec.
+func TestSpecsFitSchema(t *testing.T) {
+	schema := compileSchema(t)
+	for _, path := range append(specFiles(t), "testdata/ok.yaml") {
+		if _, err := Load(path); err != nil {
+			t.Errorf("%v", err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		if err := yaml.Unmarshal(data, &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		const head = "# yaml-language-server: $schema=mla.schema.json\n"
+		if strings.HasPrefix(path, specDir) && !strings.HasPrefix(string(data), head) {
+			t.Errorf("%s does not begin with %q", path, head)
+		}
+	}
+}
+
+// TestSchemaRejects holds that the schema sees the mistakes that it can express
+// and that the parser sees them too.
+func TestSchemaRejects(t *testing.T) {
+	schema := compileSchema(t)
+	for old, bad := range map[string]string{
+		"vocab_size: 512":          "vocab_sise: 512",
+		"hidden_size: 256":         "hidden_size: wide",
+		"kv_lora_rank: 256":        "kv_lora_rank: 250",
+		"qk_rope_head_dim: 32":     "qk_rope_head_dim: 33",
+		"tokenizer: glm4":          "tokenizer: llama",
+		"type: yarn":               "type: linear",
+		"scoring_func: sigmoid":    "scoring_func: tanh",
+		"- q4_k_m":                 "- q4_k_x",
+		"- Q4_0 imatrix":           "- Q4_0 imatrx",
+		"stock: q8_0":              "stock: q9_0",
+		"- name: mine":             "- imatrix: true",
+		"rows_per_simdgroup: 8":    "rows_per_simdgroup: 3",
+		"lm_head: {simdgroups: 2}": "lm_head: {simdgroup: 2}",
+	} {
+		text := strings.Replace(readOK(t), old, bad, 1)
+		var v any
+		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		if schema.Validate(v) == nil {
+			t.Errorf("schema accepts %q", bad)
+		}
+		if _, err := Parse("x.yaml", []byte(text)); err == nil {
+			t.Errorf("parser accepts %q", bad)
+		}
+	}
+}
+
+// TestSchemaKeys holds that schema and parser have the same keys, and agree on
+// which of them may be left out.
+func TestSchemaKeys(t *testing.T) {
+	schema := readSchema(t)
+	for pointer, fields := range map[string][]field{
+		"":                                       rootFields(&Spec{}),
+		"properties/model":                       modelFields(&Model{}),
+		"properties/rope":                        ropeFields(&Rope{}),
+		"properties/rope/properties/scaling":     yarnFields(&Yarn{}),
+		"properties/moe":                         moeFields(&MoE{}),
+		"properties/tuning":                      tuningFields(&Tuning{}),
+		"properties/tuning/properties/attention": attentionFields(&Attention{}),
+		"$defs/shape":                            shapeFields(&Shape{}),
+		"$defs/profile":                          quantFields(&Quant{}, nil),
+	} {
+		object := at(t, schema, pointer)
+		var got, want, required, must []string
+		for key, value := range object["properties"].(map[string]any) {
+			got = append(got, key)
+			if p := value.(map[string]any); p["description"] == nil && p["$ref"] == nil {
+				t.Errorf("%s/%s has no description", pointer, key)
+			}
+		}
+		for _, f := range fields {
+			want = append(want, f.key)
+			if !f.optional {
+				must = append(must, f.key)
+			}
+		}
+		list, _ := object["required"].([]any)
+		for _, key := range list {
+			required = append(required, key.(string))
+		}
+		for _, l := range [][]string{got, want, required, must} {
+			slices.Sort(l)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: schema has the keys %v; the parser has %v", pointer, got, want)
+		}
+		if !slices.Equal(required, must) {
+			t.Errorf("%q: schema requires %v; the parser requires %v", pointer, required, must)
+		}
+		if object["additionalProperties"] != false {
+			t.Errorf("%q allows other keys", pointer)
+		}
+	}
+}
+
+func TestSchemaNames(t *testing.T) {
+	schema := readSchema(t)
+	for pointer, want := range map[string][]string{
+		"properties/tokenizer":                   Tokenizers,
+		"properties/chat_template":               ChatTemplates,
+		"properties/activations":                 activations,
+		"properties/moe/properties/scoring_func": scoringFuncs,
+		"$defs/profile/properties/stock":         Stocks,
+	} {
+		var got []string
+		for _, v := range at(t, schema, pointer)["enum"].([]any) {
+			got = append(got, v.(string))
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: schema has %v; the parser has %v", pointer, got, want)
+		}
+	}
+}
+
+func at(t *testing.T, schema map[string]any, pointer string) map[string]any {
+	t.Helper()
+	for _, key := range strings.Split(pointer, "/") {
+		if key == "" {
+			continue
+		}
+		next, ok := schema[key].(map[string]any)
+		if !ok {
+			t.Fatalf("the schema lacks %s", pointer)
+		}
+		schema = next
+	}
+	return schema
+}

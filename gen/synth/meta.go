@@ -1,0 +1,118 @@
+package synth
+
+import (
+	"fmt"
+
+	"mla/gen/quantmix"
+	"mla/gen/spec"
+	"mla/runtime/gguf"
+)
+
+// Values of expert_gating_func.
+var gatingFuncs = map[string]uint32{"softmax": 1, "sigmoid": 2}
+
+// metaList collects metadata in file order.
+type metaList []gguf.KV
+
+func (l *metaList) add(key string, v gguf.Value) { *l = append(*l, gguf.KV{Key: key, Value: v}) }
+
+// count adds a key of the architecture with a non-negative integer.
+func (l *metaList) count(key string, n int) {
+	l.add(gguf.Architecture+"."+key, gguf.Uint32(uint32(n)))
+}
+
+func (l *metaList) float(key string, x float64) {
+	l.add(gguf.Architecture+"."+key, gguf.Float32(float32(x)))
+}
+
+// metadata lists the keys that converters write for this architecture.
+func metadata(s *spec.Spec, q spec.Quant) ([]gguf.KV, error) {
+	var l metaList
+	l.add("general.architecture", gguf.String(gguf.Architecture))
+	l.add("general.type", gguf.String("model"))
+	l.add("general.name", gguf.String(s.Model.Title+" with random weights"))
+	l.add("general.quantization_version", gguf.Uint32(2))
+	if q.Stock != "" {
+		fileType, err := quantmix.FileType(q.Stock)
+		if err != nil {
+			return nil, err
+		}
+		l.add("general.file_type", gguf.Uint32(fileType))
+	}
+	l.model(s, q.LegacyKVB)
+	l.rope(s)
+	l.experts(s)
+	if err := l.tokenizer(s); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.File, err)
+	}
+	return l, nil
+}
+
+// model adds the dimensions. Legacy files describe expanded heads, others the
+// latent cache and, apart, the heads.
+func (l *metaList) model(s *spec.Spec, legacy bool) {
+	m := &s.Model
+	key := m.QKNopeHeadDim + m.QKRopeHeadDim
+	l.count("block_count", m.NumHiddenLayers)
+	l.count("context_length", m.MaxPositionEmbeddings)
+	l.count("embedding_length", m.HiddenSize)
+	l.count("feed_forward_length", m.IntermediateSize)
+	l.count("vocab_size", m.VocabSize)
+	l.float("attention.layer_norm_rms_epsilon", m.RMSNormEps)
+	l.count("attention.head_count", m.NumAttentionHeads)
+	l.count("attention.q_lora_rank", m.QLoraRank)
+	l.count("attention.kv_lora_rank", m.KVLoraRank)
+	if legacy {
+		l.count("attention.head_count_kv", m.NumAttentionHeads)
+		l.count("attention.key_length", key)
+		l.count("attention.value_length", m.VHeadDim)
+		return
+	}
+	l.count("attention.head_count_kv", 1)
+	l.count("attention.key_length", m.KVLoraRank+m.QKRopeHeadDim)
+	l.count("attention.value_length", m.KVLoraRank)
+	l.count("attention.key_length_mla", key)
+	l.count("attention.value_length_mla", m.VHeadDim)
+}
+
+func (l *metaList) rope(s *spec.Spec) {
+	l.count("rope.dimension_count", s.Model.QKRopeHeadDim)
+	l.float("rope.freq_base", s.Rope.Theta)
+	y := s.Rope.Scaling
+	if y == nil {
+		return
+	}
+	l.add(gguf.Architecture+".rope.scaling.type", gguf.String("yarn"))
+	l.float("rope.scaling.factor", y.Factor)
+	l.count("rope.scaling.original_context_length", y.OriginalMaxPositionEmbeddings)
+	if y.AttnFactor != 1 {
+		l.float("rope.scaling.attn_factor", y.AttnFactor)
+	}
+	if y.MScaleAllDim != 0 {
+		l.float("rope.scaling.yarn_log_multiplier", 0.1*y.MScaleAllDim)
+	}
+}
+
+// experts adds the mixture of experts. Dense models carry the keys that the
+// loaders of this architecture require of every file.
+func (l *metaList) experts(s *spec.Spec) {
+	e := s.MoE
+	if e == nil {
+		l.count("leading_dense_block_count", s.Model.NumHiddenLayers)
+		l.count("expert_feed_forward_length", s.Model.IntermediateSize)
+		l.count("expert_shared_count", 0)
+		return
+	}
+	l.count("leading_dense_block_count", e.FirstKDenseReplace)
+	l.count("expert_feed_forward_length", e.MoEIntermediateSize)
+	l.count("expert_count", e.NRoutedExperts)
+	l.count("expert_used_count", e.NumExpertsPerTok)
+	l.count("expert_shared_count", e.NSharedExperts)
+	l.count("expert_group_count", e.NGroup)
+	l.count("expert_group_used_count", e.TopKGroup)
+	l.add(gguf.Architecture+".expert_gating_func", gguf.Uint32(gatingFuncs[e.ScoringFunc]))
+	l.float("expert_weights_scale", e.RoutedScalingFactor)
+	if e.NormTopKProb {
+		l.add(gguf.Architecture+".expert_weights_norm", gguf.Bool(true))
+	}
+}

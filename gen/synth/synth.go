@@ -1,0 +1,135 @@
+// Package synth writes GGUF files of a model's real shapes and stock type
+// mixes with random weights, so that a bundle can be run, measured and tested
+// without a download. The weights are drawn so that activations stay in range;
+// the text that such a model makes means nothing.
+package synth
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"mla/gen/quantmix"
+	"mla/gen/spec"
+	"mla/gen/weights"
+	"mla/runtime/gguf"
+	"mla/runtime/quant"
+)
+
+// Write streams a file to path. profile names the types: a profile of the spec,
+// or a stock one as spec.ParseQuant reads it ("q4_0", "q4_k_m legacy_kv_b").
+// The same spec, profile and seed give the same bytes. The file appears under
+// its name when it is complete.
+func Write(s *spec.Spec, profile, path string, seed uint64) error {
+	q, err := findProfile(s, profile)
+	if err != nil {
+		return err
+	}
+	meta, err := metadata(s, q)
+	if err != nil {
+		return err
+	}
+	tensors, err := list(s, q)
+	if err != nil {
+		return err
+	}
+	infos := make([]gguf.TensorInfo, len(tensors))
+	for i, t := range tensors {
+		infos[i] = t.info
+	}
+	w, err := gguf.NewWriter(path, meta, infos)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	for _, t := range tensors {
+		err := w.WriteTensor(t.info.Name, func(out io.Writer) error { return t.write(out, seed) })
+		if err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+func findProfile(s *spec.Spec, profile string) (spec.Quant, error) {
+	i := slices.IndexFunc(s.Quants, func(q spec.Quant) bool { return strings.EqualFold(q.Name, profile) })
+	if i >= 0 {
+		return s.Quants[i], nil
+	}
+	return spec.ParseQuant(profile)
+}
+
+// tensor is one tensor of the file.
+type tensor struct {
+	row  weights.Row
+	info gguf.TensorInfo
+}
+
+// list returns the tensors in file order: those outside the layers, then layer
+// by layer, as converters write them.
+func list(s *spec.Spec, q spec.Quant) ([]tensor, error) {
+	rows, types, err := quantmix.Stored(s, q)
+	if err != nil {
+		return nil, err
+	}
+	var all []tensor
+	for layer := -1; layer < s.Model.NumHiddenLayers; layer++ {
+		for i, row := range rows {
+			switch {
+			case layer < 0 && row.First < 0:
+				all = append(all, newTensor(row, row.GGUF, types[i][0]))
+			case layer >= 0 && row.First >= 0 && row.First <= layer && layer < row.Last:
+				all = append(all, newTensor(row, fmt.Sprintf(row.GGUF, layer), types[i][layer-row.First]))
+			}
+		}
+	}
+	return all, nil
+}
+
+func newTensor(row weights.Row, name string, t quant.Type) tensor {
+	dims := []uint64{uint64(row.Cols)}
+	if !row.Vector {
+		dims = append(dims, uint64(row.Rows))
+	}
+	if row.Batch > 1 || threeDimensional[row.Role] {
+		dims = append(dims, uint64(row.Batch))
+	}
+	return tensor{row, gguf.TensorInfo{Name: name, Type: t, Dims: dims}}
+}
+
+// threeDimensional are the roles with a third dimension even if it is 1.
+var threeDimensional = map[string]bool{weights.KB: true, weights.VB: true,
+	weights.ExpertsGate: true, weights.ExpertsUp: true, weights.ExpertsDown: true}
+
+// write sends the tensor's data. It depends on the seed and the name only.
+func (t *tensor) write(out io.Writer, seed uint64) error {
+	h := fnv.New64a()
+	h.Write([]byte(t.info.Name))
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
+	binary.LittleEndian.PutUint64(key[8:], h.Sum64())
+	f, err := newFiller(t.info.Type, distributionOf(&t.row), rand.NewChaCha8(key))
+	if err != nil {
+		return err
+	}
+	blocks := t.row.Elems() / f.format.BlockElems
+	perChunk := min(blocks, max(1, chunkBytes/f.format.BlockBytes))
+	buf := make([]byte, perChunk*f.format.BlockBytes)
+	for blocks > 0 {
+		n := min(blocks, perChunk)
+		b := buf[:n*f.format.BlockBytes]
+		f.fill(b)
+		if _, err := out.Write(b); err != nil {
+			return err
+		}
+		blocks -= n
+	}
+	return nil
+}
+
+// chunkBytes is how much is drawn at a time: small enough for the caches.
+const chunkBytes = 1 << 18

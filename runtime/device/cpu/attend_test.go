@@ -1,0 +1,100 @@
+package cpu
+
+import (
+	"fmt"
+	"testing"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// attention adds an Attend part with random queries and a random cache, and
+// returns it with the packed queries per head and the cache.
+func (rg *rig) attention(e plan.Elem, heads int, s plan.Splits) (p *plan.Attend, q [][]float64, cache []float64) {
+	lat, pe := rg.bundle.Model.KVLoraRank, rg.bundle.Model.QKRopeHeadDim
+	p = &plan.Attend{Heads: heads, LatDim: lat, PeDim: pe, Scale: 0.7, Splits: s}
+	var abs, rot []float64
+	p.QAbs.Slot, abs = rg.in(e, heads*lat)
+	p.QAbs.Stride = lat
+	p.QPe.Slot, rot = rg.in(e, 4+heads*(pe+3)) // the last dims of wider heads
+	p.QPe.Offset, p.QPe.Stride = 4, pe+3
+	for h := range heads {
+		q = append(q, append(append([]float64{}, abs[h*lat:(h+1)*lat]...), rot[4+h*(pe+3):][:pe]...))
+	}
+	p.Cache = rg.cacheSlot(false)
+	_, cache = encode(rg.kv == quant.F16, rg.normal(rg.ctx*(lat+pe), 1))
+	rg.caches = [][]float64{cache}
+	p.Out = rg.out(plan.ElemF32, s.Count*heads*lat)
+	p.ML = rg.out(plan.ElemF32, s.Count*heads*2)
+	return p, q, cache
+}
+
+func TestAttendAndCombine(t *testing.T) {
+	for _, c := range []struct {
+		kv     quant.Type
+		elem   plan.Elem
+		heads  int
+		splits plan.Splits
+	}{
+		{quant.F32, plan.ElemF32, 1, plan.Splits{Count: 1, Tile: 1}},
+		{quant.F16, plan.ElemF32, 5, plan.Splits{Count: 3, Tile: 4}},
+		{quant.F16, plan.ElemF16, 20, plan.Splits{Count: 4, Tile: 16}},
+		{quant.F32, plan.ElemAct, 8, plan.Splits{Count: 9, Tile: 3}},
+		{quant.F32, plan.ElemF32, 2, plan.Splits{Count: 2, Tile: 4096}},
+	} {
+		for _, pos := range []uint32{0, 1, 11, 12, 37, 99} {
+			t.Run(fmt.Sprintf("%v-%d-%d", c.kv, c.heads, pos), func(t *testing.T) {
+				rg := newRig(t, uint64(pos))
+				rg.kv, rg.ctx = c.kv, 100
+				p, q, cache := rg.attention(c.elem, c.heads, c.splits)
+				rg.kernel.Parts = []plan.Part{p}
+				r := rg.run(plan.Step{Pos: pos})
+				want := make([][]float64, c.heads)
+				for h := range want {
+					want[h] = refAttend(q[h], cache, int(pos)+1, 16, 10, 0.7)
+				}
+				combined(t, rg, r, p, int(pos), want)
+			})
+		}
+	}
+}
+
+// combined merges the splits that r left behind, alone and as the prologue of a
+// mat-vec, and compares with want[head].
+func combined(t *testing.T, from *rig, r *runner, p *plan.Attend, pos int, want [][]float64) {
+	t.Helper()
+	rg := newRig(t, 1)
+	rg.ctx = 100
+	lat := p.LatDim
+	out, _ := rg.buffer(plan.ElemF32, false, from.read(r, p.Out, p.Splits.Count*p.Heads*lat))
+	ml, _ := rg.buffer(plan.ElemF32, false, from.read(r, p.ML, p.Splits.Count*p.Heads*2))
+	c := plan.Combine{Out: out, ML: ml, Splits: p.Splits, Heads: p.Heads}
+	alone := &plan.CombineVec{Combine: c, Dim: lat, Out: plan.Vec{Slot: rg.out(plan.ElemF32, p.Heads*lat), Stride: lat}}
+	fused := &plan.MatVec{Batch: p.Heads, Rows: 9, Cols: lat, RowsPerGroup: 2, Combine: &c, Up: -1, Add: -1}
+	var w []float64
+	fused.W, w = rg.weight(quant.F16, p.Heads, 9, lat)
+	fused.Out = plan.Vec{Slot: rg.out(plan.ElemF32, p.Heads*9), Stride: 9}
+	rg.kernel.Parts = []plan.Part{alone, fused}
+	second := rg.run(plan.Step{Pos: uint32(pos)})
+	latents := rg.read(second, alone.Out.Slot, p.Heads*lat)
+	results := rg.read(second, fused.Out.Slot, p.Heads*9)
+	for h := range want {
+		check(t, fmt.Sprintf("head %d", h), latents[h*lat:(h+1)*lat], want[h], tolF32)
+		check(t, fmt.Sprintf("projected head %d", h), results[h*9:(h+1)*9], refMul(w, h, 9, lat, want[h]), tolF32)
+	}
+}
+
+func TestEmptySplits(t *testing.T) {
+	rg := newRig(t, 2)
+	p, _, _ := rg.attention(plan.ElemF32, 2, plan.Splits{Count: 4, Tile: 2})
+	rg.kernel.Parts = []plan.Part{p}
+	r := rg.run(plan.Step{Pos: 2}) // 3 rows: splits 0 and 1 hold some
+	ml := rg.read(r, p.ML, 16)
+	for s := 2; s < 4; s++ {
+		for h := range 2 {
+			if m, l := ml[2*(2*s+h)], ml[2*(2*s+h)+1]; m != float64(float32(lowest)) || l != 0 {
+				t.Errorf("split %d, head %d: m %g, l %g", s, h, m, l)
+			}
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package cpu
+
+import (
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// combine merges the attention splits of a head; see plan.Combine.
+type combine struct {
+	out    []float32 // [splits.Count][heads][dim]
+	ml     []float32 // [splits.Count][heads][2]
+	splits plan.Splits
+	heads  int
+	dim    int
+}
+
+// combine binds the splits of heads that are dim wide.
+func (b *binder) combine(p *plan.Combine, dim int) *combine {
+	rows := b.splits(p.Splits, p.Heads)
+	return &combine{
+		out:    b.floats(p.Out, rows*dim),
+		ml:     b.floats(p.ML, rows*2),
+		splits: p.Splits,
+		heads:  p.Heads,
+		dim:    dim,
+	}
+}
+
+// splits checks a cut of the KV axis and returns the number of partial results
+// of so many heads. The limits keep products small; tiles must fit a cache.
+func (b *binder) splits(s plan.Splits, heads int) int {
+	const most = 1 << 12
+	if s.Count < 1 || s.Count > most || s.Tile < 1 || s.Tile > most || heads < 1 || heads > most {
+		b.fail("%d splits in tiles of %d rows for %d heads; expected 1 to %d each", s.Count, s.Tile, heads, most)
+		return 1
+	}
+	return s.Count * heads
+}
+
+// run writes the latent of a head to dst: o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s
+// over the splits that hold rows.
+func (c *combine) run(w *worker, head int, dst []float32) {
+	n := int(w.step.NKV)
+	used := (n + c.splits.Per(n) - 1) / c.splits.Per(n)
+	m := float32(lowest)
+	for s := range used {
+		m = max(m, c.ml[2*(s*c.heads+head)])
+	}
+	var l float32
+	clear(dst)
+	for s := range used {
+		row := s*c.heads + head
+		e := exp32(c.ml[2*row] - m)
+		l += e * c.ml[2*row+1]
+		quant.Axpy(dst, e, c.out[row*c.dim:(row+1)*c.dim])
+	}
+	quant.Scale(dst, 1/l)
+}
+
+// combineVec is the twin of plan.CombineVec.
+type combineVec struct {
+	combine *combine
+	out     vec
+}
+
+func bindCombineVec(b *binder, p *plan.CombineVec) *combineVec {
+	b.dims(p.Dim)
+	t := &combineVec{b.combine(&p.Combine, p.Dim), b.output(p.Out, p.Combine.Heads, p.Dim)}
+	b.scratch(p.Dim)
+	return t
+}
+
+func (t *combineVec) size() (units, cost int) {
+	return t.combine.heads, 4 * t.combine.splits.Count * t.combine.dim
+}
+
+func (t *combineVec) run(w *worker, lo, hi int) {
+	x := w.temp(t.combine.dim)
+	for h := lo; h < hi; h++ {
+		t.combine.run(w, h, x)
+		t.out.write(h*t.out.stride, x)
+	}
+}

@@ -1,0 +1,23 @@
+package cpu
+
+import "mla/runtime/plan"
+
+// embed is the twin of plan.Embed; a row is so short that one unit copies it.
+type embed struct {
+	w   weight
+	out vec
+	dim int
+}
+
+func bindEmbed(b *binder, p *plan.Embed) *embed {
+	b.dims(p.RowsPerGroup)
+	return &embed{b.matrix(p.W, 1, b.model.Bundle.Model.VocabSize, p.Dim), b.output(p.Out, 1, p.Dim), p.Dim}
+}
+
+func (t *embed) size() (units, cost int) { return 1, 8 * t.dim }
+
+func (t *embed) run(w *worker, _, _ int) {
+	x := w.temp(t.dim)
+	t.w.format.Dequantize(x, t.w.data[int(w.step.Token)*t.w.rowBytes:])
+	t.out.write(0, x)
+}

@@ -1,0 +1,21 @@
+package cpu
+
+import (
+	"testing"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+func TestEmbed(t *testing.T) {
+	for _, q := range []quant.Type{quant.F32, quant.Q4_0, quant.Q6_K} {
+		rg := newRig(t, 9)
+		p := &plan.Embed{Dim: 256, RowsPerGroup: 24}
+		var w []float64
+		p.W, w = rg.weight(q, 1, 7, 256)
+		p.Out.Slot = rg.out(plan.ElemF32, 256)
+		rg.kernel.Parts = []plan.Part{p}
+		r := rg.run(plan.Step{Token: 6})
+		check(t, "row", rg.read(r, p.Out.Slot, 256), w[6*256:], 0)
+	}
+}

@@ -1,0 +1,70 @@
+package cpu
+
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
+
+// experts is the twin of plan.Experts.
+type experts struct {
+	projection
+	split
+	k       int
+	in      source
+	out     vec
+	gating  *gating // nil: routing holds the choice
+	routing []plan.Routing
+}
+
+func bindExperts(b *binder, p *plan.Experts) *experts {
+	n := b.model.Bundle.Model.MoE.NRoutedExperts
+	t := &experts{
+		projection: b.projection(p.W, p.Up, n, p.Rows, p.Cols),
+		split:      b.split(p.Rows, p.RowsPerGroup),
+		k:          p.K,
+		in:         b.source(p.In, p.K, p.Cols, p.Norm, nil),
+		out:        b.output(p.Out, p.K, p.Rows),
+		routing:    b.routing(p.Routing, p.K, p.Gating != nil),
+	}
+	if p.Gating != nil {
+		t.gating = b.gating(p.Gating)
+		if p.Gating.K != p.K {
+			b.fail("gating of %d experts for %d", p.Gating.K, p.K)
+		}
+	}
+	return t
+}
+
+func (t *experts) size() (units, cost int) {
+	return t.k * t.groups, min(t.perGroup, t.split.rows) * t.bytes()
+}
+
+func (t *experts) run(w *worker, lo, hi int) {
+	routing := t.routing
+	if t.gating != nil {
+		routing = t.gating.choose(w)
+		if lo == 0 {
+			copy(t.routing, routing)
+		}
+	}
+	t.each(lo, hi, func(i, r0, r1 int) {
+		e, ok := t.w.expert(w, routing[i])
+		if !ok {
+			return
+		}
+		y := w.y[:r1-r0]
+		t.projection.rows(w, e, r0, t.in.load(w, i), y)
+		t.out.write(i*t.out.stride+r0, y)
+	})
+}
+
+// expert is the entry that a routing names. A faulty plan can leave anything in
+// the memory that it reads routings from.
+func (m *weight) expert(w *worker, r plan.Routing) (int, bool) {
+	if uint64(r.Expert) < uint64(m.batch) {
+		return int(r.Expert), true
+	}
+	w.fail(fmt.Errorf("routing names expert %d of %d", r.Expert, m.batch))
+	return 0, false
+}

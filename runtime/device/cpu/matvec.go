@@ -1,0 +1,109 @@
+package cpu
+
+import "mla/runtime/plan"
+
+// projection is W·x, or silu(W·x)*(Up·x) with a second matrix.
+type projection struct {
+	w  weight
+	up *weight // nil: none
+}
+
+// projection binds W and, unless up is negative, Up.
+func (b *binder) projection(w, up, entries, rows, cols int) projection {
+	p := projection{w: b.matrix(w, entries, rows, cols)}
+	if up >= 0 {
+		m := b.matrix(up, entries, rows, cols)
+		p.up = &m
+	}
+	return p
+}
+
+// bytes is what one row reads.
+func (p *projection) bytes() int {
+	if p.up != nil {
+		return p.w.rowBytes + p.up.rowBytes
+	}
+	return p.w.rowBytes
+}
+
+// rows computes len(y) ≤ rowBlock rows of an entry from row r0 on.
+func (p *projection) rows(w *worker, entry, r0 int, x, y []float32) {
+	p.w.rows(entry, r0, x, y)
+	if p.up != nil {
+		up := w.up[:len(y)]
+		p.up.rows(entry, r0, x, up)
+		swiglu(y, up)
+	}
+}
+
+// split says how the groups of a part divide its rows: every entry has
+// groups threadgroups of perGroup rows.
+type split struct{ rows, perGroup, groups int }
+
+func (b *binder) split(rows, perGroup int) split {
+	b.dims(rows, perGroup)
+	if b.err != nil {
+		return split{}
+	}
+	return split{rows, perGroup, (rows + perGroup - 1) / perGroup}
+}
+
+// each calls f with the row ranges of the groups [lo, hi), at most rowBlock rows
+// at a time and never across two entries.
+func (s *split) each(lo, hi int, f func(entry, r0, r1 int)) {
+	for lo < hi {
+		entry, group := lo/s.groups, lo%s.groups
+		n := min(hi-lo, s.groups-group)
+		end := min((group+n)*s.perGroup, s.rows)
+		for r := group * s.perGroup; r < end; r += rowBlock {
+			f(entry, r, min(r+rowBlock, end))
+		}
+		lo += n
+	}
+}
+
+// matVec is the twin of plan.MatVec.
+type matVec struct {
+	projection
+	split
+	batch int
+	in    source
+	out   vec
+	rope  *rope
+	add   *vec
+}
+
+func bindMatVec(b *binder, p *plan.MatVec) *matVec {
+	t := &matVec{
+		projection: b.projection(p.W, p.Up, p.Batch, p.Rows, p.Cols),
+		split:      b.split(p.Rows, p.RowsPerGroup),
+		batch:      p.Batch,
+		in:         b.source(p.In, p.Batch, p.Cols, p.Norm, p.Combine),
+		out:        b.output(p.Out, p.Batch, p.Rows),
+		rope:       b.rope(p.Rope, p.Rows),
+		add:        b.add(p.Add, p.Out, p.Batch, p.Rows),
+	}
+	if p.Rope != nil && p.RowsPerGroup%2 != 0 {
+		b.fail("rotation with %d rows per group; pairs need an even number", p.RowsPerGroup)
+	}
+	return t
+}
+
+func (t *matVec) size() (units, cost int) {
+	return t.batch * t.groups, min(t.perGroup, t.split.rows) * t.bytes()
+}
+
+func (t *matVec) run(w *worker, lo, hi int) {
+	t.each(lo, hi, func(entry, r0, r1 int) {
+		y := w.y[:r1-r0]
+		t.projection.rows(w, entry, r0, t.in.load(w, entry), y)
+		if t.rope != nil {
+			t.rope.apply(y, r0, w.step.Pos)
+		}
+		at := entry*t.out.stride + r0
+		if t.add != nil {
+			addTo(y, t.add.read(at, len(y), w.up[:]))
+		}
+		t.out.write(at, y)
+	})
+}

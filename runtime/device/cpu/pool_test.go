@@ -1,0 +1,116 @@
+package cpu
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"mla/runtime/plan"
+)
+
+// chain records links dispatches that each double a vector, in place or from
+// one buffer to the next, and returns the runner and where the result lies.
+func chain(t *testing.T, threads, links int) (*rig, *runner) {
+	const n = 8 << 10 // several chunks
+	rg := newRig(t, 20)
+	first, _ := rg.buffer(plan.ElemF32, true, rg.normal(n, 1))
+	rg.kernel.Parts = []plan.Part{&plan.AddVec{A: plan.Vec{Slot: 0}, B: plan.Vec{Slot: 0}, Out: plan.Vec{Slot: 1}, Dim: n, RowsPerGroup: 8}}
+	rg.slot(plan.Slot{Space: plan.SpaceArena, Elem: plan.ElemF32, Write: true}, rg.ops[first])
+	rg.finish = func(b *plan.Bundle) {
+		d := b.Decode[0]
+		d.Barrier = true
+		b.Decode = nil
+		for range links {
+			b.Decode = append(b.Decode, d)
+		}
+		b.Head = links
+	}
+	r, err := rg.record(threads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rg, r
+}
+
+// TestChain counts on barriers: a link that runs before its predecessor is done
+// doubles too little.
+func TestChain(t *testing.T) {
+	const links, tokens = 10, 6
+	for _, threads := range []int{1, 2, 3, 8} {
+		rg, r := chain(t, threads, links)
+		start := rg.read(r, 0, 8<<10)
+		for range tokens {
+			if _, err := r.Replay(plan.Step{NKV: 1}, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := rg.read(r, 0, 8<<10)
+		for i := range start {
+			start[i] *= 1 << (links * tokens)
+		}
+		check(t, fmt.Sprintf("%d workers", threads), got, start, 0)
+	}
+}
+
+// TestParking gives the workers time to go to sleep between tokens, and has
+// several runners compete for the cores.
+func TestParking(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 3 {
+		_, r := chain(t, 4, 3)
+		wg.Go(func() {
+			for range 5 {
+				if _, err := r.Replay(plan.Step{NKV: 1}, true); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(2 * time.Millisecond)
+			}
+			r.Close()
+		})
+	}
+	wg.Wait()
+}
+
+func TestReplayAllocatesNothing(t *testing.T) {
+	r, err := every(t).record(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pos := uint32(0)
+	replay := func() {
+		if _, err := r.Replay(plan.Step{Token: 1, Pos: pos % 8, NKV: pos%8 + 1}, true); err != nil {
+			t.Error(err)
+		}
+		pos++
+	}
+	if n := testing.AllocsPerRun(20, replay); n != 0 {
+		t.Errorf("every part: %g allocations per token", n)
+	}
+	for threads := 1; threads <= 3; threads++ {
+		_, r := chain(t, threads, 5)
+		if n := testing.AllocsPerRun(50, func() { r.Replay(plan.Step{NKV: 1}, true) }); n != 0 {
+			t.Errorf("%d workers: %g allocations per token", threads, n)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	twins := []twin{&addVec{split: split{rows: 1 << 20, perGroup: 1, groups: 1 << 20}}, &attend{blocks: 2, splits: plan.Splits{Count: 3}}}
+	for workers := 1; workers <= 64; workers *= 2 {
+		ph, err := cut(twins, workers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := map[twin]int{}
+		for _, c := range ph {
+			if c.lo != next[c.twin] || c.hi <= c.lo {
+				t.Fatalf("chunk [%d, %d) after %d", c.lo, c.hi, next[c.twin])
+			}
+			next[c.twin] = c.hi
+		}
+		if next[twins[0]] != 1<<20 || next[twins[1]] != 6 || len(ph) > 40*workers {
+			t.Errorf("%d workers: %d chunks end at %v", workers, len(ph), next)
+		}
+	}
+}

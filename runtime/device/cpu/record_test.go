@@ -1,0 +1,215 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// every is a kernel with one part of each kind, all slots of which fit. Parts
+// write the same buffers, so only one worker can replay it.
+func every(t *testing.T) *rig {
+	rg := newRig(t, 30)
+	rg.bundle.Model.MoE.NRoutedExperts = 4
+	const d = 32
+	f32 := plan.ElemF32
+	in, _ := rg.in(f32, 4*d)
+	out := rg.out(f32, 4*d)
+	w, _ := rg.weight(quant.Q4_0, 1, d, d)
+	ew, _ := rg.weight(quant.Q4_0, 4, d, d)
+	emb, _ := rg.weight(quant.Q4_0, 1, 7, d)
+	norm, _ := rg.vector(d, 1)
+	latNorm, _ := rg.vector(10, 1)
+	bias, _ := rg.vector(4, 0)
+	routing := rg.routing(true, make([]plan.Routing, 2)...)
+	rope, cache := rg.ropeSlot(), rg.cacheSlot(true)
+	logits := rg.slot(plan.Slot{Space: plan.SpaceLogits, Elem: f32, Write: true}, plan.Operand{})
+	rg.slot(plan.Slot{Space: plan.SpaceStep, Elem: plan.ElemStep}, plan.Operand{})
+	rg.slot(plan.Slot{Space: plan.SpaceArgs, Elem: plan.ElemArgs}, plan.Operand{})
+	splits := plan.Splits{Count: 2, Tile: 4}
+	parts := rg.out(f32, 2*2*10)
+	ml := rg.out(f32, 2*2*2)
+	gating := plan.Gating{Logits: in, Bias: bias, Experts: 4, K: 2, Scale: 1, Groups: 2, KGroups: 1}
+	from, to := plan.Vec{Slot: in}, plan.Vec{Slot: out}
+	combine := plan.Combine{Out: parts, ML: ml, Splits: splits, Heads: 2}
+	rg.kernel.Parts = []plan.Part{
+		&plan.MatVec{W: w, Batch: 1, Rows: d, Cols: d, RowsPerGroup: 4, In: from, Out: to, Norm: &plan.Norm{Weight: norm}, Up: w, Add: in},
+		&plan.Experts{W: ew, Up: ew, K: 2, Rows: d, Cols: d, RowsPerGroup: 4, In: from, Out: plan.Vec{Slot: out, Stride: d}, Gating: &gating, Routing: routing},
+		&plan.ExpertsSum{W: ew, K: 2, Rows: d, Cols: d, RowsPerGroup: 4, In: plan.Vec{Slot: in, Stride: d}, Routing: routing, Shared: w, SharedCols: d, SharedIn: from, Add: in, Out: to},
+		&plan.StoreKV{Lat: from, KPe: from, LatDim: 10, PeDim: 6, Cache: cache, Norm: &plan.Norm{Weight: latNorm}, Rope: &plan.RopeAt{Table: rope, HeadDim: 6, Dim: 6}},
+		&plan.Attend{QAbs: plan.Vec{Slot: in, Stride: 10}, QPe: plan.Vec{Slot: in, Stride: 6}, Heads: 2, LatDim: 10, PeDim: 6, Scale: 1, Cache: cache, Out: parts, ML: ml, Splits: splits},
+		&plan.Embed{W: emb, Out: to, Dim: d, RowsPerGroup: 8},
+		&plan.NormVec{In: from, Out: to, Dim: d, Norm: plan.Norm{Weight: norm}},
+		&plan.RopeVec{In: plan.Vec{Slot: in, Stride: 6}, Out: plan.Vec{Slot: out, Stride: 6}, Heads: 2, Rope: plan.RopeAt{Table: rope, HeadDim: 6, Dim: 6}},
+		&plan.CombineVec{Combine: combine, Out: plan.Vec{Slot: out, Stride: 10}, Dim: 10},
+		&plan.SwiGLUVec{Gate: from, Up: from, Out: to, Dim: d, RowsPerGroup: 8},
+		&plan.AddVec{A: from, B: from, Out: to, Dim: d, RowsPerGroup: 8},
+		&plan.RouteVec{Gating: gating, Routing: routing},
+		&plan.WeightedSum{In: plan.Vec{Slot: in, Stride: d}, Out: to, K: 2, Dim: d, Routing: routing, RowsPerGroup: 8},
+		&plan.AddVec{A: from, B: from, Out: plan.Vec{Slot: logits}, Dim: 7, RowsPerGroup: 8},
+	}
+	return rg
+}
+
+// TestHostileOperands bends each operand of a kernel that has every part, and
+// wants an error, not a panic.
+func TestHostileOperands(t *testing.T) {
+	if _, err := every(t).record(1); err != nil {
+		t.Fatal(err)
+	}
+	bends := map[string]func(*plan.Slot, *plan.Operand){
+		"far offset":   func(_ *plan.Slot, op *plan.Operand) { op.Offset = 1 << 62 },
+		"negative":     func(_ *plan.Slot, op *plan.Operand) { op.Offset = -4 },
+		"past the end": func(_ *plan.Slot, op *plan.Operand) { op.Bytes = 1 << 40 },
+		"too short":    func(_ *plan.Slot, op *plan.Operand) { op.Bytes = 4 },
+		"unaligned":    func(_ *plan.Slot, op *plan.Operand) { op.Offset++ },
+		"no index":     func(_ *plan.Slot, op *plan.Operand) { op.Index = -1 },
+		"high index":   func(_ *plan.Slot, op *plan.Operand) { op.Index = 99 },
+		"space":        func(_ *plan.Slot, op *plan.Operand) { op.Space = 99 },
+		"both spaces":  func(s *plan.Slot, op *plan.Operand) { s.Space, op.Space = 99, 99 },
+		"element":      func(s *plan.Slot, _ *plan.Operand) { s.Elem = 99 },
+		"read only":    func(s *plan.Slot, _ *plan.Operand) { s.Write = false },
+	}
+	harmless := func(name string, s plan.Slot) bool {
+		arena, indexed := s.Space == plan.SpaceArena, s.Space == plan.SpaceWeight || s.Space == plan.SpaceKV
+		switch name {
+		case "far offset", "negative", "past the end", "too short", "unaligned":
+			return !arena
+		case "no index", "high index":
+			return !indexed
+		case "read only":
+			return !s.Write
+		case "element", "both spaces": // the CPU reads neither from these
+			return s.Space == plan.SpaceStep || s.Space == plan.SpaceArgs || s.Space == plan.SpaceRope && name == "element"
+		}
+		return false
+	}
+	for name, bend := range bends {
+		for i := range every(t).ops {
+			rg := every(t)
+			slot := rg.kernel.Slots[i]
+			rg.finish = func(b *plan.Bundle) { bend(&b.Kernels[0].Slots[i], &b.Decode[0].Operands[i]) }
+			if _, err := rg.record(1); (err == nil) != harmless(name, slot) {
+				t.Errorf("%s of slot %d (%+v): error %v", name, i, slot, err)
+			}
+		}
+	}
+}
+
+// TestHostileBundles bends what is not an operand.
+func TestHostileBundles(t *testing.T) {
+	part := func(i int) func(*rig) plan.Part { return func(rg *rig) plan.Part { return rg.kernel.Parts[i] } }
+	matVec := func(rg *rig) *plan.MatVec { return part(0)(rg).(*plan.MatVec) }
+	gating := func(rg *rig) *plan.Gating { return &part(11)(rg).(*plan.RouteVec).Gating }
+	attend := func(rg *rig) *plan.Attend { return part(4)(rg).(*plan.Attend) }
+	store := func(rg *rig) *plan.StoreKV { return part(3)(rg).(*plan.StoreKV) }
+	for name, bend := range map[string]func(*rig){
+		"rows":              func(rg *rig) { matVec(rg).Rows++ },
+		"cols":              func(rg *rig) { matVec(rg).Cols = 64 },
+		"no rows per group": func(rg *rig) { matVec(rg).RowsPerGroup = 0 },
+		"negative batch":    func(rg *rig) { matVec(rg).Batch = -1 },
+		"huge batch":        func(rg *rig) { matVec(rg).Batch = 1 << 62 },
+		"batch":             func(rg *rig) { matVec(rg).Batch = 2 },
+		"slot":              func(rg *rig) { matVec(rg).W = 1000 },
+		"negative slot":     func(rg *rig) { matVec(rg).In.Slot = -1 },
+		"weight as output":  func(rg *rig) { matVec(rg).Out.Slot = matVec(rg).W },
+		"offset":            func(rg *rig) { matVec(rg).Out.Offset = 3*32 + 1 },
+		"negative offset":   func(rg *rig) { matVec(rg).Out.Offset = -1 },
+		"huge offset":       func(rg *rig) { matVec(rg).Out.Offset = 1<<63 - 1 },
+		"stride":            func(rg *rig) { part(1)(rg).(*plan.Experts).Out.Stride = 1 << 62 },
+		"norm and combine":  func(rg *rig) { matVec(rg).Combine = &part(8)(rg).(*plan.CombineVec).Combine },
+		"odd rotation":      func(rg *rig) { matVec(rg).Rope = &plan.RopeAt{Table: store(rg).Rope.Table, HeadDim: 5, Dim: 6} },
+		"rotation":          func(rg *rig) { store(rg).Rope.Dim = 4 },
+		"cache row":         func(rg *rig) { store(rg).LatDim = 11 },
+		"experts":           func(rg *rig) { gating(rg).Experts = 5 },
+		"choice":            func(rg *rig) { gating(rg).K = 5 },
+		"groups":            func(rg *rig) { gating(rg).Groups = 3 },
+		"no kept groups":    func(rg *rig) { gating(rg).KGroups = 0 },
+		"gating k":          func(rg *rig) { part(1)(rg).(*plan.Experts).Gating.K = 1 },
+		"splits":            func(rg *rig) { attend(rg).Splits.Count = 3 },
+		"no tile":           func(rg *rig) { attend(rg).Splits.Tile = 0 },
+		"heads":             func(rg *rig) { attend(rg).Heads = 1 << 40 },
+		"combine heads":     func(rg *rig) { part(8)(rg).(*plan.CombineVec).Combine.Heads = 0 },
+		"foreign part":      func(rg *rig) { rg.kernel.Parts = append(rg.kernel.Parts, foreign{}) },
+		"arena":             func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.ArenaBytes = 1 << 50 } },
+		"head":              func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Head = 2 } },
+		"kernel":            func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Decode[0].Kernel = 1 } },
+		"operands":          func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Decode[0].Operands = rg.ops[1:] } },
+		"layer":             func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Weights[0].First, b.Weights[0].Last = 3, 5 } },
+		"frequencies":       func(rg *rig) { rg.bundle.RopeFreqs = nil },
+		"vocabulary":        func(rg *rig) { rg.bundle.Model.VocabSize = 0 },
+		"embedding rows":    func(rg *rig) { rg.bundle.Model.VocabSize = 8 },
+		"context":           func(rg *rig) { rg.ctx = 0 },
+		"huge context":      func(rg *rig) { rg.ctx = 1 << 60 },
+		"cache type":        func(rg *rig) { rg.kv = quant.Q8_0 },
+		"region":            func(rg *rig) { rg.model.Weights[0][0].Region = 9 },
+		"weight offset":     func(rg *rig) { rg.model.Weights[0][0].Offset = 1 << 62 },
+		"weight bytes":      func(rg *rig) { rg.model.Weights[0][0].Bytes = 10 },
+		"batch stride":      func(rg *rig) { rg.model.Weights[1][0].BatchStride = 1 << 61 },
+		"negative stride":   func(rg *rig) { rg.model.Weights[1][0].BatchStride = -32 },
+		"norm type":         func(rg *rig) { rg.model.Weights[3][0].Type = quant.F16 },
+		"unknown type":      func(rg *rig) { rg.model.Weights[0][0].Type = 77 },
+		"no bindings":       func(rg *rig) { rg.finish = func(*plan.Bundle) { rg.model.Weights[0] = nil } },
+	} {
+		rg := every(t)
+		bend(rg)
+		if _, err := rg.record(1); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := every(t).record(-1); err == nil {
+		t.Error("negative threads: no error")
+	}
+}
+
+type foreign struct{}
+
+func (foreign) Groups() int { return 1 }
+
+func TestVariantError(t *testing.T) {
+	rg := every(t)
+	rg.finish = func(b *plan.Bundle) { b.Kernels[0].Variants[0].Types[0] = quant.Q6_K }
+	_, err := rg.record(1)
+	var v *device.VariantError
+	if !errors.As(err, &v) || v.Kernel != "k" {
+		t.Fatalf("error %v", err)
+	}
+}
+
+// TestReplaySteps checks what a step must be and what a replay returns.
+func TestReplaySteps(t *testing.T) {
+	rg := every(t)
+	rg.finish = func(b *plan.Bundle) { b.Head = 0 }
+	r, err := rg.record(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []plan.Step{{Token: 7, NKV: 1}, {Pos: 8, NKV: 9}, {Pos: 1, NKV: 1}, {Pos: 1 << 31, NKV: 1<<31 + 1}} {
+		if _, err := r.Replay(s, true); err == nil {
+			t.Errorf("%+v: no error", s)
+		}
+	}
+	step := plan.Step{Token: 6, Pos: 7, NKV: 8}
+	if l, err := r.Replay(step, false); l != nil || err != nil || r.logits[0] != 0 {
+		t.Errorf("without logits: %v, %v; buffer %v", l, err, r.logits)
+	}
+	if l, err := r.Replay(step, true); len(l) != 7 || err != nil || l[0] == 0 {
+		t.Errorf("with logits: %v, %v", l, err)
+	}
+	if r.Dispatches() != 1 || r.Bytes() < int64(len(rg.arena)+8*16*4) {
+		t.Errorf("%d dispatches, %d bytes", r.Dispatches(), r.Bytes())
+	}
+	for range 2 {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := r.Replay(step, true); err == nil || !strings.Contains(fmt.Sprint(err), "closed") {
+		t.Errorf("after Close: %v", err)
+	}
+}

@@ -1,0 +1,275 @@
+package cpu
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// rig builds a bundle of one kernel around hand-made parts, with random weights
+// and inputs, and runs it.
+type rig struct {
+	t      *testing.T
+	rng    *rand.Rand
+	bundle plan.Bundle
+	kernel plan.Kernel
+	ops    []plan.Operand
+	model  device.Model
+	arena  []byte // what the arena holds before the first token
+	kv     quant.Type
+	ctx    int
+	caches [][]float64        // what the caches hold before the first token; nil: zeros
+	finish func(*plan.Bundle) // last changes before recording; nil: none
+}
+
+func newRig(t *testing.T, seed uint64) *rig {
+	rg := &rig{t: t, rng: rand.New(rand.NewPCG(seed, 1)), kv: quant.F32, ctx: 8}
+	rg.bundle = plan.Bundle{
+		Name:        "test",
+		Activations: plan.ElemF16,
+		RopeFreqs:   []float64{1, 0.3, 0.01},
+		RopeMScale:  1.25,
+		Model:       plan.Model{VocabSize: 7, NumHiddenLayers: 1, KVLoraRank: 10, QKRopeHeadDim: 6},
+	}
+	rg.kernel.Name = "k"
+	return rg
+}
+
+func (rg *rig) slot(s plan.Slot, op plan.Operand) int {
+	op.Space = s.Space
+	s.Name = fmt.Sprintf("s%d", len(rg.ops))
+	rg.kernel.Slots = append(rg.kernel.Slots, s)
+	rg.ops = append(rg.ops, op)
+	return len(rg.ops) - 1
+}
+
+// normal fills n numbers with standard deviation sd.
+func (rg *rig) normal(n int, sd float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rg.rng.NormFloat64() * sd
+	}
+	return x
+}
+
+// encode stores numbers as the element type and returns the bytes and what they
+// now are.
+func encode(half bool, x []float64) ([]byte, []float64) {
+	var b []byte
+	got := make([]float64, len(x))
+	for i, v := range x {
+		if half {
+			h := quant.FloatToHalf(float32(v))
+			b = binary.LittleEndian.AppendUint16(b, h)
+			got[i] = float64(quant.HalfToFloat(h))
+			continue
+		}
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+		got[i] = float64(float32(v))
+	}
+	return b, got
+}
+
+// place appends bytes to the arena image and returns an operand for them.
+func (rg *rig) place(b []byte) plan.Operand {
+	for len(rg.arena)%16 != 0 {
+		rg.arena = append(rg.arena, 0xff)
+	}
+	op := plan.Operand{Offset: int64(len(rg.arena)), Bytes: int64(len(b))}
+	rg.arena = append(rg.arena, b...)
+	return op
+}
+
+// buffer makes an arena slot with the given contents and returns them as stored.
+func (rg *rig) buffer(e plan.Elem, write bool, x []float64) (int, []float64) {
+	half := e == plan.ElemF16 || e == plan.ElemAct && rg.bundle.Activations == plan.ElemF16
+	b, got := encode(half, x)
+	return rg.slot(plan.Slot{Space: plan.SpaceArena, Elem: e, Write: write}, rg.place(b)), got
+}
+
+// in is a random input of n elements, out an output of n NaNs.
+func (rg *rig) in(e plan.Elem, n int) (int, []float64) { return rg.buffer(e, false, rg.normal(n, 1)) }
+
+func (rg *rig) out(e plan.Elem, n int) int {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = math.NaN()
+	}
+	s, _ := rg.buffer(e, true, x)
+	return s
+}
+
+// routing makes a slot of routings.
+func (rg *rig) routing(write bool, r ...plan.Routing) int {
+	var b []byte
+	for _, e := range r {
+		b = binary.LittleEndian.AppendUint32(b, e.Expert)
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(e.Weight))
+	}
+	return rg.slot(plan.Slot{Space: plan.SpaceArena, Elem: plan.ElemRoute, Write: write}, rg.place(b))
+}
+
+// weight makes a random typed weight and returns its slot and dequantised values.
+func (rg *rig) weight(q quant.Type, batch, rows, cols int) (int, []float64) {
+	n := batch * rows * cols
+	x := make([]float32, n)
+	for i, v := range rg.normal(n, 1/math.Sqrt(float64(cols))) {
+		x[i] = float32(v)
+	}
+	return rg.tensor(q, batch, rows, cols, x)
+}
+
+// tensor is weight with given values. Entries lie a little further apart than
+// they are large.
+func (rg *rig) tensor(q quant.Type, batch, rows, cols int, x []float32) (int, []float64) {
+	f, ok := quant.Lookup(q)
+	if !ok {
+		rg.t.Fatal("unknown type")
+	}
+	rowBytes, err := f.RowBytes(cols)
+	if err != nil {
+		rg.t.Fatal(err)
+	}
+	stride := rows*rowBytes + 32
+	data := make([]byte, batch*stride)
+	values := make([]float64, 0, len(x))
+	for b := range batch {
+		entry, part := data[b*stride:], x[b*rows*cols:(b+1)*rows*cols]
+		f.Quantize(entry, part)
+		back := make([]float32, len(part))
+		f.Dequantize(back, entry)
+		for _, v := range back {
+			values = append(values, float64(v))
+		}
+	}
+	i := len(rg.bundle.Weights)
+	rg.bundle.Weights = append(rg.bundle.Weights, plan.Weight{Role: fmt.Sprintf("role%d", i), Cols: cols, Rows: rows, Batch: batch, First: -1})
+	rg.model.Regions = append(rg.model.Regions, data)
+	rg.model.Weights = append(rg.model.Weights, []device.Weight{{
+		Tensor: fmt.Sprintf("tensor%d", i), Region: i, Bytes: int64(len(data)), Type: q, BatchStride: int64(stride)}})
+	return rg.slot(plan.Slot{Space: plan.SpaceWeight, Elem: plan.ElemTyped}, plan.Operand{Index: i}), values
+}
+
+// vector makes a float32 weight vector of n elements around mean.
+func (rg *rig) vector(n int, mean float64) (int, []float64) {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(mean + 0.2*rg.rng.NormFloat64())
+	}
+	s, v := rg.tensor(quant.F32, 1, 1, n, x)
+	rg.kernel.Slots[s].Elem = plan.ElemF32
+	return s, v
+}
+
+func (rg *rig) ropeSlot() int {
+	return rg.slot(plan.Slot{Space: plan.SpaceRope, Elem: plan.ElemF32}, plan.Operand{})
+}
+
+func (rg *rig) cacheSlot(write bool) int {
+	return rg.slot(plan.Slot{Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: write}, plan.Operand{})
+}
+
+// record finishes the bundle and records it.
+func (rg *rig) record(threads int) (*runner, error) {
+	b := &rg.bundle
+	b.Kernels = []plan.Kernel{rg.kernel}
+	d := plan.Dispatch{Operands: rg.ops}
+	var types []quant.Type
+	for _, s := range rg.kernel.TypedSlots() {
+		if i := rg.ops[s].Index; rg.ops[s].Space == plan.SpaceWeight && i >= 0 && i < len(rg.model.Weights) {
+			types = append(types, rg.model.Weights[i][0].Type)
+		} else {
+			types = append(types, rg.kv)
+		}
+	}
+	b.Kernels[0].Variants = []plan.Variant{{Types: types}}
+	b.Decode, b.Head, b.ArenaBytes = []plan.Dispatch{d}, 1, int64(len(rg.arena))
+	rg.model.Bundle = b
+	if rg.finish != nil {
+		rg.finish(b)
+	}
+	run, err := New().Record(&rg.model, device.Config{Context: rg.ctx, KV: rg.kv, Threads: threads})
+	if err != nil {
+		return nil, err
+	}
+	r := run.(*runner)
+	rg.t.Cleanup(func() { r.Close() })
+	copy(r.arena, rg.arena)
+	for i, c := range rg.caches {
+		bytes, _ := encode(rg.kv == quant.F16, c)
+		copy(r.caches[i], bytes)
+	}
+	return r, nil
+}
+
+// run replays one token with 1, 2 and 3 workers, which must leave the same bits
+// behind, and returns the last runner.
+func (rg *rig) run(step plan.Step) *runner {
+	rg.t.Helper()
+	step.NKV = step.Pos + 1
+	var first *runner
+	for threads := 1; threads <= 3; threads++ {
+		r, err := rg.record(threads)
+		if err != nil {
+			rg.t.Fatal(err)
+		}
+		if _, err := r.Replay(step, true); err != nil {
+			rg.t.Fatal(err)
+		}
+		if first == nil {
+			first = r
+			continue
+		}
+		if !bytes.Equal(r.arena, first.arena) || !bytes.Equal(r.caches[0], first.caches[0]) {
+			rg.t.Fatalf("%d workers leave other bits than one", threads)
+		}
+	}
+	return first
+}
+
+// read returns n numbers of a slot after a run.
+func (rg *rig) read(r *runner, slot, n int) []float64 {
+	b := binder{r: r, model: &rg.model, d: &rg.bundle.Decode[0], kernel: &rg.bundle.Kernels[0]}
+	v := b.numbers(&rg.kernel.Slots[slot], &rg.ops[slot], int64(n))
+	if b.err != nil {
+		rg.t.Fatal(b.err)
+	}
+	x := make([]float64, n)
+	for i, f := range v.read(0, n, make([]float32, n)) {
+		x[i] = float64(f)
+	}
+	return x
+}
+
+// Tolerances, relative to 1+|want| for values around 1: sums of a few hundred
+// float32 products are off by some 1e-6; storing a half rounds by 2^-11.
+const (
+	tolF32 = 2e-5
+	tolF16 = 6e-4
+)
+
+func tolerance(e plan.Elem) float64 {
+	if e == plan.ElemF32 {
+		return tolF32
+	}
+	return tolF16
+}
+
+func check(t *testing.T, what string, got, want []float64, tol float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	for i, w := range want {
+		if d := math.Abs(got[i] - w); !(d <= tol*(1+math.Abs(w))) {
+			t.Fatalf("%s[%d] = %g, want %g (off by %g)", what, i, got[i], w, d)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package cpu
+
+import (
+	"math"
+
+	"mla/runtime/plan"
+)
+
+// ropeTable is [context][len(freqs)][2]: the cosine and sine, times scale, of
+// every rotated pair at every position. Angles are float64.
+func ropeTable(freqs []float64, scale float64, context int) []float32 {
+	table := make([]float32, 0, 2*context*len(freqs))
+	for pos := range context {
+		for _, f := range freqs {
+			sin, cos := math.Sincos(float64(pos) * f)
+			table = append(table, float32(cos*scale), float32(sin*scale))
+		}
+	}
+	return table
+}
+
+// rope rotates the last dim elements of heads of headDim elements by the
+// interleaved pairs (2i, 2i+1).
+type rope struct {
+	table        []float32 // see ropeTable
+	headDim, dim int
+}
+
+// rope binds an optional rotation of vectors of n elements.
+func (b *binder) rope(p *plan.RopeAt, n int) *rope {
+	if p == nil {
+		return nil
+	}
+	b.dims(p.HeadDim, p.Dim, n)
+	slot, _ := b.slot(p.Table, plan.SpaceRope)
+	if slot == nil {
+		return nil
+	}
+	if have := 2 * len(b.model.Bundle.RopeFreqs); p.Dim != have || p.Dim > p.HeadDim || p.HeadDim%2 != 0 || n%p.HeadDim != 0 {
+		b.fail("slot %s: rotation of the last %d of %d elements, %d in all; the table rotates %d", slot.Name, p.Dim, p.HeadDim, n, have)
+		return nil
+	}
+	return &rope{b.r.rope, p.HeadDim, p.Dim}
+}
+
+// apply rotates x, which starts at the even element at of the vector.
+func (r *rope) apply(x []float32, at int, pos uint32) {
+	row := r.table[int(pos)*r.dim : (int(pos)+1)*r.dim]
+	start := r.headDim - r.dim
+	for i := 0; i+1 < len(x); i += 2 {
+		j := (at+i)%r.headDim - start
+		if j < 0 {
+			continue
+		}
+		cos, sin := row[j], row[j+1]
+		a, b := x[i], x[i+1]
+		x[i], x[i+1] = a*cos-b*sin, a*sin+b*cos
+	}
+}
+
+// ropeVec is the twin of plan.RopeVec.
+type ropeVec struct {
+	in, out vec
+	heads   int
+	rope    *rope
+}
+
+func bindRopeVec(b *binder, p *plan.RopeVec) *ropeVec {
+	n := p.Rope.HeadDim
+	return &ropeVec{b.input(p.In, p.Heads, n), b.output(p.Out, p.Heads, n), p.Heads, b.rope(&p.Rope, n)}
+}
+
+func (t *ropeVec) size() (units, cost int) { return 1, 8 * t.heads * t.rope.headDim }
+
+func (t *ropeVec) run(w *worker, _, _ int) {
+	x := w.temp(t.rope.headDim)
+	for h := range t.heads {
+		copy(x, t.in.read(h*t.in.stride, len(x), x))
+		t.rope.apply(x, 0, w.step.Pos)
+		t.out.write(h*t.out.stride, x)
+	}
+}

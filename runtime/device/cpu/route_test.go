@@ -1,0 +1,136 @@
+package cpu
+
+import (
+	"math"
+	"sort"
+	"testing"
+
+	"mla/runtime/plan"
+)
+
+// refGating is the choice in float64, with a stable sort.
+func refGating(g *plan.Gating, logits, bias []float64) ([]int, []float64) {
+	probs, sum := make([]float64, len(logits)), 0.0
+	for i, x := range logits {
+		if g.Sigmoid {
+			probs[i] = 1 / (1 + math.Exp(-x))
+		} else {
+			probs[i] = math.Exp(x)
+		}
+		sum += probs[i]
+	}
+	sel := make([]float64, len(logits))
+	for i := range probs {
+		if !g.Sigmoid {
+			probs[i] /= sum
+		}
+		sel[i] = probs[i]
+		if bias != nil {
+			sel[i] += bias[i]
+		}
+	}
+	if g.Groups > 1 {
+		size := len(sel) / g.Groups
+		var scores []float64
+		for i := 0; i < len(sel); i += size {
+			s := append([]float64{}, sel[i:i+size]...)
+			sort.Float64s(s)
+			score := s[size-1]
+			if size > 1 {
+				score += s[size-2]
+			}
+			scores = append(scores, score)
+		}
+		order := descending(scores)
+		for _, out := range order[g.KGroups:] {
+			for i := range size {
+				sel[out*size+i] = -1e30
+			}
+		}
+	}
+	chosen := descending(sel)[:g.K]
+	weights, total := make([]float64, g.K), 0.0
+	for i, e := range chosen {
+		weights[i] = probs[e]
+		total += probs[e]
+	}
+	for i := range weights {
+		if g.Normalize {
+			weights[i] /= math.Max(total, 6.103515625e-5)
+		}
+		weights[i] *= g.Scale
+	}
+	return chosen, weights
+}
+
+func descending(x []float64) []int {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	sort.SliceStable(order, func(a, b int) bool { return x[order[a]] > x[order[b]] })
+	return order
+}
+
+func TestRouteVec(t *testing.T) {
+	for name, g := range map[string]plan.Gating{
+		"softmax": {Experts: 64, K: 6, Scale: 1, Groups: 1, KGroups: 1},
+		"sigmoid": {Experts: 33, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1},
+		"groups":  {Experts: 24, K: 3, Sigmoid: true, Normalize: true, Scale: 2.5, Groups: 6, KGroups: 2},
+		"lonely":  {Experts: 5, K: 2, Scale: 1, Groups: 5, KGroups: 3},
+		"all":     {Experts: 4, K: 4, Scale: 1, Groups: 1, KGroups: 1},
+	} {
+		for seed := range uint64(20) {
+			rg := newRig(t, seed)
+			p := &plan.RouteVec{Gating: g}
+			var logits, bias []float64
+			p.Gating.Logits, logits = rg.in(plan.ElemF32, g.Experts)
+			p.Gating.Bias = -1
+			if g.Sigmoid {
+				p.Gating.Bias, bias = rg.vector(g.Experts, 0)
+			}
+			p.Routing = rg.routing(true, make([]plan.Routing, g.K)...)
+			rg.kernel.Parts = []plan.Part{p}
+			r := rg.run(plan.Step{})
+			checkRouting(t, name, r, rg.ops[p.Routing], &g, logits, bias)
+		}
+	}
+}
+
+func checkRouting(t *testing.T, name string, r *runner, op plan.Operand, g *plan.Gating, logits, bias []float64) {
+	t.Helper()
+	experts, weights := refGating(g, logits, bias)
+	for i, got := range view[plan.Routing](r.arena[op.Offset : op.Offset+op.Bytes]) {
+		if int(got.Expert) != experts[i] {
+			t.Fatalf("%s: choice %d is expert %d, want %d", name, i, got.Expert, experts[i])
+		}
+		check(t, name, []float64{float64(got.Weight)}, []float64{weights[i]}, 1e-6)
+	}
+}
+
+// TestRouteEdges covers ties, a sum that vanishes and logits that are no numbers.
+func TestRouteEdges(t *testing.T) {
+	nan := math.NaN()
+	for name, c := range map[string]struct {
+		logits []float64
+		want   []plan.Routing
+	}{
+		"ties":  {[]float64{0, 0, 0, 0}, []plan.Routing{{Expert: 0, Weight: 0.5}, {Expert: 1, Weight: 0.5}}},
+		"later": {[]float64{-2, 0, -2, 0}, []plan.Routing{{Expert: 1, Weight: 0.5}, {Expert: 3, Weight: 0.5}}},
+		"zero":  {[]float64{-200, -200, -200, -200}, []plan.Routing{{Expert: 0}, {Expert: 1}}},
+		"NaN":   {[]float64{nan, nan, nan, nan}, []plan.Routing{{Expert: 0}, {Expert: 1}}},
+	} {
+		rg := newRig(t, 1)
+		p := &plan.RouteVec{Gating: plan.Gating{Experts: 4, K: 2, Sigmoid: true, Normalize: true, Scale: 1, Groups: 2, KGroups: 2, Bias: -1}}
+		p.Gating.Logits, _ = rg.buffer(plan.ElemF32, false, c.logits)
+		p.Routing = rg.routing(true, make([]plan.Routing, 2)...)
+		rg.kernel.Parts = []plan.Part{p}
+		r := rg.run(plan.Step{})
+		op := rg.ops[p.Routing]
+		for i, got := range view[plan.Routing](r.arena[op.Offset : op.Offset+op.Bytes]) {
+			if got.Expert != c.want[i].Expert || name != "NaN" && got.Weight != c.want[i].Weight {
+				t.Errorf("%s: choice %d is %v, want %v", name, i, got, c.want[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package cpu
+
+import "mla/runtime/plan"
+
+// storeKV is the twin of plan.StoreKV.
+type storeKV struct {
+	lat, kPe      vec
+	latDim, peDim int
+	cache         numbers
+	norm          *norm
+	rope          *rope
+}
+
+func bindStoreKV(b *binder, p *plan.StoreKV) *storeKV {
+	b.dims(p.LatDim, p.PeDim)
+	b.scratch(p.LatDim + p.PeDim)
+	return &storeKV{
+		lat:    b.input(p.Lat, 1, p.LatDim),
+		kPe:    b.input(p.KPe, 1, p.PeDim),
+		latDim: p.LatDim, peDim: p.PeDim,
+		cache: b.cache(p.Cache, p.LatDim+p.PeDim, true),
+		norm:  b.norm(p.Norm, p.LatDim),
+		rope:  b.rope(p.Rope, p.PeDim),
+	}
+}
+
+func (t *storeKV) size() (units, cost int) { return 1, 8 * (t.latDim + t.peDim) }
+
+func (t *storeKV) run(w *worker, _, _ int) {
+	row := w.temp(t.latDim + t.peDim)
+	lat, pe := row[:t.latDim], row[t.latDim:]
+	copy(lat, t.lat.read(0, len(lat), lat))
+	copy(pe, t.kPe.read(0, len(pe), pe))
+	if t.norm != nil {
+		t.norm.apply(lat, lat)
+	}
+	if t.rope != nil {
+		t.rope.apply(pe, 0, w.step.Pos)
+	}
+	t.cache.write(int(w.step.Pos)*len(row), row)
+}

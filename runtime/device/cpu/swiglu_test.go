@@ -1,0 +1,21 @@
+package cpu
+
+import (
+	"testing"
+
+	"mla/runtime/plan"
+)
+
+func TestSwiGLUVec(t *testing.T) {
+	for _, e := range []plan.Elem{plan.ElemF32, plan.ElemF16} {
+		rg := newRig(t, 6)
+		p := &plan.SwiGLUVec{Dim: 777, RowsPerGroup: 10}
+		var gate, up []float64
+		p.Gate.Slot, gate = rg.in(e, 777)
+		p.Up.Slot, up = rg.in(e, 777)
+		p.Out.Slot = rg.out(e, 777)
+		rg.kernel.Parts = []plan.Part{p}
+		r := rg.run(plan.Step{})
+		check(t, "swiglu", rg.read(r, p.Out.Slot, 777), refSwiGLU(gate, up), tolerance(e))
+	}
+}

@@ -1,0 +1,113 @@
+package cpu
+
+import (
+	"math"
+	"math/bits"
+	"unsafe"
+
+	"mla/runtime/quant"
+)
+
+// numbers is a run of float32 or half numbers in some buffer; the unused one of
+// the two slices is nil.
+type numbers struct {
+	f32 []float32
+	f16 []uint16
+}
+
+// read returns elements [at, at+n) as float32. Halves are converted into the
+// start of buf; floats are returned where they lie.
+func (v *numbers) read(at, n int, buf []float32) []float32 {
+	if v.f32 != nil {
+		return v.f32[at : at+n : at+n]
+	}
+	buf = buf[:n]
+	quant.HalvesToFloats(buf, v.f16[at:at+n])
+	return buf
+}
+
+// write stores x from element at on; halves are rounded to nearest even.
+func (v *numbers) write(at int, x []float32) {
+	if v.f32 != nil {
+		copy(v.f32[at:at+len(x)], x)
+		return
+	}
+	quant.FloatsToHalves(v.f16[at:at+len(x)], x)
+}
+
+// half says whether reading converts.
+func (v *numbers) half() bool { return v.f32 == nil }
+
+// vec is a bound plan.Vec: entry b starts at element b*stride.
+type vec struct {
+	numbers
+	stride int
+}
+
+// weight is a bound weight matrix, or a batch of them.
+type weight struct {
+	data     []byte
+	format   *quant.Format
+	rowBytes int
+	stride   int // bytes between batch entries
+	batch    int
+}
+
+// rows computes y[i] = W_entry[r0+i]·x.
+func (m *weight) rows(entry, r0 int, x, y []float32) {
+	m.format.Rows(m.data[entry*m.stride+r0*m.rowBytes:], m.rowBytes, x, y)
+}
+
+// alignedBytes allocates n zeroed bytes that can be viewed as any element type.
+func alignedBytes(n int64) []byte {
+	if n == 0 {
+		return nil
+	}
+	words := make([]uint64, (n+7)/8)
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
+}
+
+// view reinterprets b as elements of type T. It returns nil when b is empty, is
+// not aligned for T, or is not a whole number of elements.
+func view[T any](b []byte) []T {
+	var t T
+	size, align := int(unsafe.Sizeof(t)), unsafe.Alignof(t)
+	if len(b) == 0 || len(b)%size != 0 || uintptr(unsafe.Pointer(&b[0]))%align != 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), len(b)/size)
+}
+
+// bytesOf is the inverse of view for buffers that start as float32.
+func bytesOf(f []float32) []byte {
+	if len(f) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&f[0])), 4*len(f))
+}
+
+// product multiplies non-negative numbers; one that does not fit in an int64
+// becomes MaxInt64, which no buffer has.
+func product(factors ...int64) int64 {
+	p := uint64(1)
+	for _, f := range factors {
+		hi, lo := bits.Mul64(p, uint64(f))
+		if hi != 0 || lo > math.MaxInt64 {
+			return math.MaxInt64
+		}
+		p = lo
+	}
+	return int64(p)
+}
+
+// sum adds non-negative numbers, saturating like product.
+func sum(terms ...int64) int64 {
+	var s int64
+	for _, t := range terms {
+		if t > math.MaxInt64-s {
+			return math.MaxInt64
+		}
+		s += t
+	}
+	return s
+}

@@ -1,0 +1,110 @@
+package device
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Bound is what a typed slot of a dispatch reads, and its type.
+type Bound struct {
+	Tensor string // GGUF name, or "KV cache"
+	Type   quant.Type
+}
+
+// VariantError says that a bundle has no instantiation of a kernel for the
+// types that a file has in one layer.
+type VariantError struct {
+	Bundle, Kernel string
+	Layer          int            // -1 outside the layers
+	Bound          []Bound        // one per typed slot
+	Covered        [][]quant.Type // the types of each variant, in the order of Bound
+}
+
+// Error names the tensors, their types, those that the bundle covers and the
+// commands that make a bundle which covers them.
+func (e *VariantError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "bundle %s, kernel %s", e.Bundle, e.Kernel)
+	if e.Layer >= 0 {
+		fmt.Fprintf(&b, ", layer %d", e.Layer)
+	}
+	sep := ": "
+	for _, t := range e.Bound {
+		fmt.Fprintf(&b, "%s%s is %s", sep, t.Tensor, t.Type)
+		sep = ", "
+	}
+	b.WriteString("; the bundle covers ")
+	for i, types := range e.Covered {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		for j, t := range types {
+			if j > 0 {
+				b.WriteString("+")
+			}
+			b.WriteString(t.String())
+		}
+	}
+	if len(e.Covered) == 0 {
+		b.WriteString("nothing")
+	}
+	b.WriteString(".\nTo add these types: mlagen init -gguf FILE -o specs/x.yaml, then mlagen -spec specs/x.yaml, and rebuild")
+	return b.String()
+}
+
+// Lookup is At with its arguments checked: it fails when there is no weight
+// row i, when the row has no tensor in that layer, or when the binding does not
+// lie in its region.
+func (m *Model) Lookup(i, layer int) (*Weight, error) {
+	if i < 0 || i >= len(m.Bundle.Weights) || i >= len(m.Weights) {
+		return nil, fmt.Errorf("weight %d of %d", i, min(len(m.Bundle.Weights), len(m.Weights)))
+	}
+	row := &m.Bundle.Weights[i]
+	entry := 0
+	if row.First >= 0 {
+		entry = layer - row.First
+	}
+	if entry < 0 || entry >= len(m.Weights[i]) || row.First >= 0 && layer >= row.Last {
+		return nil, fmt.Errorf("weight %s has no tensor in layer %d", row.Role, layer)
+	}
+	w := &m.Weights[i][entry]
+	if w.Region < 0 || w.Region >= len(m.Regions) {
+		return nil, fmt.Errorf("tensor %s: region %d of %d", w.Tensor, w.Region, len(m.Regions))
+	}
+	if size := int64(len(m.Regions[w.Region])); w.Offset < 0 || w.Bytes < 0 || w.Offset > size || w.Bytes > size-w.Offset {
+		return nil, fmt.Errorf("tensor %s: %d bytes at %d do not fit a region of %d", w.Tensor, w.Bytes, w.Offset, size)
+	}
+	return w, nil
+}
+
+// Variant finds the instantiation of a dispatch's kernel for the types that its
+// weights have and the cache type kv. With none it is a *VariantError. The
+// dispatch must name an existing kernel and have one operand per slot.
+func (m *Model) Variant(d *plan.Dispatch, kv quant.Type) (*plan.Variant, error) {
+	k := &m.Bundle.Kernels[d.Kernel]
+	var bound []Bound
+	var types []quant.Type
+	for _, slot := range k.TypedSlots() {
+		t := Bound{Tensor: "KV cache", Type: kv}
+		if op := &d.Operands[slot]; op.Space == plan.SpaceWeight {
+			w, err := m.Lookup(op.Index, d.Layer)
+			if err != nil {
+				return nil, fmt.Errorf("slot %s: %w", k.Slots[slot].Name, err)
+			}
+			t = Bound{w.Tensor, w.Type}
+		}
+		bound, types = append(bound, t), append(types, t.Type)
+	}
+	e := &VariantError{Bundle: m.Bundle.Name, Kernel: k.Name, Layer: d.Layer, Bound: bound}
+	for i := range k.Variants {
+		if slices.Equal(k.Variants[i].Types, types) {
+			return &k.Variants[i], nil
+		}
+		e.Covered = append(e.Covered, k.Variants[i].Types)
+	}
+	return nil, e
+}
