@@ -27,7 +27,11 @@ func compileF32(t *testing.T, s *spec.Spec, disable []string) (*ir.Program, *pla
 		t.Fatal(err)
 	}
 	m := &s.Model
-	b := &plan.Bundle{Name: s.Name, Weights: kernel.WeightTable(p), Model: plan.Model{
+	act := plan.ElemF32
+	if s.Activations == "f16" {
+		act = plan.ElemF16
+	}
+	b := &plan.Bundle{Name: s.Name, Activations: act, Weights: kernel.WeightTable(p), Model: plan.Model{
 		VocabSize: m.VocabSize, HiddenSize: m.HiddenSize, NumHiddenLayers: m.NumHiddenLayers, NumAttentionHeads: m.NumAttentionHeads,
 		KVLoraRank: m.KVLoraRank, QKRopeHeadDim: m.QKRopeHeadDim, MaxPositionEmbeddings: m.MaxPositionEmbeddings}}
 	if s.MoE != nil {
@@ -95,22 +99,40 @@ func TestReplay(t *testing.T) {
 			if i > 1 && seed > 104 {
 				break // each single fusion on a few models is enough
 			}
-			if err := compareReplay(t, s, disable); err != nil {
+			// float32 sums over a few hundred terms, three layers deep, on logits near 1.
+			if err := compareReplay(t, s, disable, 1e-4); err != nil {
 				t.Errorf("seed %d without %v: %v", seed, disable, err)
 			}
 		}
 	}
 }
 
-func compareReplay(t *testing.T, s *spec.Spec, disable []string) error {
+// TestReplayHalf does the same with activations in half between kernels; the
+// interpreter rounds at the same points of the same fused program.
+func TestReplayHalf(t *testing.T) {
+	for seed := uint64(200); seed < 208; seed++ {
+		s := spectest.Random(seed)
+		s.Activations = "f16"
+		// A float32 sum that falls on the other side of a rounding boundary moves
+		// an activation by 2^-11 of itself; a few of those reach the logits.
+		if err := compareReplay(t, s, nil, 5e-3); err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+func compareReplay(t *testing.T, s *spec.Spec, disable []string, tolerance float64) error {
 	w := &spectest.Weights{Spec: s}
-	_, b := compileF32(t, s, disable)
+	p, b := compileF32(t, s, disable)
 	r, err := cpu.New().Record(bindRandom(b, w), device.Config{Context: 32, KV: quant.F32, Threads: 2})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	m := interp.New(lower.Lower(s), w)
+	if s.Activations != "f16" {
+		p = lower.Lower(s) // the unfused definition
+	}
+	m := interp.New(p, w)
 	for pos, token := range []int{3, 17, 3, 40, 8, 21, 5, 60, 1} {
 		want, err := m.Step(token)
 		if err != nil {
@@ -121,8 +143,7 @@ func compareReplay(t *testing.T, s *spec.Spec, disable []string) error {
 			return err
 		}
 		for i := range want {
-			// float32 sums over a few hundred terms, three layers deep, on logits near 1.
-			if math.Abs(want[i]-float64(got[i])) > 1e-4 {
+			if !(math.Abs(want[i]-float64(got[i])) <= tolerance) {
 				return fmt.Errorf("position %d, logit %d: %g, want %g", pos, i, got[i], want[i])
 			}
 		}

@@ -83,6 +83,9 @@ func (c *counter) count() Dispatch {
 // slot adds what a slot moves besides matrices, which parts add.
 func (c *counter) slot(i int, s plan.Slot) {
 	bytes := c.d.Operands[i].Bytes
+	if active, all := c.splits(i); all > 0 {
+		bytes = bytes / all * active
+	}
 	switch s.Space {
 	case plan.SpaceWeight:
 		if s.Elem == plan.ElemTyped {
@@ -106,6 +109,31 @@ func (c *counter) slot(i int, s plan.Slot) {
 	} else {
 		c.out.BytesRead += bytes
 	}
+}
+
+// splits says how many attention splits hold rows, and how many slot i has room
+// for; 0, 0 for other slots.
+func (c *counter) splits(i int) (active, all int64) {
+	for _, p := range c.k.Parts {
+		var s plan.Splits
+		switch p := p.(type) {
+		case *plan.Attend:
+			if i != p.Out && i != p.ML {
+				continue
+			}
+			s = p.Splits
+		case *plan.MatVec:
+			if p.Combine == nil || i != p.Combine.Out && i != p.Combine.ML {
+				continue
+			}
+			s = p.Combine.Splits
+		default:
+			continue
+		}
+		per := int64(s.Per(int(c.rows)))
+		return (c.rows + per - 1) / per, int64(s.Count)
+	}
+	return 0, 0
 }
 
 // part adds a part's matrices and operations.

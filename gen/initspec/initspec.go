@@ -127,7 +127,7 @@ var marks = []struct {
 	name, tokenizer string
 	all             []string
 }{
-	{"glm4", "glm4", []string{"[gMASK]<sop>", "<|user|>", "<|assistant|>"}},
+	{"glm4", "glm4", []string{"[gMASK]<sop>", "<|assistant|>"}},
 	{"deepseek-v2", "deepseek-llm", []string{"User: ", "Assistant:"}},
 	{"youtu", "youtu", nil}, // the only model with this tokenizer
 }

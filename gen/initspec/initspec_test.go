@@ -76,7 +76,7 @@ func TestReferences(t *testing.T) {
 		}
 		found := types(t, got, got.Quants[0])
 		if !slices.ContainsFunc(want.Quants, func(q spec.Quant) bool { return reflect.DeepEqual(types(t, want, q), found) }) {
-			t.Errorf("%s: %s has no profile with its types", c.file, want)
+			t.Errorf("%s: %s has no profile with its types", c.file, want.File)
 		}
 	}
 }

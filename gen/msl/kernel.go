@@ -1,7 +1,6 @@
 package msl
 
 import (
-	"fmt"
 	"strings"
 
 	"mla/runtime/plan"
@@ -61,25 +60,30 @@ func (p *printer) body(v *kernelView, parts []partView, floats int) {
 	}
 	p.line("    uint tg, uint tid, ushort sg, ushort lane) {")
 	for i := range parts {
-		p.line("  " + branch(parts, i))
-		p.execute(parts[i].template, &parts[i])
+		p.part(parts, i)
 	}
-	p.line("  }")
 	p.line("}")
 }
 
-// branch is the line that opens part i: each part has its range of threadgroups.
-func branch(parts []partView, i int) string {
-	end := parts[i].First + parts[i].P.Groups()
-	switch {
-	case len(parts) == 1:
-		return "{"
-	case i == 0:
-		return fmt.Sprintf("if (tg < %du) {", end)
-	case i == len(parts)-1:
-		return "} else {"
+// part prints part i: each of several parts has its range of threadgroups.
+func (p *printer) part(parts []partView, i int) {
+	text := p.render(parts[i].template, &parts[i])
+	if len(parts) == 1 {
+		p.out.WriteString(strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n  ", "\n"), "\n"))
+		return
 	}
-	return fmt.Sprintf("} else if (tg < %du) {", end)
+	switch end := parts[i].First + parts[i].P.Groups(); i {
+	case 0:
+		p.printf("  if (tg < %du) {\n", end)
+	case len(parts) - 1:
+		p.line("  } else {")
+	default:
+		p.printf("  } else if (tg < %du) {\n", end)
+	}
+	p.out.WriteString(text)
+	if i == len(parts)-1 {
+		p.line("  }")
+	}
 }
 
 // variant prints the kernel function of one combination of types.

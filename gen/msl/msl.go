@@ -51,10 +51,15 @@ func (p *printer) line(s string) { p.out.WriteString(s + "\n") }
 func (p *printer) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
 
 // execute appends a template.
-func (p *printer) execute(name string, data any) {
+func (p *printer) execute(name string, data any) { p.out.WriteString(p.render(name, data)) }
+
+// render fills in a template.
+func (p *printer) render(name string, data any) string {
+	var text strings.Builder
 	if p.err == nil {
-		p.err = p.tmpl.ExecuteTemplate(&p.out, name, data)
+		p.err = p.tmpl.ExecuteTemplate(&text, name, data)
 	}
+	return text.String()
 }
 
 // elemType is the MSL type of a buffer's elements; typed buffers are bytes.

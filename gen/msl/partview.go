@@ -23,7 +23,7 @@ type partView struct {
 	Attention *attention
 }
 
-// partTemplates names the template of each kind of part.
+// partTemplate names the template of a kind of part.
 func partTemplate(p plan.Part) (string, error) {
 	switch p.(type) {
 	case *plan.MatVec:
@@ -103,6 +103,14 @@ func (k *kernelView) rowsPerSimdgroup(rows, perGroup int) int {
 	return min(ceil(perGroup, k.Simdgroups()), rows)
 }
 
+// Group is the threadgroup's number among those of the part.
+func (v *partView) Group() string {
+	if v.First == 0 {
+		return "tg"
+	}
+	return fmt.Sprintf("(tg - %du)", v.First)
+}
+
 // RowGroups is the number of threadgroups per entry.
 func (v *partView) RowGroups() int { return v.P.Groups() / v.Entries }
 
@@ -178,6 +186,14 @@ type dots struct {
 	staged   bool
 }
 
+// Indent is that of the lines that multiply.
+func (d dots) Indent() string {
+	if d.staged {
+		return strings.Repeat(" ", 8)
+	}
+	return strings.Repeat(" ", 6)
+}
+
 // Skip moves a weight row to the staged columns.
 func (d dots) Skip(slot int) string {
 	if !d.staged {
@@ -221,5 +237,5 @@ func (v *partView) At(vec plan.Vec, e, i string) string {
 	if e == "entry" && v.Entries == 1 {
 		e = ""
 	}
-	return strings.ReplaceAll(v.kernelView.At(vec, e, i), "  ", " ")
+	return v.kernelView.At(vec, e, i)
 }

@@ -170,7 +170,7 @@ func singleKernels() []plan.Kernel {
 	return []plan.Kernel{
 		e.kernelOf("embed", &plan.Embed{W: e.weight("w"), Out: e.out("x"), Dim: 512, RowsPerGroup: 128}),
 		n.kernelOf("norm", &plan.NormVec{In: n.in("x"), Out: n.out("y"), Dim: 300, Norm: plan.Norm{Weight: n.vector("w"), Eps: 1e-6}}),
-		r.kernelOf("rope", &plan.RopeVec{In: r.in("x"), Out: r.out("y"), Heads: 5, Rope: *r.rope(96, 32)}),
+		r.kernelOf("rope", ropeVec(&r)),
 		c.kernelOf("combine", combineVec(&c)),
 		g.kernelOf("swiglu", &plan.SwiGLUVec{Gate: g.in("gate"), Up: g.in("up"), Out: g.out("h"), Dim: 300, RowsPerGroup: 128}),
 		a.kernelOf("add", &plan.AddVec{A: a.in("a"), B: a.in("b"), Out: a.out("y"), Dim: 300, RowsPerGroup: 128}),
@@ -183,6 +183,12 @@ func combineVec(s *slots) plan.Part {
 	s.step()
 	return &plan.CombineVec{Combine: plan.Combine{Out: s.floats("splits", false), ML: s.floats("ml", false), Splits: plan.Splits{Count: 8, Tile: 16}, Heads: 5},
 		Out: plan.Vec{Slot: s.out("o").Slot, Stride: 64}, Dim: 64}
+}
+
+func ropeVec(s *slots) plan.Part {
+	p := &plan.RopeVec{In: s.in("x"), Out: s.out("y"), Heads: 5, Rope: *s.rope(96, 32)}
+	p.In.Stride, p.Out.Stride = 96, 96
+	return p
 }
 
 // kernelOf is kernel for one part; without typed slots it has a single variant.

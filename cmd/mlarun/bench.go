@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// speed is the result of one test: tokens per second over the repetitions.
+type speed struct {
+	Test  string  `json:"test"`  // pp512: a prompt of 512 tokens; tg128: 128 tokens one by one
+	Depth int     `json:"depth"` // tokens in the context before
+	TokS  float64 `json:"tok_s"` // mean
+	SD    float64 `json:"sd"`    // sample standard deviation
+}
+
+// bench measures prompt and decoding speed at several depths.
+func bench(e *env, args []string) (err error) {
+	f := newFlags(e, "bench -model F [flags]").running()
+	prompt := f.Int("p", 512, "tokens of the prompt test; 0: none")
+	decode := f.Int("n", 128, "tokens of the decoding test; 0: none")
+	list := f.String("d", "0", "`depths`: tokens in the context before a test, separated by commas")
+	repeat := f.Int("r", 3, "repetitions")
+	format := f.String("o", "md", "output `format`: "+strings.Join(formatNames(), ", "))
+	if stdin, err := f.parseAll(args); err != nil {
+		return err
+	} else if stdin {
+		return f.wrong("unexpected argument %q", "-")
+	}
+	depths, err := parseDepths(*list)
+	print, known := formats[*format]
+	switch {
+	case err != nil:
+		return f.wrong("-d: %v", err)
+	case !known:
+		return f.wrong("-o is %q; expected one of %s", *format, strings.Join(formatNames(), ", "))
+	case *prompt < 0 || *decode < 0 || *repeat < 1:
+		return f.wrong("-p and -n must be 0 or more, -r 1 or more")
+	case *prompt == 0 && *decode == 0:
+		return f.wrong("-p and -n are both 0: there is nothing to measure")
+	}
+	m, err := f.load(func(int) int { return slices.Max(depths) + max(*prompt, *decode) })
+	if err != nil {
+		return err
+	}
+	defer closing(m, &err)
+	results, err := m.measure(depths, *prompt, *decode, *repeat)
+	if err != nil {
+		return err
+	}
+	return print(e.out, results)
+}
+
+// parseDepths reads a list of numbers from 0.
+func parseDepths(list string) ([]int, error) {
+	var out []int
+	for _, word := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(word))
+		if err != nil || n < 0 || n > 1<<30 {
+			return nil, fmt.Errorf("%q is no number from 0", word)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
+
+// measure runs all tests. Contents do not matter for the speed, so tokens are
+// random, but the same in every run.
+func (l *loaded) measure(depths []int, prompt, decode, repeat int) ([]speed, error) {
+	ctx, stop := interruptible()
+	defer stop()
+	rng := rand.New(rand.NewPCG(1, 2))
+	tokens := make([]int32, l.Context())
+	for i := range tokens {
+		tokens[i] = rng.Int32N(int32(l.engine.Bundle().Model.VocabSize))
+	}
+	p := l.flags.progress("bench")
+	defer p.clear()
+	// The first token pays for page faults and cold caches.
+	if err := l.Sync(ctx, tokens[:1], nil); err != nil {
+		return nil, err
+	}
+	var out []speed
+	for _, depth := range depths {
+		for _, test := range []struct {
+			name string
+			n    int
+			run  func(ctx context.Context, depth int, tokens []int32) error
+		}{{"pp", prompt, l.runPrompt}, {"tg", decode, l.runDecode}} {
+			if test.n == 0 {
+				continue
+			}
+			var samples []float64
+			for r := range repeat {
+				p.show(fmt.Sprintf("%s%d at %d, %d/%d", test.name, test.n, depth, r+1, repeat))
+				if err := l.Sync(ctx, tokens[:depth], nil); err != nil {
+					return nil, err
+				}
+				start := time.Now()
+				if err := test.run(ctx, depth, tokens[:depth+test.n]); err != nil {
+					return nil, err
+				}
+				samples = append(samples, float64(test.n)/time.Since(start).Seconds())
+			}
+			mean, sd := meanSD(samples)
+			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Depth: depth, TokS: mean, SD: sd})
+		}
+	}
+	return out, nil
+}
+
+func (l *loaded) runPrompt(ctx context.Context, _ int, tokens []int32) error {
+	return l.Sync(ctx, tokens, nil)
+}
+
+func (l *loaded) runDecode(ctx context.Context, depth int, tokens []int32) error {
+	for _, t := range tokens[depth:] {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := l.Append(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meanSD is the mean and the sample standard deviation, which is 0 for one.
+func meanSD(x []float64) (mean, sd float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	if len(x) < 2 {
+		return mean, 0
+	}
+	for _, v := range x {
+		sd += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(sd / float64(len(x)-1))
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"mla/runtime/device"
+	"mla/runtime/quant"
+)
+
+// usageError says that the command line is wrong.
+type usageError struct {
+	reason string
+	flags  *flag.FlagSet // of the command, if it is known
+}
+
+func (e *usageError) Error() string { return e.reason }
+
+func (e *usageError) print(w io.Writer) {
+	if e.flags == nil {
+		overview(w)
+		return
+	}
+	e.flags.SetOutput(w)
+	e.flags.Usage()
+}
+
+// flags is a command's flag set with the flags that all commands share.
+type flags struct {
+	*flag.FlagSet
+	env     *env
+	model   string
+	bundle  string
+	device  string
+	threads int
+	kv      string
+	force   bool
+	quiet   bool
+}
+
+// newFlags makes the flag set of a command; what is its name and arguments.
+func newFlags(e *env, what string) *flags {
+	f := &flags{FlagSet: flag.NewFlagSet("mlarun", flag.ContinueOnError), env: e}
+	f.SetOutput(io.Discard) // main prints the error and the usage
+	f.Usage = func() {
+		fmt.Fprintf(f.Output(), "Usage: mlarun %s\n", what)
+		f.PrintDefaults()
+	}
+	f.StringVar(&f.model, "model", "", "model `file` (GGUF); of a split one, any part")
+	return f
+}
+
+// running adds the flags of commands that run the model.
+func (f *flags) running() *flags {
+	f.StringVar(&f.bundle, "bundle", "", "compiled bundle to use, by `name` (default: the one that fits best)")
+	f.StringVar(&f.device, "device", "auto", "where to run: "+strings.Join(slices.Sorted(maps.Keys(f.env.devices)), " or "))
+	f.IntVar(&f.threads, "threads", 0, "CPU threads (default: one per core)")
+	f.StringVar(&f.kv, "kv", "f16", "element type of the KV cache: f16 or f32")
+	f.BoolVar(&f.force, "force", false, "run even if the memory estimate is above what is available")
+	f.BoolVar(&f.quiet, "quiet", false, "print nothing on stderr but errors")
+	return f
+}
+
+// parse reads a command line; flags and other arguments may be mixed.
+func (f *flags) parse(args []string) (rest []string, err error) {
+	for {
+		if err := f.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				f.SetOutput(f.env.out)
+				f.Usage()
+				return nil, err
+			}
+			return nil, f.wrong("%v", err)
+		}
+		if f.NArg() == 0 {
+			return rest, nil
+		}
+		rest, args = append(rest, f.Arg(0)), f.Args()[1:]
+	}
+}
+
+// parseAll is parse for commands whose only argument without a dash is "-",
+// which stands for stdin.
+func (f *flags) parseAll(args []string) (stdin bool, err error) {
+	rest, err := f.parse(args)
+	if err != nil {
+		return false, err
+	}
+	for _, arg := range rest {
+		if arg != "-" {
+			return false, f.wrong("unexpected argument %q", arg)
+		}
+		stdin = true
+	}
+	if f.model == "" {
+		return false, f.wrong("-model is missing")
+	}
+	return stdin, nil
+}
+
+// wrong is an error in the use of the command.
+func (f *flags) wrong(format string, args ...any) error {
+	return &usageError{reason: fmt.Sprintf(format, args...), flags: f.FlagSet}
+}
+
+// given reports whether a flag is on the command line.
+func (f *flags) given(name string) bool {
+	found := false
+	f.Visit(func(fl *flag.Flag) { found = found || fl.Name == name })
+	return found
+}
+
+// config is what a session of the given context is made for.
+func (f *flags) config(context int) (device.Config, error) {
+	cfg := device.Config{Context: context, Threads: f.threads}
+	switch f.kv {
+	case "f16":
+		cfg.KV = quant.F16
+	case "f32":
+		cfg.KV = quant.F32
+	default:
+		return cfg, f.wrong("-kv is %q; expected f16 or f32", f.kv)
+	}
+	if f.threads < 0 {
+		return cfg, f.wrong("-threads is %d; expected 0 or more", f.threads)
+	}
+	return cfg, nil
+}

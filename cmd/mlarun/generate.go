@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"mla/runtime/chat"
+	"mla/runtime/engine"
+)
+
+// defaultContext is the context without -c, if the model allows it.
+const defaultContext = 4096
+
+// settings are the flags of the default command.
+type settings struct {
+	*flags
+	sampling *sampling
+	source   *source
+	max      int
+	context  int
+	system   string
+	chat     bool
+	think    string
+	special  bool
+	verbose  bool
+	version  bool
+}
+
+func newSettings(e *env) *settings {
+	f := newFlags(e, "-model F [-p TEXT | -f FILE | -] [flags]\nThe text is continued as it is; with -sys or -chat it is a message to the model.\nWithout a text, on a terminal, mlarun chats. Other commands: mlarun "+
+		commandNames()+".\nExit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.").running()
+	s := &settings{flags: f, sampling: newSampling(f), source: f.source("`text` to continue")}
+	f.IntVar(&s.max, "n", 128, "tokens to generate; -1: until the model ends or the context is full, as in a chat")
+	f.IntVar(&s.context, "c", 0, "`tokens` of context (default 4096, or less if the model has less)")
+	f.StringVar(&s.system, "sys", "", "system `message`; makes the text a message of a chat")
+	f.BoolVar(&s.chat, "chat", false, "chat; the text, if any, is the first message")
+	f.StringVar(&s.think, "think", "", "in a chat, on or off: thinking of models that can switch it (default: as the template has it)")
+	f.BoolVar(&s.special, "special", false, "read the names of control tokens in a text to continue as tokens")
+	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes")
+	f.BoolVar(&s.version, "version", false, "print the version and the compiled bundles")
+	return s
+}
+
+// generate continues a text, answers a message or chats.
+func generate(e *env, args []string) (err error) {
+	s := newSettings(e)
+	rest, err := s.parse(args)
+	if err != nil {
+		return err
+	}
+	if s.version {
+		return printVersion(e)
+	}
+	stdin, err := s.positional(rest)
+	if err != nil {
+		return err
+	}
+	text, given, err := s.source.read(s.flags, stdin)
+	if err != nil {
+		return err
+	}
+	if err := s.check(given); err != nil {
+		return err
+	}
+	m, err := s.load(func(most int) int {
+		if s.context > 0 {
+			return s.context
+		}
+		return min(defaultContext, most)
+	})
+	if err != nil {
+		return err
+	}
+	defer closing(m, &err)
+	if s.verbose {
+		fmt.Fprintf(e.err, "dispatches per token: %d\n", m.Dispatches())
+	}
+	if !s.chat && s.system == "" {
+		return s.complete(m, text)
+	}
+	c, err := newConversation(s, m)
+	if err != nil {
+		return err
+	}
+	if s.chat {
+		return c.repl(text)
+	}
+	return c.once(text)
+}
+
+// positional reads the arguments without a dash.
+func (s *settings) positional(rest []string) (stdin bool, err error) {
+	for _, arg := range rest {
+		if arg != "-" {
+			return false, s.wrong("unexpected argument %q", arg)
+		}
+		stdin = true
+	}
+	if s.model == "" {
+		return false, s.wrong("-model is missing")
+	}
+	return stdin, nil
+}
+
+// check looks at the flags together and makes a chat the default on a terminal.
+func (s *settings) check(text bool) error {
+	_, interactive := terminal(s.env.in)
+	switch {
+	case !text && interactive:
+		s.chat = true
+	case !text && !s.chat:
+		return s.wrong("no text: give -p, -f or -, or -chat")
+	case s.context < 0:
+		return s.wrong("-c is %d; expected 1 or more", s.context)
+	case s.max < -1:
+		return s.wrong("-n is %d; expected -1 or more", s.max)
+	case s.think != "" && s.think != "on" && s.think != "off":
+		return s.wrong("-think is %q; expected on or off", s.think)
+	}
+	if s.chat && !s.given("n") {
+		s.max = -1
+	}
+	return s.sampling.check(s.flags)
+}
+
+// thinking is what -think asks of the chat template; nil leaves it alone.
+func (s *settings) thinking() *bool {
+	if s.think == "" {
+		return nil
+	}
+	on := s.think == "on"
+	return &on
+}
+
+// once answers a single message.
+func (c *conversation) once(text string) error {
+	c.messages = append(c.messages, chat.Message{Role: chat.User, Content: text})
+	ctx, stop := interruptible()
+	defer stop()
+	res, _, err := c.answer(ctx)
+	c.settings.finish(c.loaded, res)
+	return err
+}
+
+// finish ends the output and prints the timings.
+func (s *settings) finish(m *loaded, res engine.Result) {
+	if _, ok := terminal(s.env.out); ok {
+		fmt.Fprintln(s.env.out)
+	}
+	parts := []string{fmt.Sprintf("load %.2f s", m.load.Seconds())}
+	prompt := fmt.Sprintf("prompt %d tokens, %.2f tok/s", res.Prompt.Tokens, res.Prompt.PerSecond())
+	if res.Reused > 0 {
+		prompt += fmt.Sprintf(" (%d more reused)", res.Reused)
+	}
+	parts = append(parts, prompt, fmt.Sprintf("generated %d tokens, %.2f tok/s", len(res.Tokens), res.Decode.PerSecond()),
+		fmt.Sprintf("seed %d", s.sampling.seed), "end: "+string(res.Reason))
+	s.note("\n%s\n", strings.Join(parts, " · "))
+}
+
+// explain adds to an error what can be done about it.
+func explain(err error, most int) error {
+	var full *engine.ContextError
+	if errors.As(err, &full) && full.Tokens <= most {
+		return fmt.Errorf("%w; -c %d makes room (the model allows %d)", err, full.Tokens, most)
+	}
+	return err
+}
+
+func printVersion(e *env) error {
+	version := "(devel)"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	names := make([]string, len(e.bundles))
+	for i, b := range e.bundles {
+		names[i] = b.Name
+	}
+	_, err := fmt.Fprintf(e.out, "mlarun %s\nbundles: %s\n", version, strings.Join(names, ", "))
+	return err
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"mla/runtime/bind"
+	"mla/runtime/engine"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+)
+
+// inspect prints what a file has and which bundle runs it.
+func inspect(e *env, args []string) (err error) {
+	f := newFlags(e, "inspect F [-bundle NAME]")
+	f.StringVar(&f.bundle, "bundle", "", "list what does not fit the bundle of this `name`")
+	rest, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	if f.model != "" {
+		rest = append(rest, f.model)
+	}
+	if len(rest) != 1 {
+		return f.wrong("expected one model file, got %d", len(rest))
+	}
+	file, err := gguf.Open(rest[0])
+	if err != nil {
+		return err
+	}
+	defer closing(file, &err)
+	w := bufio.NewWriter(e.out)
+	printHeader(w, file)
+	printTensors(w, file, e.bundles)
+	if err := printFit(w, file, e.bundles, f.bundle); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// printHeader lists the metadata.
+func printHeader(w io.Writer, f *gguf.File) {
+	var size int64
+	for i := range f.Shards {
+		size += int64(len(f.Shards[i].Data))
+	}
+	fmt.Fprintf(w, "%s: GGUF version %d, %s in %d file(s), %d tensors\n\nMetadata\n", f.Path, f.Version, engine.Size(size), len(f.Shards), len(f.Tensors))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, kv := range f.Meta {
+		fmt.Fprintf(table, "  %s\t%s\n", kv.Key, shortened(kv.Value.String()))
+	}
+	_ = table.Flush() // w keeps its first error
+}
+
+// shortened cuts a long value, such as a chat template.
+func shortened(s string) string {
+	const most = 96
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}
+
+var blockName = regexp.MustCompile(`^blk\.(\d+)\.`)
+
+// group is a tensor with its like in the other layers.
+type group struct {
+	name, role string
+	kinds      []kind
+}
+
+// kind is a shape and type, and the layers that have it.
+type kind struct {
+	what   string
+	layers []int
+}
+
+// printTensors lists the tensors by role, with types and layers.
+func printTensors(w io.Writer, f *gguf.File, bundles []*plan.Bundle) {
+	roles := roleNames(bundles)
+	var groups []*group
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		name, layer := t.Name, -1
+		if m := blockName.FindStringSubmatch(name); m != nil {
+			if n, err := strconv.Atoi(m[1]); err == nil {
+				layer, name = n, "blk.%d."+strings.TrimPrefix(name, m[0])
+			}
+		}
+		at := slices.IndexFunc(groups, func(g *group) bool { return g.name == name })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, &group{name: name, role: roles[name]})
+		}
+		groups[at].add(strings.ToUpper(t.Type.String())+" "+fmt.Sprint(t.Dims), layer)
+	}
+	fmt.Fprint(w, "\nTensors\n")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, g := range groups {
+		for _, k := range g.kinds {
+			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", g.role, strings.ReplaceAll(g.name, "%d", "N"), k.what, ranges(k.layers))
+		}
+	}
+	_ = table.Flush()
+}
+
+func (g *group) add(what string, layer int) {
+	at := slices.IndexFunc(g.kinds, func(k kind) bool { return k.what == what })
+	if at < 0 {
+		at = len(g.kinds)
+		g.kinds = append(g.kinds, kind{what: what})
+	}
+	if layer >= 0 {
+		g.kinds[at].layers = append(g.kinds[at].layers, layer)
+	}
+}
+
+// roleNames maps GGUF names to roles by the bundles' weight tables.
+func roleNames(bundles []*plan.Bundle) map[string]string {
+	roles := map[string]string{}
+	for _, b := range bundles {
+		for i := range b.Weights {
+			roles[b.Weights[i].GGUF] = b.Weights[i].Role
+		}
+	}
+	return roles
+}
+
+// ranges writes layers as "layers 0-3,6"; nothing for none.
+func ranges(layers []int) string {
+	if len(layers) == 0 {
+		return ""
+	}
+	layers = slices.Sorted(slices.Values(layers))
+	var parts []string
+	for i := 0; i < len(layers); {
+		j := i
+		for j+1 < len(layers) && layers[j+1] == layers[j]+1 {
+			j++
+		}
+		part := strconv.Itoa(layers[i])
+		if j > i {
+			part += "-" + strconv.Itoa(layers[j])
+		}
+		parts = append(parts, part)
+		i = j + 1
+	}
+	return "layers " + strings.Join(parts, ",")
+}
+
+// printFit says for each bundle, or for the one asked for, whether it fits.
+func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) error {
+	fmt.Fprint(w, "\nBundles\n")
+	if asked != "" {
+		at := slices.IndexFunc(bundles, func(b *plan.Bundle) bool { return b.Name == asked })
+		if at < 0 {
+			_, err := bind.Choose(f, bundles, asked) // words the error
+			return err
+		}
+		bundles = bundles[at : at+1]
+	}
+	fits := 0
+	for _, b := range bundles {
+		bad := bind.Fit(f, b)
+		switch profile := bind.Profile(f, b); {
+		case len(bad) > 0:
+			printMismatches(w, b, bad, asked != "")
+		case profile != "":
+			fits++
+			fmt.Fprintf(w, "  %s fits, quant profile %s\n", b.Name, profile)
+		default:
+			fits++
+			fmt.Fprintf(w, "  %s fits, with a mix of types that no profile has\n", b.Name)
+		}
+	}
+	if fits == 0 {
+		fmt.Fprintf(w, "To make a bundle for this file:\n%s\n", bind.Commands(f.Path))
+		return nil
+	}
+	best, err := bind.Choose(f, bundles, asked)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "mlarun uses %s.\n", best.Name)
+	return nil
+}
+
+// printMismatches lists what does not fit: all of it if the bundle was asked
+// for, otherwise as much as helps to see why.
+func printMismatches(w io.Writer, b *plan.Bundle, bad []bind.Mismatch, all bool) {
+	const most = 4
+	fmt.Fprintf(w, "  %s does not fit:\n", b.Name)
+	for i, m := range bad {
+		if i == most && !all {
+			fmt.Fprintf(w, "    and %d more; -bundle %s lists them\n", len(bad)-i, b.Name)
+			break
+		}
+		fmt.Fprintf(w, "    %s\n", m)
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"mla/runtime/device"
+	"mla/runtime/engine"
+)
+
+// loaded is a model that is ready to run.
+type loaded struct {
+	*engine.Session
+	engine *engine.Engine
+	flags  *flags
+	load   time.Duration
+}
+
+// open maps the model file and chooses its bundle.
+func (f *flags) open() (*engine.Engine, error) {
+	newDevice, ok := f.env.devices[f.device]
+	if !ok {
+		return nil, f.wrong("-device is %q; expected one of those listed", f.device)
+	}
+	return engine.Open(f.model, engine.Options{Bundles: f.env.bundles, Bundle: f.bundle, Device: newDevice()})
+}
+
+// load opens the model and makes a session whose context is what size returns
+// for the model's greatest, after a look at the memory that it takes.
+func (f *flags) load(size func(most int) int) (*loaded, error) {
+	start := time.Now()
+	if _, err := f.config(1); err != nil {
+		return nil, err
+	}
+	eng, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := f.config(size(eng.MaxContext()))
+	if err == nil {
+		err = f.fits(eng, cfg)
+	}
+	var session *engine.Session
+	if err == nil {
+		session, err = f.record(eng, cfg)
+	}
+	if err != nil {
+		return nil, errors.Join(err, eng.Close())
+	}
+	return &loaded{Session: session, engine: eng, flags: f, load: time.Since(start)}, nil
+}
+
+// fits prints the memory estimate and refuses what cannot fit.
+func (f *flags) fits(eng *engine.Engine, cfg device.Config) error {
+	memory, err := eng.Estimate(cfg)
+	if err != nil {
+		return err
+	}
+	f.note("%s with bundle %s on %s, context %d\nmemory: %s\n", filepath.Base(f.model), eng.Bundle().Name, eng.Device().Name(), cfg.Context, memory)
+	if err := memory.Check(); err != nil && !f.force {
+		return fmt.Errorf("%w\na smaller -c needs less, -kv f16 half of f32's cache; -force tries anyway", err)
+	}
+	return nil
+}
+
+// record binds the weights and records the sequence.
+func (f *flags) record(eng *engine.Engine, cfg device.Config) (*engine.Session, error) {
+	p := f.progress("loading")
+	defer p.clear()
+	p.show("")
+	// Reading ahead is only faster, never needed.
+	if err := eng.File().Prefetch(); err != nil {
+		f.note("%v\n", err)
+	}
+	return eng.NewSession(cfg)
+}
+
+// note prints on stderr unless -quiet.
+func (f *flags) note(format string, args ...any) {
+	if !f.quiet {
+		fmt.Fprintf(f.env.err, format, args...)
+	}
+}
+
+// Close ends the session and unmaps the file.
+func (l *loaded) Close() error { return errors.Join(l.Session.Close(), l.engine.Close()) }
+
+// closing closes c when a command ends and adds its error to the command's.
+func closing(c interface{ Close() error }, err *error) { *err = errors.Join(*err, c.Close()) }

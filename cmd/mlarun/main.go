@@ -1,0 +1,109 @@
+// Command mlarun runs a model file with the bundle that mlagen compiled for it.
+//
+// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"mla/generated"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/plan"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0
+	exitError       = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // 128 + SIGINT, as shells report it
+)
+
+// command is one sub-command.
+type command struct {
+	name, args, does string
+	run              func(e *env, args []string) error
+}
+
+// commands are tried before the default, which generates text or chats.
+var commands = []command{
+	{"bench", "-model F [-p 512] [-n 128] [-d 0,4096] [-r 3] [-o md|json|csv]", "measure prompt and decoding speed", bench},
+	{"logits", "-model F -tokens 3,40,200 -o out.npy", "write the logits at every position as a NumPy file", logits},
+	{"greedy", "-model F -tokens 3,40,200 [-n 16]", "print the most likely continuation as token ids", greedy},
+	{"tokenize", "-model F -p TEXT | -f FILE | -", "print the token ids of a text", tokenize},
+	{"detokenize", "-model F -tokens 3,40,200 | -", "print the text of token ids", detokenize},
+	{"inspect", "F", "list metadata, tensors, and the bundle that fits or what does not", inspect},
+}
+
+// env is what a command may touch, so that tests can stand in for it.
+type env struct {
+	in       io.Reader
+	out, err io.Writer
+	bundles  []*plan.Bundle
+	devices  map[string]func() device.Device
+}
+
+// devices are the values of -device; auto is the best that this machine has.
+var devices = map[string]func() device.Device{"auto": cpu.New, "cpu": cpu.New}
+
+func main() {
+	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: generated.Bundles(), devices: devices}
+	os.Exit(e.main(os.Args[1:]))
+}
+
+// main runs a command line and returns the exit code.
+func (e *env) main(args []string) int {
+	err := e.dispatch(args)
+	var usage *usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.As(err, &usage):
+		fmt.Fprintf(e.err, "mlarun: %v\n", err)
+		usage.print(e.err)
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	fmt.Fprintf(e.err, "mlarun: %v\n", err)
+	return exitError
+}
+
+func (e *env) dispatch(args []string) error {
+	if len(args) > 0 {
+		for _, c := range commands {
+			if c.name == args[0] {
+				return c.run(e, args[1:])
+			}
+		}
+		if first := args[0]; first != "-" && !strings.HasPrefix(first, "-") {
+			return &usageError{reason: fmt.Sprintf("unknown command %q; there are %s", first, commandNames())}
+		}
+	}
+	return generate(e, args)
+}
+
+func commandNames() string {
+	names := make([]string, len(commands))
+	for i, c := range commands {
+		names[i] = c.name
+	}
+	return strings.Join(names, ", ")
+}
+
+// overview is the usage of the program.
+func overview(w io.Writer) {
+	fmt.Fprint(w, "mlarun runs a GGUF model with its compiled bundle.\n\nUsage:\n")
+	fmt.Fprintln(w, "  mlarun -model F [-p TEXT | -f FILE | -] [flags]\n      continue a text; chat with -chat, or on a terminal without a text")
+	for _, c := range commands {
+		fmt.Fprintf(w, "  mlarun %s %s\n      %s\n", c.name, c.args, c.does)
+	}
+	fmt.Fprintln(w, "\nmlarun -h and mlarun COMMAND -h list the flags.\nExit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.")
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// formats are the values of bench's -o.
+var formats = map[string]func(io.Writer, []speed) error{
+	"md": writeMarkdown, "json": writeJSON, "csv": writeCSV,
+}
+
+func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
+
+func writeMarkdown(w io.Writer, results []speed) error {
+	text := "| test | depth | tok/s | sd |\n|---|---:|---:|---:|\n"
+	for _, r := range results {
+		text += fmt.Sprintf("| %s | %d | %.2f | %.2f |\n", r.Test, r.Depth, r.TokS, r.SD)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+func writeJSON(w io.Writer, results []speed) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(results)
+}
+
+func writeCSV(w io.Writer, results []speed) error {
+	rows := [][]string{{"test", "depth", "tok_s", "sd"}}
+	for _, r := range results {
+		rows = append(rows, []string{r.Test, strconv.Itoa(r.Depth), fmt.Sprintf("%.4f", r.TokS), fmt.Sprintf("%.4f", r.SD)})
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// terminal gives the descriptor of a stream that is a terminal.
+func terminal(stream any) (fd int, ok bool) {
+	file, is := stream.(*os.File)
+	if !is || !term.IsTerminal(int(file.Fd())) {
+		return 0, false
+	}
+	return int(file.Fd()), true
+}
+
+// interruptible gives a context that Ctrl-C cancels, until stop is called.
+func interruptible() (ctx context.Context, stop func()) {
+	return signal.NotifyContext(context.Background(), os.Interrupt)
+}
+
+// progress is a line on the terminal that is written over. On anything else,
+// and with -quiet, it does nothing.
+type progress struct {
+	w    io.Writer // nil: nothing
+	what string
+	last time.Time
+}
+
+const clearLine = "\r\x1b[K"
+
+func (f *flags) progress(what string) *progress {
+	if _, ok := terminal(f.env.err); !ok || f.quiet {
+		return &progress{}
+	}
+	return &progress{w: f.env.err, what: what}
+}
+
+func (p *progress) show(state string) {
+	if p.w != nil {
+		fmt.Fprintf(p.w, "%s%s %s", clearLine, p.what, state)
+	}
+}
+
+// count shows done of total, a few times per second at most.
+func (p *progress) count(done, total int) {
+	if p.w == nil || time.Since(p.last) < 100*time.Millisecond {
+		return
+	}
+	p.last = time.Now()
+	p.show(fmt.Sprintf("%d/%d", done, total))
+}
+
+func (p *progress) clear() {
+	if p.w != nil {
+		fmt.Fprint(p.w, clearLine)
+	}
+}

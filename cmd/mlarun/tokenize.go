@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"mla/runtime/gguf"
+	"mla/runtime/tokenizer"
+)
+
+// tokenizerOf builds the tokeniser of the model file; it needs no bundle.
+func (f *flags) tokenizerOf() (_ *tokenizer.Tokenizer, err error) {
+	file, err := gguf.Open(f.model)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(file, &err)
+	return tokenizer.FromGGUF(file)
+}
+
+// tokenize prints the ids of a text in one line.
+func tokenize(e *env, args []string) error {
+	f := newFlags(e, "tokenize -model F [flags] -p TEXT | -f FILE | -")
+	src := f.source("`text` to tokenize")
+	var opts tokenizer.EncodeOptions
+	f.BoolVar(&opts.AddBOS, "bos", false, "put BOS first if the model wants it")
+	f.BoolVar(&opts.ParseSpecial, "special", false, "read the names of control tokens as tokens")
+	stdin, err := f.parseAll(args)
+	if err != nil {
+		return err
+	}
+	text, ok, err := src.read(f, stdin)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return f.wrong("no text: give -p, -f or -")
+	}
+	t, err := f.tokenizerOf()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(e.out, formatTokens(t.Encode(text, opts)))
+	return err
+}
+
+// detokenize prints the text of ids, without a line break of its own unless
+// stdout is a terminal.
+func detokenize(e *env, args []string) error {
+	f := newFlags(e, "detokenize -model F -tokens 3,40,200 | -")
+	list := f.String("tokens", "", "token `ids`, separated by commas or spaces")
+	stdin, err := f.parseAll(args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case stdin && f.given("tokens"):
+		return f.wrong("-tokens and - cannot be used together")
+	case !stdin && !f.given("tokens"):
+		return f.wrong("no tokens: give -tokens or -")
+	case stdin:
+		data, err := io.ReadAll(e.in)
+		if err != nil {
+			return err
+		}
+		*list = string(data)
+	}
+	ids, err := parseTokens(*list)
+	if err != nil {
+		return err
+	}
+	t, err := f.tokenizerOf()
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		if int(id) >= t.VocabSize() {
+			return fmt.Errorf("token %d is %d; the vocabulary has %d", i, id, t.VocabSize())
+		}
+	}
+	text := t.Decode(ids)
+	if _, ok := terminal(e.out); ok {
+		text += "\n"
+	}
+	_, err = io.WriteString(e.out, text)
+	return err
+}

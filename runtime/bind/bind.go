@@ -1,0 +1,65 @@
+// Package bind joins a model file and a compiled bundle: it says precisely
+// what does not fit, chooses among bundles, and finds every weight of a
+// bundle in the file, without copying where the file has it as the kernels
+// read it.
+package bind
+
+import (
+	"mla/runtime/device"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+)
+
+// Bind finds the weights of b in f. The weights are views of f's mapped
+// shards, so f must stay open while the model is in use; only the key half of
+// a legacy attn_kv_b is copied, transposed, into one further region. A file
+// that does not fit gives a *FitError.
+func Bind(f *gguf.File, b *plan.Bundle) (*device.Model, error) {
+	if bad := Fit(f, b); len(bad) > 0 {
+		return nil, &FitError{File: f.Path, Bundle: b.Name, Mismatches: bad}
+	}
+	m := &device.Model{Bundle: b}
+	for i := range f.Shards {
+		m.Regions = append(m.Regions, f.Shards[i].Data)
+	}
+	copies := &copies{region: len(m.Regions)}
+	for i := range b.Weights {
+		w := &b.Weights[i]
+		row := make([]device.Weight, layers(w))
+		for l := range row {
+			src, _ := find(f, b, w, l) // Fit has found it
+			if src.transpose {
+				row[l] = copies.add(src)
+			} else {
+				row[l] = src.view()
+			}
+		}
+		m.Weights = append(m.Weights, row)
+	}
+	if copies.bytes > 0 {
+		m.Regions = append(m.Regions, copies.make())
+	}
+	return m, nil
+}
+
+// CopyBytes is the memory that Bind takes for copies of weights, in bytes. The
+// file must fit the bundle.
+func CopyBytes(f *gguf.File, b *plan.Bundle) int64 {
+	var n int64
+	for i := range b.Weights {
+		for l := range layers(&b.Weights[i]) {
+			if src, bad := find(f, b, &b.Weights[i], l); bad == nil && src.transpose {
+				n += padded(src.bytes)
+			}
+		}
+	}
+	return n
+}
+
+// layers is the number of tensors that a row of the weight table stands for.
+func layers(w *plan.Weight) int {
+	if w.First < 0 {
+		return 1
+	}
+	return w.Last - w.First
+}

@@ -1,0 +1,85 @@
+package bind
+
+import (
+	"encoding/binary"
+	"math"
+	"runtime"
+	"sync"
+
+	"mla/runtime/device"
+)
+
+// copyAlign keeps every copy at the alignment that mapped tensors have.
+const copyAlign = 64
+
+func padded(n int64) int64 { return (n + copyAlign - 1) / copyAlign * copyAlign }
+
+// copies collects the weights that cannot be views, then makes them all in one
+// region.
+type copies struct {
+	region  int // index of the region to be
+	bytes   int64
+	sources []*source
+	offsets []int64
+}
+
+// add reserves room for a weight and returns its binding.
+func (c *copies) add(s *source) device.Weight {
+	at := c.bytes
+	c.sources = append(c.sources, s)
+	c.offsets = append(c.offsets, at)
+	c.bytes += padded(s.bytes)
+	return device.Weight{Tensor: s.tensor.Name, Type: s.typ, Region: c.region, Offset: at, Bytes: s.bytes,
+		BatchStride: s.bytes / int64(s.batch)}
+}
+
+// make fills the region, one entry (head) per task, on all cores.
+func (c *copies) make() []byte {
+	region := make([]byte, c.bytes)
+	type task struct{ weight, entry int }
+	tasks := make(chan task)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for t := range tasks {
+				s := c.sources[t.weight]
+				size := s.bytes / int64(s.batch)
+				at := c.offsets[t.weight] + int64(t.entry)*size
+				transpose(region[at:at+size], s, t.entry)
+			}
+		})
+	}
+	for w, s := range c.sources {
+		for e := range s.batch {
+			tasks <- task{w, e}
+		}
+	}
+	close(tasks)
+	workers.Wait()
+	return region
+}
+
+// transpose writes dst[r][c] = src[c][r] for one entry of s: the file has
+// s.cols rows of s.rows elements, dst has s.rows rows of s.cols elements.
+func transpose(dst []byte, s *source, entry int) {
+	format := mustLookup(s.tensor.Type)
+	rowSize := s.rows / format.BlockElems * format.BlockBytes
+	src := s.tensor.Data[s.offset+int64(entry)*s.stride:]
+	if s.typ == s.tensor.Type { // single elements: move them as they are
+		size := format.BlockBytes
+		for c := range s.cols {
+			row := src[c*rowSize : (c+1)*rowSize]
+			for r := range s.rows {
+				copy(dst[(r*s.cols+c)*size:][:size], row[r*size:])
+			}
+		}
+		return
+	}
+	values := make([]float32, s.rows)
+	for c := range s.cols {
+		format.Dequantize(values, src[c*rowSize:(c+1)*rowSize])
+		for r, x := range values {
+			binary.LittleEndian.PutUint32(dst[4*(r*s.cols+c):], math.Float32bits(x))
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package bind
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Mismatch is one thing in which a file differs from what a bundle was
+// compiled for.
+type Mismatch struct {
+	What            string // a hyper-parameter or a tensor with its role
+	Found, Expected string
+	More            int // further layers in which the same is wrong
+}
+
+// String is the mismatch in one line.
+func (m Mismatch) String() string {
+	s := fmt.Sprintf("%s: found %s, expected %s", m.What, m.Found, m.Expected)
+	if m.More > 0 {
+		s += fmt.Sprintf(" (the same in %d more)", m.More)
+	}
+	return s
+}
+
+// Fit lists everything in which f differs from what b was compiled for:
+// hyper-parameters by their Hugging Face names, then tensors in the order of
+// the weight table. It is empty if b can run f.
+func Fit(f *gguf.File, b *plan.Bundle) []Mismatch {
+	out := hyperParameters(f, b)
+	types := make([][]quant.Type, len(b.Weights))
+	missing := len(out)
+	for i := range b.Weights {
+		w := &b.Weights[i]
+		var row []Mismatch
+		for l := range layers(w) {
+			src, bad := find(f, b, w, l)
+			if bad != nil {
+				row = merge(row, *bad)
+				continue
+			}
+			types[i] = append(types[i], src.typ)
+		}
+		out = append(out, row...)
+	}
+	out = append(out, strangers(f, b)...)
+	if len(out) == missing { // every weight is there: look at them together
+		out = append(out, combinations(b, types)...)
+	}
+	return out
+}
+
+// merge adds a mismatch of one more layer of a row, counting repetitions.
+func merge(row []Mismatch, m Mismatch) []Mismatch {
+	i := slices.IndexFunc(row, func(have Mismatch) bool { return have.Found == m.Found && have.Expected == m.Expected })
+	if i < 0 {
+		return append(row, m)
+	}
+	row[i].More++
+	return row
+}
+
+// strangers lists tensors in the model's layers that the bundle never reads:
+// computing without them would give other numbers than the file's author meant.
+// Blocks behind the last layer (multi-token prediction) are skipped.
+func strangers(f *gguf.File, b *plan.Bundle) []Mismatch {
+	known := map[string]bool{}
+	for i := range b.Weights {
+		w := &b.Weights[i]
+		for l := range layers(w) {
+			known[layerName(w.GGUF, w, l)] = true
+			if w.Alt != "" {
+				known[layerName(w.Alt, w, l)] = true
+			}
+		}
+	}
+	var out []Mismatch
+	for i := range f.Tensors {
+		name := f.Tensors[i].Name
+		block, in := blockOf(name)
+		if known[name] || in && block >= b.Model.NumHiddenLayers {
+			continue
+		}
+		out = merge(out, Mismatch{What: fmt.Sprintf("tensor %q", name), Found: "a tensor that no kernel reads", Expected: "none"})
+	}
+	return out
+}
+
+// blockOf is N for a tensor called blk.N.something.
+func blockOf(name string) (int, bool) {
+	rest, ok := strings.CutPrefix(name, "blk.")
+	if !ok {
+		return 0, false
+	}
+	number, _, ok := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(number)
+	return n, ok && err == nil
+}
+
+// combinations lists the dispatches that read several weights for whose types
+// together the kernel has no variant. types holds one type per layer and row.
+func combinations(b *plan.Bundle, types [][]quant.Type) []Mismatch {
+	var out []Mismatch
+	for i := range b.Decode {
+		d := &b.Decode[i]
+		k := &b.Kernels[d.Kernel]
+		if want := weightTypes(b, d, k, types); !hasVariant(k, want) {
+			out = append(out, Mismatch{
+				What:  fmt.Sprintf("kernel %s in layer %d", k.Name, d.Layer),
+				Found: "weight types " + slotTypes(k, want), Expected: "one of its compiled combinations",
+			})
+		}
+	}
+	return out
+}
+
+// weightTypes gives the types of the typed weights of a dispatch by slot.
+func weightTypes(b *plan.Bundle, d *plan.Dispatch, k *plan.Kernel, types [][]quant.Type) map[int]quant.Type {
+	out := map[int]quant.Type{}
+	for _, slot := range k.TypedSlots() {
+		op := d.Operands[slot]
+		if op.Space != plan.SpaceWeight {
+			continue
+		}
+		layer := 0
+		if first := b.Weights[op.Index].First; first >= 0 {
+			layer = d.Layer - first
+		}
+		out[slot] = types[op.Index][layer]
+	}
+	return out
+}
+
+func hasVariant(k *plan.Kernel, want map[int]quant.Type) bool {
+	if len(want) == 0 {
+		return true
+	}
+	slots := k.TypedSlots()
+	return slices.ContainsFunc(k.Variants, func(v plan.Variant) bool {
+		for i, slot := range slots {
+			if t, is := want[slot]; is && v.Types[i] != t {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// subject names a tensor and its role for messages.
+func subject(tensor string, w *plan.Weight) string {
+	return fmt.Sprintf("tensor %q (%s)", tensor, w.Role)
+}
+
+func slotTypes(k *plan.Kernel, types map[int]quant.Type) string {
+	var list []string
+	for slot := range k.Slots {
+		if t, ok := types[slot]; ok {
+			list = append(list, k.Slots[slot].Name+" "+typeName(t))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// typeName is the name that file types carry: Q4_K.
+func typeName(t quant.Type) string { return strings.ToUpper(t.String()) }
+
+func typeNames(types []quant.Type) string {
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = typeName(t)
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
+// dims writes dimensions as [2048, 512].
+func dims(d []int) string { return strings.ReplaceAll(fmt.Sprint(d), " ", ", ") }

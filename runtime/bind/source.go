@@ -1,0 +1,184 @@
+package bind
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mla/runtime/device"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// source says where one weight lies in the file.
+type source struct {
+	tensor        *gguf.Tensor
+	typ           quant.Type // as the kernels will see it
+	offset, bytes int64      // of the weight; offset is from the start of the tensor
+	stride        int64      // bytes between heads or experts
+	// transpose marks a weight that must be copied: entry h is the transpose of
+	// the cols rows that start offset + h·stride bytes into the tensor.
+	transpose         bool
+	cols, rows, batch int // of the weight
+}
+
+// view is the weight as a part of its shard.
+func (s *source) view() device.Weight {
+	return device.Weight{
+		Tensor: s.tensor.Name, Type: s.typ, BatchStride: s.stride,
+		Region: s.tensor.Shard, Offset: int64(s.tensor.Offset) + s.offset, Bytes: s.bytes,
+	}
+}
+
+// half is the place of one weight in a tensor that holds two of them in turns,
+// once per head or expert: first rows of the one, then rows of the other.
+type half struct {
+	second    bool // it comes second
+	transpose bool // and is stored transposed
+	other     func(*plan.Model) int
+	flat      bool // the tensor has the batch in its rows, not as a third dimension
+}
+
+// halves lists, by role, the weights that may come from a fused tensor. In
+// attn_kv_b the key rows (qk_nope_head_dim of kv_lora_rank elements) of a head
+// precede its value rows; absorption needs the key part transposed. In
+// ffn_gate_up_exps the gate rows of an expert precede its up rows.
+var halves = map[string]half{
+	"self_attn.k_b_proj":    {flat: true, transpose: true, other: func(m *plan.Model) int { return m.VHeadDim }},
+	"self_attn.v_b_proj":    {flat: true, second: true, other: func(m *plan.Model) int { return m.QKNopeHeadDim }},
+	"mlp.experts.gate_proj": {other: func(m *plan.Model) int { return m.MoE.MoEIntermediateSize }},
+	"mlp.experts.up_proj":   {second: true, other: func(m *plan.Model) int { return m.MoE.MoEIntermediateSize }},
+}
+
+// find looks for weight w of its l-th layer in f, as a tensor of its own or as
+// half of a fused one. It returns what is wrong if it is not there as it should.
+func find(f *gguf.File, b *plan.Bundle, w *plan.Weight, l int) (*source, *Mismatch) {
+	name := layerName(w.GGUF, w, l)
+	t, ok := f.Tensor(name)
+	if ok {
+		return whole(t, w)
+	}
+	if h, fused := halves[w.Role]; fused && w.Alt != "" {
+		if t, ok = f.Tensor(layerName(w.Alt, w, l)); ok {
+			return h.in(t, w, &b.Model)
+		}
+	}
+	return nil, &Mismatch{What: subject(name, w), Found: "no such tensor", Expected: "dimensions " + dims(shape(w))}
+}
+
+// layerName is the name of a tensor in the l-th layer that has weight w.
+func layerName(pattern string, w *plan.Weight, l int) string {
+	if w.First < 0 {
+		return pattern
+	}
+	return strings.Replace(pattern, "%d", fmt.Sprint(w.First+l), 1)
+}
+
+// whole is a weight with a tensor of its own.
+func whole(t *gguf.Tensor, w *plan.Weight) (*source, *Mismatch) {
+	format, bad := check(t, w, shape(w))
+	if bad != nil {
+		return nil, bad
+	}
+	row, bad := rowBytes(t, w, format, w.Cols)
+	if bad != nil {
+		return nil, bad
+	}
+	if bad := allowed(t, w, t.Type); bad != nil {
+		return nil, bad
+	}
+	return &source{tensor: t, typ: t.Type, bytes: int64(t.Size), stride: int64(w.Rows) * row,
+		cols: w.Cols, rows: w.Rows, batch: w.Batch}, nil
+}
+
+// in is a weight that is half of tensor t.
+func (h half) in(t *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source, *Mismatch) {
+	cols, rows := w.Cols, w.Rows
+	if h.transpose {
+		cols, rows = rows, cols
+	}
+	other := h.other(m)
+	want := []int{cols, rows + other, w.Batch}
+	if h.flat {
+		want = []int{cols, (rows + other) * w.Batch}
+	}
+	format, bad := check(t, w, want)
+	if bad != nil {
+		return nil, bad
+	}
+	row, bad := rowBytes(t, w, format, cols)
+	if bad != nil {
+		return nil, bad
+	}
+	s := &source{tensor: t, typ: t.Type, stride: int64(rows+other) * row, cols: w.Cols, rows: w.Rows, batch: w.Batch}
+	if h.second {
+		s.offset = int64(other) * row
+	}
+	s.bytes = int64(w.Batch-1)*s.stride + int64(rows)*row
+	if h.transpose {
+		// Blocks run along the other axis now. Quantising again would lose
+		// precision, so such a copy is float32.
+		s.transpose = true
+		if format.BlockElems > 1 {
+			s.typ, format = quant.F32, mustLookup(quant.F32)
+		}
+		s.bytes = int64(w.Cols) * int64(w.Rows) * int64(w.Batch) * int64(format.BlockBytes)
+	}
+	return s, allowed(t, w, s.typ)
+}
+
+// check compares the dimensions of t and makes sure that its type is known.
+func check(t *gguf.Tensor, w *plan.Weight, want []int) (*quant.Format, *Mismatch) {
+	if got := trimmed(t.Dims); !slices.Equal(got, trimmed(want)) {
+		return nil, &Mismatch{What: subject(t.Name, w), Found: "dimensions " + dims(got), Expected: dims(trimmed(want))}
+	}
+	format, ok := quant.Lookup(t.Type)
+	if !ok {
+		return nil, allowed(t, w, t.Type)
+	}
+	return format, nil
+}
+
+func rowBytes(t *gguf.Tensor, w *plan.Weight, format *quant.Format, cols int) (int64, *Mismatch) {
+	n, err := format.RowBytes(cols)
+	if err != nil {
+		return 0, &Mismatch{What: subject(t.Name, w), Found: err.Error(), Expected: "whole blocks"}
+	}
+	return int64(n), nil
+}
+
+// allowed checks that the bundle has kernels for a weight of type typ.
+func allowed(t *gguf.Tensor, w *plan.Weight, typ quant.Type) *Mismatch {
+	if slices.Contains(w.Types, typ) {
+		return nil
+	}
+	found := "type " + typeName(t.Type)
+	if typ != t.Type {
+		found += ", transposed to " + typeName(typ)
+	}
+	return &Mismatch{What: subject(t.Name, w), Found: found, Expected: typeNames(w.Types)}
+}
+
+func mustLookup(t quant.Type) *quant.Format {
+	format, ok := quant.Lookup(t)
+	if !ok {
+		panic("bind: no format for " + t.String())
+	}
+	return format
+}
+
+// shape is the GGUF shape of w, contiguous dimension first.
+func shape(w *plan.Weight) []int { return trimmed([]int{w.Cols, w.Rows, w.Batch}) }
+
+// trimmed drops trailing dimensions of 1, which GGUF files may leave out.
+func trimmed[T int | uint64](d []T) []int {
+	out := make([]int, 0, len(d))
+	for _, n := range d {
+		out = append(out, int(n))
+	}
+	for len(out) > 1 && out[len(out)-1] == 1 {
+		out = out[:len(out)-1]
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+// Package chat turns a conversation into the prompt text that a model was
+// trained on.
+//
+// The templates of the supported models are known by their text and written in
+// Go; any other template of a model file runs through a Jinja engine under the
+// conventions of Hugging Face's apply_chat_template. What cannot be rendered as
+// the template's author meant it is an error: there is no default format.
+//
+// A rendered prompt contains control tokens as text, so it has to be encoded
+// with special tokens parsed. A message can spell such a token too, as it can
+// with every implementation of these templates.
+package chat
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Roles of a Message.
+const (
+	System    = "system"
+	User      = "user"
+	Assistant = "assistant"
+	Tool      = "tool"
+)
+
+// Message is one turn of a conversation.
+type Message struct {
+	Role    string
+	Content string
+	// Reasoning is what an assistant thought before Content; "" = not known,
+	// then templates may find it between <think> and </think> in Content.
+	Reasoning string
+}
+
+// Options of a rendering.
+type Options struct {
+	// AddGenerationPrompt ends the prompt with the beginning of an assistant's
+	// turn.
+	AddGenerationPrompt bool
+	// Thinking switches a reasoning model's thinking on or off; nil leaves it to
+	// the template.
+	Thinking *bool
+}
+
+// Renderer writes conversations in one model's format.
+type Renderer interface {
+	// Name is one of Names, or "jinja".
+	Name() string
+	// Render returns the prompt text.
+	Render(messages []Message, opts Options) (string, error)
+	// Stops returns the texts of tokens that end the assistant's turn.
+	Stops() []string
+}
+
+// Hints are what For knows apart from the template.
+type Hints struct {
+	// Name is the format that the model's spec or the user names, one of Names;
+	// "" = find out from the template.
+	Name string
+	// BOS and EOS are the texts of the tokens that begin and end a text.
+	BOS, EOS string
+}
+
+// formats makes the renderers of the names that a spec can give.
+var formats = map[string]func(template string, h Hints) (Renderer, error){
+	"glm4":        func(string, Hints) (Renderer, error) { return glm{}, nil },
+	"deepseek-v2": func(_ string, h Hints) (Renderer, error) { return newDeepSeek(h), nil },
+	"youtu":       newYoutu,
+	"none":        func(string, Hints) (Renderer, error) { return none{}, nil },
+}
+
+// knownTemplates maps the SHA-256 of a template's text, as fingerprint takes it,
+// to the format that does the same in Go.
+var knownTemplates = map[string]string{
+	"d63ad536c3c81880043e22ec7fd08db42b4d8fb7c89c7138bc562bfa25281375": "glm4",        // GLM-4.7-Flash
+	"5b0c475e85b3954175a606f8e7540ec0c6a16edb516e2b8cd0c000dff7b1ad65": "deepseek-v2", // DeepSeek-V2-Chat, -Lite-Chat
+}
+
+// fingerprint identifies a template. White space around it and the spelling of
+// line breaks inside string literals do not count.
+func fingerprint(template string) string {
+	template = strings.ReplaceAll(strings.TrimSpace(template), "\n\n'", `\n\n'`)
+	sum := sha256.Sum256([]byte(template))
+	return hex.EncodeToString(sum[:])
+}
+
+// Names lists the formats that Hints can name.
+func Names() []string { return slices.Sorted(maps.Keys(formats)) }
+
+// For returns the renderer for a model whose file has the given chat template
+// ("" = none). The name "none" turns chat off; otherwise the file's template
+// decides, because it is nearer to the weights than a name is, and the name only
+// helps when there is none.
+func For(template string, h Hints) (Renderer, error) {
+	format, known := formats[h.Name]
+	if h.Name != "" && !known {
+		return nil, fmt.Errorf("chat format %q is not known, expected one of %s", h.Name, strings.Join(Names(), ", "))
+	}
+	if h.Name == "none" {
+		return none{}, nil
+	}
+	if strings.TrimSpace(template) != "" {
+		if name, ok := knownTemplates[fingerprint(template)]; ok {
+			return formats[name](template, h)
+		}
+		return newJinja(template, h)
+	}
+	if !known {
+		return nil, fmt.Errorf("tokenizer.chat_template is missing, so the chat format has to be named: one of %s",
+			strings.Join(Names(), ", "))
+	}
+	return format(template, h)
+}
+
+// newYoutu is reached only without a template: the text of Youtu-LLM's is not
+// known apart from its files.
+func newYoutu(string, Hints) (Renderer, error) {
+	return nil, fmt.Errorf("tokenizer.chat_template is missing: the format %q is defined by the template of the model file", "youtu")
+}
+
+// none is the renderer of models that were not trained on conversations.
+type none struct{}
+
+func (none) Name() string    { return "none" }
+func (none) Stops() []string { return nil }
+
+func (none) Render([]Message, Options) (string, error) {
+	return "", fmt.Errorf("this model has no chat format: give it plain text to continue")
+}
+
+// badRole is the error for a role that a format does not have.
+func badRole(format string, i int, role string, known ...string) error {
+	return fmt.Errorf("chat format %s: message %d has role %q, expected one of %s",
+		format, i, role, strings.Join(known, ", "))
+}

@@ -1,0 +1,328 @@
+package chat
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+func readFile(t testing.TB, name string) string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+type conversation struct {
+	Name     string
+	Messages []struct {
+		Role      string
+		Content   string
+		Reasoning string `json:"reasoning_content"`
+	}
+	AddGenerationPrompt bool  `json:"add_generation_prompt"`
+	EnableThinking      *bool `json:"enable_thinking"`
+}
+
+func (c conversation) args() ([]Message, Options) {
+	var messages []Message
+	for _, m := range c.Messages {
+		messages = append(messages, Message(m))
+	}
+	return messages, Options{AddGenerationPrompt: c.AddGenerationPrompt, Thinking: c.EnableThinking}
+}
+
+func conversations(t testing.TB) map[string]conversation {
+	t.Helper()
+	var list []conversation
+	if err := json.Unmarshal([]byte(readFile(t, "conversations.json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	byName := map[string]conversation{}
+	for _, c := range list {
+		byName[c.Name] = c
+	}
+	return byName
+}
+
+type golden struct{ Template, Conversation, Text, Error string }
+
+func goldens(t testing.TB) (list []golden) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(readFile(t, "goldens.json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+var testHints = Hints{BOS: "<|bos|>", EOS: "<|eos|>"}
+
+// mustFor returns the renderer of a test template; native says which one it has
+// to be.
+func mustFor(t testing.TB, template string, native string) Renderer {
+	t.Helper()
+	r, err := For(template, testHints)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Name() != native {
+		t.Fatalf("renderer is %s, expected %s", r.Name(), native)
+	}
+	return r
+}
+
+// TestRenderersAgreeWithJinja compares the Go renderers and the template engine
+// with what another implementation made of the same templates.
+func TestRenderersAgreeWithJinja(t *testing.T) {
+	native := map[string]string{"glm-4.7-flash": "glm4", "deepseek-v2": "deepseek-v2"}
+	convs := conversations(t)
+	compared := 0
+	for _, g := range goldens(t) {
+		template := readFile(t, g.Template+".jinja")
+		engine, err := newJinja(template, testHints)
+		if err != nil {
+			t.Fatalf("%s: %v", g.Template, err)
+		}
+		renderers := []Renderer{engine}
+		if name := native[g.Template]; name != "" {
+			renderers = append(renderers, mustFor(t, template, name))
+		} else {
+			mustFor(t, template, "jinja")
+		}
+		for _, r := range renderers {
+			messages, opts := convs[g.Conversation].args()
+			if !strings.Contains(template, "enable_thinking") {
+				opts.Thinking = nil // refused, see TestThinkingIsRefused
+			}
+			got, err := r.Render(messages, opts)
+			switch {
+			case g.Error != "":
+				if err == nil || !strings.Contains(err.Error(), g.Error) {
+					t.Errorf("%s by %s, %s: error %v, expected %q", g.Template, r.Name(), g.Conversation, err, g.Error)
+				}
+			case r.Name() == "deepseek-v2" && g.Conversation == "tool results":
+				// The template drops these messages without a word; we refuse them.
+				if err == nil || !strings.Contains(err.Error(), `message 2 has role "tool"`) {
+					t.Errorf("tool role: error %v", err)
+				}
+			case err != nil || got != g.Text:
+				t.Errorf("%s by %s, %s: error %v\n got %q\nwant %q", g.Template, r.Name(), g.Conversation, err, got, g.Text)
+			}
+			compared++
+		}
+	}
+	if want := 4*len(convs) + 2*len(convs); compared != want {
+		t.Errorf("compared %d renderings, expected %d", compared, want)
+	}
+}
+
+func TestKnownTemplateWithRealLineBreaks(t *testing.T) {
+	template := readFile(t, "deepseek-v2.jinja")
+	escaped := strings.ReplaceAll(template, "\n\n'", `\n\n'`)
+	if escaped == template {
+		t.Fatal("both spellings are equal")
+	}
+	mustFor(t, template, "deepseek-v2")
+	mustFor(t, escaped+"\n", "deepseek-v2")
+	mustFor(t, strings.Replace(template, "User: ", "Human: ", 1), "jinja")
+}
+
+func TestFor(t *testing.T) {
+	glm := readFile(t, "glm-4.7-flash.jinja")
+	for _, c := range []struct {
+		template, name string
+		want, err      string
+	}{
+		{glm, "", "glm4", ""},
+		{glm, "youtu", "glm4", ""}, // the file's template decides
+		{glm, "none", "none", ""},
+		{"", "glm4", "glm4", ""},
+		{" \n", "deepseek-v2", "deepseek-v2", ""},
+		{"{{ messages[0].content }}", "youtu", "jinja", ""},
+		{"{{ messages[0].content }}", "", "jinja", ""},
+		{"", "", "", "has to be named: one of deepseek-v2, glm4, none, youtu"},
+		{"", "youtu", "", "tokenizer.chat_template is missing"},
+		{"", "chatml", "", `chat format "chatml" is not known`},
+		{"{% if %}", "", "", "tokenizer.chat_template is not supported"},
+		{"{% frobnicate %}", "glm4", "", "tokenizer.chat_template is not supported"},
+		{strings.Repeat("x", maxTemplate+1), "", "", "at most 65536 are supported"},
+	} {
+		r, err := For(c.template, Hints{Name: c.name})
+		switch {
+		case c.err != "":
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("For(%.30q, %q): error %v, expected %q", c.template, c.name, err, c.err)
+			}
+		case err != nil || r.Name() != c.want:
+			t.Errorf("For(%.30q, %q) = %v, %v, expected %s", c.template, c.name, r, err, c.want)
+		}
+	}
+}
+
+func TestStops(t *testing.T) {
+	for _, c := range []struct{ file, want string }{
+		{"glm-4.7-flash.jinja", "<|endoftext|> <|user|> <|observation|>"},
+		{"deepseek-v2.jinja", "<|eos|>"},
+		{"reasoning.jinja", "<|eos|>"},
+	} {
+		r, err := For(readFile(t, c.file), testHints)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.Stops(), " "); got != c.want {
+			t.Errorf("%s: stops %q, expected %q", c.file, got, c.want)
+		}
+	}
+	r := mustFor(t, "{{ messages[0].content }}<|im_end|>", "jinja")
+	if got := strings.Join(r.Stops(), " "); got != "<|eos|> <|im_end|>" {
+		t.Errorf("stops %q", got)
+	}
+}
+
+func TestThinkingIsRefused(t *testing.T) {
+	on := true
+	messages := []Message{{Role: User, Content: "x"}}
+	for _, template := range []string{readFile(t, "deepseek-v2.jinja"), "{{ messages[0].content }}"} {
+		r, err := For(template, testHints)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Render(messages, Options{Thinking: &on}); err == nil || !strings.Contains(err.Error(), "thinking") {
+			t.Errorf("%s: error %v", r.Name(), err)
+		}
+	}
+}
+
+func TestUnknownRoles(t *testing.T) {
+	for _, name := range []string{"glm4", "deepseek-v2", "none"} {
+		r, err := For("", Hints{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := r.Render([]Message{{Role: "narrator", Content: "x"}}, Options{}); err == nil {
+			t.Errorf("%s renders a narrator: %q", name, text)
+		}
+	}
+}
+
+// TestTemplateErrors has templates that must fail, with what the error says.
+func TestTemplateErrors(t *testing.T) {
+	for _, c := range []struct{ template, want string }{
+		{"{{ raise_exception('no way') }}", "no way"},
+		{"{{ nothing() }}", "nothing"},
+		{"{{ messages | frobnicate }}", "frobnicate"},
+		{"{{ messages[0].content.frobnicate() }}", "frobnicate"},
+		{"{% include '/etc/passwd' %}", "include"},
+		{"{% import '/etc/passwd' as x %}", "import"},
+		{"{% extends '/etc/passwd' %}", "extends"},
+		{"{% for x in range(10000000000) %}{% endfor %}", "range has more than"},
+		{"{% for x in range(1, 2, 0) %}{% endfor %}", "step 0"},
+		{"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nested calls"},
+		{"{% macro a(f) %}{{ f(f) }}{% endmacro %}{{ a(a) }}", "nested calls"},
+		{"{% for m in messages recursive %}{{ loop(messages) }}{% endfor %}", "recursive"},
+		{"{{ messages | tojson }}", "tojson"},
+		{"{% for m in messages %}", ""},
+		{"{{ messages[0].content", ""},
+		{"{{ 'x'.center(1000000000) }}", "center"},
+		{"{{ 'x' | center(1000000000) }}", "center"},
+	} {
+		r, err := For(c.template, testHints)
+		if err == nil {
+			var text string
+			text, err = r.Render([]Message{{Role: User, Content: "x"}}, Options{})
+			if err == nil {
+				t.Errorf("%s renders %q, expected an error", c.template, text)
+				continue
+			}
+		}
+		if !strings.Contains(err.Error(), "tokenizer.chat_template") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, expected to contain %q", c.template, err, c.want)
+		}
+	}
+}
+
+// TestDeepTemplates has templates that would overflow the engine's stack, which
+// no program survives.
+func TestDeepTemplates(t *testing.T) {
+	repeat := strings.Repeat
+	for _, c := range []struct{ template, want string }{
+		{"{{ " + repeat("(", 32000) + "1" + repeat(")", 32000) + " }}", "nested brackets"},
+		{"{{ " + repeat("[", 32000), "nested brackets"},
+		{"{{ " + repeat("-", 60000) + "1 }}", "tokens in one tag"},
+		{"{% set x = " + repeat("not ", 15000) + "1 %}", "tokens in one tag"},
+		{"{{ 1" + repeat("+1", 30000) + " }}", "tokens in one tag"},
+		{repeat("{% if 1 %}", 6000), "nested blocks"},
+		{repeat("{% set x %}", 5000), "nested blocks"},
+		{"{% macro m() %}" + repeat("{% if 1 %}", 49) + "{{ " + repeat("(", 49) + "m()" + repeat(")", 49) + "}}" +
+			repeat("{% endif %}", 49) + "{% endmacro %}{{ m() }}", "nested calls"},
+	} {
+		r, err := For(c.template, testHints)
+		if err == nil {
+			_, err = r.Render(nil, Options{})
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.30q…: error %.200v, expected %q", c.template, err, c.want)
+		}
+	}
+}
+
+// TestConventions has what Hugging Face's apply_chat_template promises beyond
+// plain Jinja.
+func TestConventions(t *testing.T) {
+	for _, c := range []struct{ template, want string }{
+		{"{{ tools is none }} {{ enable_thinking is defined }}", "True False"},
+		{"  {% if true %}\nx\n  {% endif %}\ny", "x\ny"},
+		{"{{ messages[0].content | tojson }}", `"a<b> & 'c' é\n"`},
+		{"{{ messages[0].content }}", "a<b> & 'c' é\n"},
+		{"{{ messages[-1]['role'] }}{{ messages[1:] | length }}", "user0"},
+		{"{{ messages[-1].content[-1] | length }}{{ 'é'[-1] }}{{ 'a,b'.split(',')[-2] }}{{ messages[-1]['role'][-4] }}", "1éau"},
+		{"{{ 3 if 2 in [-1] else [-1] }}{{ messages[ - 1 ].role }}{{ messages[-2] is none }} x[-1] {{ 'x[-1]' }}", "[-1]userTrue x[-1] x[-1]"},
+		{"é\r\n{{ messages[-1].role }}", "é\nuser"},
+		{"{% for x in range(3) %}{{ x }}{% endfor %}{% for x in range(5, 0, -2) %}{{ x }}{% endfor %}", "012531"},
+		{"{% for x in [1,2,3] %}{% if x == 2 %}{% continue %}{% endif %}{{ x }}{% endfor %}", "13"},
+		{"{{ missing }}|{{ messages[0].missing is defined }}", "|False"},
+		{"x\n", "x"},
+	} {
+		r := mustFor(t, c.template, "jinja")
+		got, err := r.Render([]Message{{Role: User, Content: "a<b> & 'c' é\n"}}, Options{})
+		if err != nil || got != c.want {
+			t.Errorf("%s\n got %q, %v\nwant %q", c.template, got, err, c.want)
+		}
+	}
+}
+
+func FuzzJinja(f *testing.F) {
+	for _, file := range []string{"reasoning.jinja", "alternating.jinja"} {
+		f.Add(readFile(f, file))
+	}
+	f.Add("{% macro m(x) %}{{ x }}{% endmacro %}{{ m(1) }}{% set a = [1, 'b'] %}{{ a[-1:] }}")
+	f.Fuzz(func(t *testing.T, template string) {
+		if r, err := For(template, testHints); err == nil {
+			_, _ = r.Render([]Message{{Role: User, Content: "x"}}, Options{}) // must return
+		}
+	})
+}
+
+// TestNamesExist guards the tables of names against changes of the engine.
+func TestNamesExist(t *testing.T) {
+	env := environment()
+	for _, table := range []struct {
+		names  []string
+		exists func(string) bool
+	}{
+		{filterNames, func(name string) bool { f, _ := env.Filters.Get(name); return f != nil }},
+		{statements, func(name string) bool { s, _ := env.ControlStructures.Get(name); return s != nil }},
+		{stringMethods, env.Methods.Str.Exists},
+		{listMethods, env.Methods.List.Exists},
+		{dictMethods, env.Methods.Dict.Exists},
+	} {
+		for _, name := range table.names {
+			if !table.exists(name) {
+				t.Errorf("the engine has no %s", name)
+			}
+		}
+	}
+}

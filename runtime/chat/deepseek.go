@@ -1,0 +1,47 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// deepSeek is the format of DeepSeek-V2-Chat and -Lite-Chat:
+//
+//	<bos>S\n\nUser: U\n\nAssistant: A<eos>User: U\n\nAssistant:
+type deepSeek struct{ bos, eos string }
+
+func newDeepSeek(h Hints) deepSeek {
+	return deepSeek{
+		bos: cmp.Or(h.BOS, "<｜begin▁of▁sentence｜>"),
+		eos: cmp.Or(h.EOS, "<｜end▁of▁sentence｜>"),
+	}
+}
+
+func (deepSeek) Name() string      { return "deepseek-v2" }
+func (d deepSeek) Stops() []string { return []string{d.eos} }
+
+// Render refuses to switch thinking on, which these models do not have.
+func (d deepSeek) Render(messages []Message, opts Options) (string, error) {
+	if opts.Thinking != nil && *opts.Thinking {
+		return "", fmt.Errorf("chat format %s has no thinking mode", d.Name())
+	}
+	var out strings.Builder
+	out.WriteString(d.bos)
+	for i, m := range messages {
+		switch m.Role {
+		case System:
+			out.WriteString(m.Content + "\n\n")
+		case User:
+			out.WriteString("User: " + m.Content + "\n\n")
+		case Assistant:
+			out.WriteString("Assistant: " + m.Content + d.eos)
+		default:
+			return "", badRole(d.Name(), i, m.Role, System, User, Assistant)
+		}
+	}
+	if opts.AddGenerationPrompt {
+		out.WriteString("Assistant:")
+	}
+	return out.String(), nil
+}

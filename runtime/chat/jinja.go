@@ -1,0 +1,166 @@
+package chat
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nikolalohinski/gonja/v2/config"
+	"github.com/nikolalohinski/gonja/v2/exec"
+	"github.com/nikolalohinski/gonja/v2/loaders"
+)
+
+// jinja runs the template of a model file. It follows Hugging Face's
+// apply_chat_template: blocks take their line with them (trim_blocks,
+// lstrip_blocks), tools and documents are none, enable_thinking is defined only
+// when the caller chose, and raise_exception makes an error.
+type jinja struct {
+	source   string
+	template *exec.Template
+	hints    Hints
+}
+
+// Limits on what the template of an untrusted file can spend.
+const (
+	maxTemplate = 1 << 16          // bytes; the longest ones in use have about 20 kB
+	maxPrompt   = 1 << 26          // bytes that a template may write
+	maxRange    = 1 << 16          // numbers in one range()
+	maxDepth    = 100              // nested macro calls
+	renderTime  = 10 * time.Second // for one prompt
+)
+
+// templateName is how the only file of the loader is called.
+const templateName = "/tokenizer.chat_template"
+
+func newJinja(template string, h Hints) (Renderer, error) {
+	if len(template) > maxTemplate {
+		return nil, fmt.Errorf("tokenizer.chat_template has %d bytes, at most %d are supported", len(template), maxTemplate)
+	}
+	j := &jinja{source: template, hints: h}
+	err := limited(func() error { return j.parse() })
+	if err != nil {
+		return nil, fmt.Errorf("tokenizer.chat_template is not supported: %w", withoutSource(err, template))
+	}
+	return j, nil
+}
+
+func (j *jinja) parse() error {
+	conf := config.New()
+	conf.TrimBlocks, conf.LeftStripBlocks = true, true
+	source, list := lex(j.source, conf)
+	if err := checkNesting(list); err != nil {
+		return err
+	}
+	loader, err := loaders.NewMemoryLoader(map[string]string{templateName: rewriteSubscripts(source, list)})
+	if err != nil {
+		return err
+	}
+	j.template, err = exec.NewTemplate(templateName, conf, loader, environment())
+	return err
+}
+
+func (*jinja) Name() string { return "jinja" }
+
+// turnEnds are tokens by which templates end a turn.
+var turnEnds = []string{
+	"<|im_end|>", "<|eot_id|>", "<|end|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>",
+	"<|user|>", "<|observation|>", "<｜end▁of▁sentence｜>",
+}
+
+// Stops returns EOS and the turn ends that the template mentions.
+func (j *jinja) Stops() (stops []string) {
+	if j.hints.EOS != "" {
+		stops = append(stops, j.hints.EOS)
+	}
+	for _, end := range turnEnds {
+		if strings.Contains(j.source, end) && !slices.Contains(stops, end) {
+			stops = append(stops, end)
+		}
+	}
+	return stops
+}
+
+func (j *jinja) Render(messages []Message, opts Options) (string, error) {
+	if opts.Thinking != nil && !strings.Contains(j.source, "enable_thinking") {
+		return "", fmt.Errorf("tokenizer.chat_template cannot switch thinking: it does not use enable_thinking")
+	}
+	out := &prompt{deadline: time.Now().Add(renderTime)}
+	data := exec.NewContext(j.variables(messages, opts))
+	if err := limited(func() error { return j.template.Execute(out, data) }); err != nil {
+		return "", fmt.Errorf("tokenizer.chat_template: %w", withoutSource(err, j.source))
+	}
+	return out.text.String(), nil
+}
+
+// variables are what the template sees.
+func (j *jinja) variables(messages []Message, opts Options) map[string]any {
+	list := make([]any, len(messages))
+	for i, m := range messages {
+		fields := map[string]any{"role": m.Role, "content": m.Content}
+		if m.Reasoning != "" {
+			fields["reasoning_content"] = m.Reasoning
+		}
+		list[i] = fields
+	}
+	vars := map[string]any{
+		"messages":              list,
+		"add_generation_prompt": opts.AddGenerationPrompt,
+		"bos_token":             j.hints.BOS,
+		"eos_token":             j.hints.EOS,
+		"tools":                 nil,
+		"documents":             nil,
+		depthKey:                new(atomic.Int32),
+	}
+	if opts.Thinking != nil {
+		vars["enable_thinking"] = *opts.Thinking
+	}
+	return vars
+}
+
+// prompt collects the output of a template within its limits.
+type prompt struct {
+	text     bytes.Buffer
+	deadline time.Time
+}
+
+func (p *prompt) Write(b []byte) (int, error) {
+	if p.text.Len()+len(b) > maxPrompt {
+		return 0, fmt.Errorf("the prompt is longer than %d bytes", maxPrompt)
+	}
+	if time.Now().After(p.deadline) {
+		return 0, errTime
+	}
+	return p.text.Write(b)
+}
+
+// limited calls the engine, turning a panic into an error. The engine cannot be
+// interrupted: what is not done in time stays behind in its goroutine.
+func limited(call func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Errorf("the template engine failed: %v", p)
+			}
+		}()
+		done <- call()
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(renderTime):
+		return errTime
+	}
+}
+
+var errTime = fmt.Errorf("not done after %v", renderTime)
+
+// withoutSource shortens the engine's messages, which quote the whole template.
+func withoutSource(err error, source string) error {
+	text := strings.ReplaceAll(err.Error(), source, "…")
+	return errors.New(text)
+}

@@ -1,0 +1,104 @@
+// Package engine runs a model: an Engine is an open file with the bundle that
+// fits it, a Session is one timeline of tokens with its latent caches. Callers
+// deal in tokens and logits, never in tensors.
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"mla/runtime/bind"
+	"mla/runtime/device"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+	"mla/runtime/tokenizer"
+)
+
+// Engine is an open model file and the bundle that runs it. Weights are bound
+// when the first session needs them, the tokeniser is built when it is asked
+// for, so looking at a file is cheap.
+type Engine struct {
+	file      *gguf.File
+	bundle    *plan.Bundle
+	device    device.Device
+	context   int // the longest that file and bundle allow
+	model     func() (*device.Model, error)
+	tokenizer func() (*tokenizer.Tokenizer, error)
+}
+
+// Options say what Open may use.
+type Options struct {
+	Bundles []*plan.Bundle // to choose from
+	Bundle  string         // name of the one to take; "": the one that fits best
+	Device  device.Device
+}
+
+// Open maps the file and chooses its bundle. An error of type *bind.FitError
+// says what does not fit and which commands make a bundle that does.
+func Open(path string, opt Options) (*Engine, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	e, err := newEngine(f, opt)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return e, nil
+}
+
+func newEngine(f *gguf.File, opt Options) (*Engine, error) {
+	h, err := gguf.ReadHParams(f)
+	if err != nil {
+		return nil, err
+	}
+	b, err := bind.Choose(f, opt.Bundles, opt.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{
+		file: f, bundle: b, device: opt.Device,
+		context:   min(h.MaxPositionEmbeddings, b.Model.MaxPositionEmbeddings),
+		model:     sync.OnceValues(func() (*device.Model, error) { return bind.Bind(f, b) }),
+		tokenizer: sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return tokenizer.FromGGUF(f) }),
+	}, nil
+}
+
+// Bundle is the compiled model that the engine replays.
+func (e *Engine) Bundle() *plan.Bundle { return e.bundle }
+
+// File is the open model file.
+func (e *Engine) File() *gguf.File { return e.file }
+
+// Device is where sessions run.
+func (e *Engine) Device() device.Device { return e.device }
+
+// MaxContext is the longest context that both the file and the bundle allow,
+// in tokens.
+func (e *Engine) MaxContext() int { return e.context }
+
+// Tokenizer is the file's tokeniser. A file without one can still be run by
+// token ids.
+func (e *Engine) Tokenizer() (*tokenizer.Tokenizer, error) { return e.tokenizer() }
+
+// NewSession binds the weights, if no session has yet, and records the
+// sequence for cfg. Several sessions share the weights. The session must be
+// closed before the engine.
+func (e *Engine) NewSession(cfg device.Config) (*Session, error) {
+	if cfg.Context < 1 || cfg.Context > e.context {
+		return nil, fmt.Errorf("a context of %d tokens; this model allows 1 to %d", cfg.Context, e.context)
+	}
+	m, err := e.model()
+	if err != nil {
+		return nil, err
+	}
+	r, err := e.device.Record(m, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{runner: r, vocab: e.bundle.Model.VocabSize, context: cfg.Context}, nil
+}
+
+// Close unmaps the file.
+func (e *Engine) Close() error { return e.file.Close() }

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"fmt"
+
+	"mla/runtime/bind"
+	"mla/runtime/device"
+	"mla/runtime/quant"
+)
+
+// Memory is what running a model takes, in bytes.
+type Memory struct {
+	File    int64 // mapped weights: read once per token, so they must stay resident
+	Copies  int64 // weights that had to be converted
+	Cache   int64 // latent caches
+	Buffers int64 // activations, rotary table, logits
+}
+
+// Total is the sum.
+func (m Memory) Total() int64 { return m.File + m.Copies + m.Cache + m.Buffers }
+
+// String lists the parts with their units.
+func (m Memory) String() string {
+	s := "weights " + Size(m.File)
+	if m.Copies > 0 {
+		s += " + converted " + Size(m.Copies)
+	}
+	return fmt.Sprintf("%s + KV cache %s + buffers %s = %s", s, Size(m.Cache), Size(m.Buffers), Size(m.Total()))
+}
+
+// Estimate is the memory that a session with this configuration takes, known
+// before anything is allocated.
+func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
+	format, ok := quant.Lookup(cfg.KV)
+	if !ok || cfg.KV != quant.F16 && cfg.KV != quant.F32 {
+		return Memory{}, fmt.Errorf("a cache of type %s; expected f16 or f32", cfg.KV)
+	}
+	p := &e.bundle.Model
+	context := int64(cfg.Context)
+	m := Memory{
+		Copies: bind.CopyBytes(e.file, e.bundle),
+		Cache:  context * int64(p.NumHiddenLayers) * int64(p.CacheDim()) * int64(format.BlockBytes),
+		// The rotary table has a cosine and a sine of 4 bytes per pair.
+		Buffers: e.bundle.ArenaBytes + context*int64(p.QKRopeHeadDim/2)*8 + int64(p.VocabSize)*4,
+	}
+	for i := range e.file.Shards {
+		m.File += int64(len(e.file.Shards[i].Data))
+	}
+	return m, nil
+}
+
+// MemoryError says that a model does not fit in memory.
+type MemoryError struct {
+	Need      Memory
+	Available int64
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("not enough memory: %s, but %s are available", e.Need, Size(e.Available))
+}
+
+// Check fails with a *MemoryError if m is more than the memory that can be had
+// without swapping. It passes where the system does not tell.
+func (m Memory) Check() error { return m.within(available()) }
+
+func (m Memory) within(available int64) error {
+	if available > 0 && m.Total() > available {
+		return &MemoryError{Need: m, Available: available}
+	}
+	return nil
+}
+
+// Size writes a number of bytes with a binary unit.
+func Size(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	x, unit := float64(n), 0
+	for x >= 1024 && unit < len(units)-1 {
+		x /= 1024
+		unit++
+	}
+	if x < 10 {
+		return fmt.Sprintf("%.2f %s", x, units[unit])
+	}
+	return fmt.Sprintf("%.1f %s", x, units[unit])
+}
+
+var units = []string{"B", "KiB", "MiB", "GiB", "TiB"}

@@ -1,0 +1,13 @@
+package engine
+
+import "golang.org/x/sys/unix"
+
+// available is the machine's memory in bytes; 0 if it is not known. The system
+// does not tell how much of it could be had without swapping.
+func available() int64 {
+	n, err := unix.SysctlUint64("hw.memsize")
+	if err != nil {
+		return 0
+	}
+	return int64(n)
+}

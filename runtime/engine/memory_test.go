@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"mla/runtime/device"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+func TestEstimate(t *testing.T) {
+	e := &Engine{
+		file: &gguf.File{Shards: []gguf.Shard{{Data: make([]byte, 1000)}, {Data: make([]byte, 24)}}},
+		bundle: &plan.Bundle{ArenaBytes: 4096, Model: plan.Model{NumHiddenLayers: 27, KVLoraRank: 512, QKRopeHeadDim: 64,
+			VocabSize: 100}},
+	}
+	for kv, size := range map[quant.Type]int64{quant.F16: 2, quant.F32: 4} {
+		m, err := e.Estimate(device.Config{Context: 10, KV: kv})
+		want := Memory{File: 1024, Cache: 10 * 27 * 576 * size, Buffers: 4096 + 10*32*8 + 400}
+		if err != nil || m != want {
+			t.Errorf("%s: %+v, %v; want %+v", kv, m, err, want)
+		}
+	}
+	if _, err := e.Estimate(device.Config{Context: 10, KV: quant.Q8_0}); err == nil {
+		t.Error("a cache of type q8_0 is accepted")
+	}
+}
+
+func TestMemoryCheck(t *testing.T) {
+	m := Memory{File: 3 << 30, Copies: 1 << 20, Cache: 1 << 30, Buffers: 512}
+	for _, available := range []int64{0, m.Total(), m.Total() + 1} {
+		if err := m.within(available); err != nil {
+			t.Errorf("%d bytes of %d: %v", m.Total(), available, err)
+		}
+	}
+	err := m.within(2 << 30)
+	var refusal *MemoryError
+	if !errors.As(err, &refusal) {
+		t.Fatalf("%v", err)
+	}
+	for _, want := range []string{"weights 3.00 GiB", "converted 1.00 MiB", "KV cache 1.00 GiB", "buffers 512 B", "= 4.00 GiB", "2.00 GiB are available"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q lacks %q", err, want)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1536: "1.50 KiB", 20 << 20: "20.0 MiB", 1 << 62: "4194304.0 TiB"} {
+		if got := Size(n); got != want {
+			t.Errorf("Size(%d) = %q; want %q", n, got, want)
+		}
+	}
+}

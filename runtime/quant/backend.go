@@ -1,0 +1,137 @@
+package quant
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+)
+
+// backend is one set of inner loops.
+type backend struct {
+	name    string
+	kernels map[Type]kernel // formats without an entry run their pure Go Dot
+	vectors *vectorLoops    // nil: pure Go
+}
+
+// kernel is the assembly of one format. It works on steps of step elements; the
+// elements of a row past the last whole step (only formats of one-element blocks
+// can have them) are left to the pure Go Dot. The zero kernel has no assembly.
+type kernel struct {
+	step int
+	one  rowFunc
+	four rowsFunc // nil where sharing the loads of x gains nothing
+}
+
+// rowFunc returns Σ row·x over steps·step elements.
+type rowFunc func(w *byte, x *float32, steps int) float32
+
+// rowsFunc computes y[r] = Σ row_r·x over steps·step elements for four rows, where
+// row r starts at w + r·stride bytes. A row's bits are those of the rowFunc.
+type rowsFunc func(w *byte, stride int, x *float32, steps int, y *float32)
+
+var goBackend = backend{name: "go"}
+
+// active is the back end in use, at first the best one of this machine.
+var active = func() *atomic.Pointer[backend] {
+	var p atomic.Pointer[backend]
+	p.Store(backends()[0])
+	return &p
+}()
+
+// Backend returns the name of the inner loops in use: "avx512", "avx2" or "go".
+func Backend() string { return active.Load().name }
+
+// SetBackend switches to the named inner loops, for tests and comparisons. Call
+// it before the work starts: sums in flight would mix the roundings of two back
+// ends. It fails for a name that this machine cannot run.
+func SetBackend(name string) error {
+	var names []string
+	for _, b := range backends() {
+		if b.name == name {
+			active.Store(b)
+			return nil
+		}
+		names = append(names, b.name)
+	}
+	return fmt.Errorf("cpu back end %q: this machine has %s", name, strings.Join(names, ", "))
+}
+
+// Rows computes y[r] = Σ dequantized(row_r)[i]·x[i] for len(y) rows of len(x)
+// elements, where row r starts at w[r·stride]. The bits of y[r] depend on the
+// row and x only, not on the rows it is computed with. len(x) must be a multiple
+// of BlockElems and w must hold the rows; otherwise Rows panics, as an index out
+// of range does.
+func (f *Format) Rows(w []byte, stride int, x, y []float32) {
+	rowBytes := f.checkRows(w, stride, len(x), len(y))
+	k := active.Load().kernels[f.Type]
+	r := 0
+	if k.four != nil && len(x) >= k.step {
+		for ; r+4 <= len(y); r += 4 {
+			f.fourRows(&k, w[r*stride:], stride, x, y[r:r+4])
+		}
+	}
+	for ; r < len(y); r++ {
+		y[r] = f.row(&k, w[r*stride:r*stride+rowBytes], x)
+	}
+}
+
+// checkRows panics unless w holds a number of rows of elems elements, and returns
+// the size of a row. The assembly relies on it.
+func (f *Format) checkRows(w []byte, stride, elems, rows int) int {
+	rowBytes, err := f.RowBytes(elems)
+	if err != nil {
+		panic("quant: " + err.Error())
+	}
+	last := rows - 1
+	if last >= 0 && (stride < 0 || rowBytes > len(w) || stride > 0 && last > (len(w)-rowBytes)/stride) {
+		panic(fmt.Sprintf("quant: %d %s rows of %d bytes, %d bytes apart, do not fit in %d bytes",
+			rows, f.Name, rowBytes, stride, len(w)))
+	}
+	return rowBytes
+}
+
+// split returns how many steps the assembly takes of a row of elems elements, and
+// the element and byte where the rest begins.
+func (f *Format) split(k *kernel, elems int) (steps, element, offset int) {
+	steps = elems / k.step
+	element = steps * k.step
+	return steps, element, element / f.BlockElems * f.BlockBytes
+}
+
+// row returns Σ row·x with the assembly of k, if any.
+func (f *Format) row(k *kernel, row []byte, x []float32) float32 {
+	if k.one == nil || len(x) < k.step {
+		return f.Dot(row, x)
+	}
+	steps, element, offset := f.split(k, len(x))
+	sum := k.one(&row[0], &x[0], steps)
+	if element < len(x) {
+		sum += f.Dot(row[offset:], x[element:])
+	}
+	return sum
+}
+
+// fourRows computes y[0…3]; x is at least one step.
+func (f *Format) fourRows(k *kernel, w []byte, stride int, x, y []float32) {
+	steps, element, offset := f.split(k, len(x))
+	k.four(&w[0], stride, &x[0], steps, &y[0])
+	if element == len(x) {
+		return
+	}
+	for r := range y {
+		y[r] += f.Dot(w[r*stride+offset:], x[element:])
+	}
+}
+
+// DotFunc returns Σ dequantized(row)[i]·x[i], see Format.Dot.
+type DotFunc func(row []byte, x []float32) float32
+
+// BestDot returns the dot product of one row in the active back end. Its bits
+// are those of Rows, and it panics as Rows does.
+func (f *Format) BestDot() DotFunc {
+	k := active.Load().kernels[f.Type]
+	return func(row []byte, x []float32) float32 {
+		rowBytes := f.checkRows(row, 0, len(x), 1)
+		return f.row(&k, row[:rowBytes], x)
+	}
+}

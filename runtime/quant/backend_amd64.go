@@ -1,0 +1,70 @@
+package quant
+
+import "golang.org/x/sys/cpu"
+
+// backends lists the back ends of this machine, best first.
+func backends() []*backend {
+	var list []*backend
+	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C
+	if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL {
+		list = append(list, &avx512Backend)
+	}
+	if avx2 {
+		list = append(list, &avx2Backend)
+	}
+	return append(list, &goBackend)
+}
+
+var avx512Backend = backend{
+	name: "avx512",
+	kernels: map[Type]kernel{
+		F32:    {32, dotF32AVX512, nil},
+		F16:    {32, dotF16AVX512, dotF16x4AVX512},
+		BF16:   {32, dotBF16AVX512, dotBF16x4AVX512},
+		Q4_0:   {32, dotQ4_0AVX512, dotQ4_0x4AVX512},
+		Q4_1:   {32, dotQ4_1AVX512, dotQ4_1x4AVX512},
+		Q5_0:   {32, dotQ5_0AVX512, dotQ5_0x4AVX512},
+		Q5_1:   {32, dotQ5_1AVX512, dotQ5_1x4AVX512},
+		Q8_0:   {32, dotQ8_0AVX512, dotQ8_0x4AVX512},
+		IQ4_NL: {32, dotIQ4_NLAVX512, dotIQ4_NLx4AVX512},
+		MXFP4:  {32, dotMXFP4AVX512, dotMXFP4x4AVX512},
+		Q4_K:   {superBlock, dotQ4_KAVX512, dotQ4_Kx4AVX512},
+		Q5_K:   {superBlock, dotQ5_KAVX512, dotQ5_Kx4AVX512},
+		Q6_K:   {superBlock, dotQ6_KAVX512, dotQ6_Kx4AVX512},
+		IQ4_XS: {superBlock, dotIQ4_XSAVX512, dotIQ4_XSx4AVX512},
+	},
+	vectors: &vectorLoops{
+		dot:   dotVectorsAVX512,
+		axpy:  axpyAVX512,
+		scale: scaleAVX512,
+		widen: widenAVX512,
+		round: roundAVX512,
+	},
+}
+
+var avx2Backend = backend{
+	name: "avx2",
+	kernels: map[Type]kernel{
+		F32:    {32, dotF32AVX2, nil},
+		F16:    {32, dotF16AVX2, nil},
+		BF16:   {32, dotBF16AVX2, nil},
+		Q4_0:   {32, dotQ4_0AVX2, nil},
+		Q4_1:   {32, dotQ4_1AVX2, nil},
+		Q5_0:   {32, dotQ5_0AVX2, nil},
+		Q5_1:   {32, dotQ5_1AVX2, nil},
+		Q8_0:   {32, dotQ8_0AVX2, nil},
+		IQ4_NL: {32, dotIQ4_NLAVX2, nil},
+		MXFP4:  {32, dotMXFP4AVX2, nil},
+		Q4_K:   {superBlock, dotQ4_KAVX2, nil},
+		Q5_K:   {superBlock, dotQ5_KAVX2, nil},
+		Q6_K:   {superBlock, dotQ6_KAVX2, nil},
+		IQ4_XS: {superBlock, dotIQ4_XSAVX2, nil},
+	},
+	vectors: &vectorLoops{
+		dot:   dotVectorsAVX2,
+		axpy:  axpyAVX2,
+		scale: scaleAVX2,
+		widen: widenAVX2,
+		round: roundAVX2,
+	},
+}

@@ -1,0 +1,86 @@
+package quant
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+)
+
+// The benchmarks stream benchBytes of weights, more than caches hold, in rows of
+// benchCols elements.
+const (
+	benchBytes = 128 << 20
+	benchCols  = 2048
+)
+
+// BenchmarkRows measures one core, per back end and format.
+func BenchmarkRows(b *testing.B) {
+	for _, name := range backendNames() {
+		for _, f := range Formats() {
+			b.Run(name+"/"+f.Name, func(b *testing.B) { benchmarkRows(b, name, f, 1) })
+		}
+	}
+}
+
+// BenchmarkRowsAllCores measures what the memory of the machine allows.
+func BenchmarkRowsAllCores(b *testing.B) {
+	for _, name := range backendNames() {
+		for _, f := range []*Format{&formatQ4_0, &formatQ4_K, &formatQ6_K, &formatQ8_0, &formatF16} {
+			b.Run(name+"/"+f.Name, func(b *testing.B) { benchmarkRows(b, name, f, runtime.GOMAXPROCS(0)) })
+		}
+	}
+}
+
+func benchmarkRows(b *testing.B, backend string, f *Format, cores int) {
+	useBackend(b, backend)
+	stride, err := f.RowBytes(benchCols)
+	if err != nil {
+		b.Fatal(err)
+	}
+	perCore := benchBytes / stride / cores
+	rows := perCore * cores
+	row := make([]byte, stride)
+	f.Quantize(row, randomFloats(rand.New(rand.NewPCG(1, 2)), benchCols))
+	w := make([]byte, rows*stride)
+	for r := range rows {
+		copy(w[r*stride:], row)
+	}
+	x, y := randomFloats(rand.New(rand.NewPCG(3, 4)), benchCols), make([]float32, rows)
+	b.SetBytes(int64(len(w)))
+	for b.Loop() {
+		var wait sync.WaitGroup
+		for first := 0; first < rows; first += perCore {
+			wait.Go(func() { f.Rows(w[first*stride:], stride, x, y[first:first+perCore]) })
+		}
+		wait.Wait()
+	}
+	b.ReportMetric(float64(b.N)*float64(rows)*benchCols/b.Elapsed().Seconds()/1e9, "GMAC/s")
+}
+
+// BenchmarkVectors measures the float loops on vectors as long as a latent row.
+func BenchmarkVectors(b *testing.B) {
+	const n = 576
+	r := rand.New(rand.NewPCG(5, 6))
+	x, y, h := randomFloats(r, n), randomFloats(r, n), make([]uint16, n)
+	loops := []struct {
+		name string
+		run  func()
+	}{
+		{"DotF32", func() { DotF32(x, y) }},
+		{"Axpy", func() { Axpy(y, 1e-9, x) }},
+		{"HalvesToFloats", func() { HalvesToFloats(x, h) }},
+		{"FloatsToHalves", func() { FloatsToHalves(h, x) }},
+	}
+	for _, name := range backendNames() {
+		for _, loop := range loops {
+			b.Run(name+"/"+loop.name, func(b *testing.B) {
+				useBackend(b, name)
+				for b.Loop() {
+					loop.run()
+				}
+				b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds()/1e9, "Gelem/s")
+			})
+		}
+	}
+}

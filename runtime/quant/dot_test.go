@@ -1,0 +1,219 @@
+package quant
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// exactDot returns Σ w[i]·x[i] of the dequantised row, and Σ |w[i]·x[i]|, in float64.
+func exactDot(f *Format, row []byte, x []float32) (sum, magnitude float64) {
+	w := make([]float32, len(x))
+	f.Dequantize(w, row)
+	for i := range w {
+		p := float64(w[i]) * float64(x[i])
+		sum += p
+		magnitude += math.Abs(p)
+	}
+	return sum, magnitude
+}
+
+// dotBound bounds the error of a float32 dot product of n elements: each rounding
+// on the way of a product to the result moves it by at most 2^-24 of itself. The
+// longest such way is in the Go loops, n/32 sums of blocks and 64 within a
+// superblock (a quarter of its elements), or n/16 in the running sums of AVX-512
+// over superblocks; the rest are the products and the final reduction. 2^-126·n
+// covers products that are subnormal.
+func dotBound(n int, magnitude float64) float64 {
+	return (float64(n)/16+80)*0x1p-24*magnitude + float64(n)*0x1p-126
+}
+
+// rowLengths are the numbers of blocks to test; for formats without blocks they
+// are numbers of elements.
+func rowLengths(f *Format) []int {
+	var lengths []int
+	for n := 1; n <= 64; n++ {
+		lengths = append(lengths, n)
+	}
+	if f.BlockElems == 1 {
+		lengths = append(lengths, 65, 95, 96, 97, 127, 128, 255, 576, 2047, 2048)
+	}
+	return lengths
+}
+
+// TestRows compares every back end with exact sums, for all lengths and for rows
+// that begin at every address modulo 4 and x at every float modulo 16.
+func TestRows(t *testing.T) {
+	const rows = 6 // four at once, then one by one
+	for _, name := range backendNames() {
+		t.Run(name, func(t *testing.T) {
+			useBackend(t, name)
+			for _, f := range Formats() {
+				r := rand.New(rand.NewPCG(9, uint64(f.Type)))
+				for _, blocks := range rowLengths(f) {
+					testRows(t, r, f, blocks, rows)
+				}
+			}
+		})
+	}
+}
+
+func testRows(t *testing.T, r *rand.Rand, f *Format, blocks, rows int) {
+	n, rowBytes := blocks*f.BlockElems, blocks*f.BlockBytes
+	start, gap, shift := blocks%4, blocks%3, blocks%16
+	stride := rowBytes + gap
+	w := bytes.Repeat([]byte{0xff}, start+rows*stride)[start:]
+	for i := range rows {
+		copy(w[i*stride:], randomBlocks(r, f, blocks))
+	}
+	x := randomFloats(r, n+shift)[shift:]
+	y := make([]float32, rows)
+	f.Rows(w, stride, x, y)
+	for i, got := range y {
+		want, magnitude := exactDot(f, w[i*stride:], x)
+		if e := math.Abs(float64(got) - want); !(e <= dotBound(n, magnitude)) {
+			t.Errorf("%s: %d blocks, row %d: %v, want %v: error %.3g, allowed %.3g",
+				f.Name, blocks, i, got, want, e, dotBound(n, magnitude))
+		}
+	}
+}
+
+// TestRowsGrouping checks that a row's bits do not depend on its neighbours.
+func TestRowsGrouping(t *testing.T) {
+	const rows = 11
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		for _, f := range Formats() {
+			r := rand.New(rand.NewPCG(10, uint64(f.Type)))
+			n := 3*f.BlockElems + 61/f.BlockElems*f.BlockElems // with a tail where a format can have one
+			stride, err := f.RowBytes(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := randomBlocks(r, f, rows*n/f.BlockElems)
+			x := randomFloats(r, n)
+			dot := f.BestDot()
+			for group := 1; group <= rows; group++ {
+				y := make([]float32, group)
+				f.Rows(w, stride, x, y)
+				for i, got := range y {
+					if want := dot(w[i*stride:(i+1)*stride], x); got != want {
+						t.Fatalf("%s %s: row %d of %d = %v, alone %v", name, f.Name, i, group, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAllocations checks that no function of the hot path allocates.
+func TestAllocations(t *testing.T) {
+	const n = 256
+	x, h, y := make([]float32, n), make([]uint16, n), make([]float32, 5)
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		for _, f := range Formats() {
+			stride, err := f.RowBytes(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, dot := make([]byte, 5*stride), f.BestDot()
+			if allocs := testing.AllocsPerRun(10, func() {
+				f.Rows(w, stride, x, y)
+				y[0] += dot(w, x)
+			}); allocs != 0 {
+				t.Errorf("%s %s: %v allocations", name, f.Name, allocs)
+			}
+		}
+		if allocs := testing.AllocsPerRun(10, func() {
+			HalvesToFloats(x, h)
+			Axpy(x, DotF32(x, x), x)
+			Scale(x, 2)
+			FloatsToHalves(h, x)
+		}); allocs != 0 {
+			t.Errorf("%s: %v allocations by the vector functions", name, allocs)
+		}
+	}
+}
+
+// TestRowsShort checks that slices too short for the rows panic in Go, before
+// assembly reads past them.
+func TestRowsShort(t *testing.T) {
+	tests := []struct {
+		name      string
+		w, stride int
+		x, y      int
+	}{
+		{"last row cut", 4*18 - 1, 18, 32, 4},
+		{"no rows", 0, 18, 32, 1},
+		{"negative stride", 1000, -18, 32, 4},
+		{"stride whose multiple overflows", 1000, 1 << 62, 32, 5},
+		{"part of a block", 1000, 18, 31, 4},
+	}
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		for _, tt := range tests {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s, %s: no panic", name, tt.name)
+					}
+				}()
+				formatQ4_0.Rows(make([]byte, tt.w), tt.stride, make([]float32, tt.x), make([]float32, tt.y))
+			}()
+		}
+	}
+}
+
+func TestRowsEmpty(t *testing.T) {
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		formatQ4_0.Rows(nil, 18, make([]float32, 32), nil)
+		y := []float32{7, 7}
+		formatQ4_0.Rows(nil, 0, nil, y)
+		if y[0] != 0 || y[1] != 0 {
+			t.Errorf("%s: empty rows give %v, want 0", name, y)
+		}
+	}
+}
+
+func TestSetBackendUnknown(t *testing.T) {
+	before := Backend()
+	err := SetBackend("neon")
+	if err == nil || !strings.Contains(err.Error(), `"neon"`) || !strings.Contains(err.Error(), "go") {
+		t.Errorf("SetBackend(neon) = %v", err)
+	}
+	if Backend() != before {
+		t.Errorf("back end changed to %s", Backend())
+	}
+}
+
+// FuzzDot feeds arbitrary rows to every back end. Where the exact sum is in the
+// range of float32 they must agree with it.
+func FuzzDot(f *testing.F) {
+	for i := range formats {
+		f.Add(uint8(i), uint64(i), []byte{0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0})
+	}
+	f.Fuzz(func(t *testing.T, index uint8, seed uint64, data []byte) {
+		format := formats[int(index)%len(formats)]
+		if len(data) == 0 {
+			return
+		}
+		blocks := min(1+len(data)/format.BlockBytes, 8)
+		row := bytes.Repeat(data, 1+blocks*format.BlockBytes/len(data))[:blocks*format.BlockBytes]
+		x := randomFloats(rand.New(rand.NewPCG(seed, 0)), blocks*format.BlockElems)
+		want, magnitude := exactDot(format, row, x)
+		if !(magnitude < math.MaxFloat32/2) {
+			return
+		}
+		for _, name := range backendNames() {
+			useBackend(t, name)
+			got := format.BestDot()(row, x)
+			if e := math.Abs(float64(got) - want); !(e <= dotBound(len(x), magnitude)) {
+				t.Errorf("%s %s: %v, want %v: error %g, allowed %g", name, format.Name, got, want, e, dotBound(len(x), magnitude))
+			}
+		}
+	})
+}

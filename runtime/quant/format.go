@@ -1,0 +1,123 @@
+// Package quant holds the block formats in which GGUF files store weights and
+// the mat-vec inner loops that read them.
+//
+// A format lives in one file (q4_0.go, q4_k.go, …) that documents its block,
+// decodes it, encodes it and takes its dot product with float activations. The
+// table in this file lists them all: a new format is its file and one line here.
+//
+// The inner loops come in three back ends, chosen once at run time: AVX-512 and
+// AVX2 assembly written by the generator in internal/asm, and pure Go. They
+// agree up to the rounding of float32 sums; activations are never quantised.
+package quant
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+//go:generate go run ./internal/asm -out zdot_amd64.s -stubs zdot_amd64.go
+
+// Type is a ggml tensor type id, as stored in GGUF files.
+type Type uint32
+
+// The types this package can read. The numbers are ggml's.
+const (
+	F32    Type = 0
+	F16    Type = 1
+	Q4_0   Type = 2
+	Q4_1   Type = 3
+	Q5_0   Type = 6
+	Q5_1   Type = 7
+	Q8_0   Type = 8
+	Q4_K   Type = 12
+	Q5_K   Type = 13
+	Q6_K   Type = 14
+	IQ4_NL Type = 20
+	IQ4_XS Type = 23
+	BF16   Type = 30
+	MXFP4  Type = 39
+)
+
+// formats is the list of every format, in the order of the type ids.
+var formats = []*Format{
+	&formatF32,
+	&formatF16,
+	&formatQ4_0,
+	&formatQ4_1,
+	&formatQ5_0,
+	&formatQ5_1,
+	&formatQ8_0,
+	&formatQ4_K,
+	&formatQ5_K,
+	&formatQ6_K,
+	&formatIQ4_NL,
+	&formatIQ4_XS,
+	&formatBF16,
+	&formatMXFP4,
+}
+
+// Format describes how one type stores numbers: consecutive blocks of
+// BlockBytes bytes, each holding BlockElems consecutive elements of a row.
+type Format struct {
+	Type       Type
+	Name       string // lower-case ggml name: "q4_0", "q4_k", …
+	BlockElems int
+	BlockBytes int
+
+	// Dequantize decodes len(dst) elements from the start of src. len(dst) must
+	// be a multiple of BlockElems and src must hold that many blocks.
+	Dequantize func(dst []float32, src []byte)
+
+	// Quantize encodes src into the start of dst, rounding to nearest. It serves
+	// synthetic models and tests: it does not search for the scale of least error.
+	// len(src) must be a multiple of BlockElems.
+	Quantize func(dst []byte, src []float32)
+
+	// Dot is the pure Go twin of the inner loops: Σ dequantized(row)[i]·x[i] in
+	// float32 over len(x) elements. len(x) must be a multiple of BlockElems.
+	Dot func(row []byte, x []float32) float32
+}
+
+// Formats returns every known format in the order of the type ids.
+func Formats() []*Format { return slices.Clone(formats) }
+
+// Lookup returns the format of a ggml type id.
+func Lookup(t Type) (*Format, bool) {
+	i := slices.IndexFunc(formats, func(f *Format) bool { return f.Type == t })
+	if i < 0 {
+		return nil, false
+	}
+	return formats[i], true
+}
+
+// ByName returns the format with a ggml name, in any letter case.
+func ByName(name string) (*Format, bool) {
+	i := slices.IndexFunc(formats, func(f *Format) bool { return strings.EqualFold(f.Name, name) })
+	if i < 0 {
+		return nil, false
+	}
+	return formats[i], true
+}
+
+// String returns the lower-case ggml name, or "type N" for an unknown id.
+func (t Type) String() string {
+	if f, ok := Lookup(t); ok {
+		return f.Name
+	}
+	return fmt.Sprintf("type %d", uint32(t))
+}
+
+// RowBytes returns the size of a row of elems elements. It fails when elems is
+// negative, is not a whole number of blocks, or the size overflows an int.
+func (f *Format) RowBytes(elems int) (int, error) {
+	if elems < 0 || elems%f.BlockElems != 0 {
+		return 0, fmt.Errorf("%s: a row of %d elements is not a whole number of blocks of %d", f.Name, elems, f.BlockElems)
+	}
+	blocks := elems / f.BlockElems
+	if blocks > math.MaxInt/f.BlockBytes {
+		return 0, fmt.Errorf("%s: the size of a row of %d elements overflows", f.Name, elems)
+	}
+	return blocks * f.BlockBytes, nil
+}

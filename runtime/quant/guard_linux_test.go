@@ -1,0 +1,101 @@
+package quant
+
+import (
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// guarded returns n writable bytes with an inaccessible page on either side, the
+// last byte right before the second: a read past the end is a fault, and so is
+// one before the start of the first page.
+func guarded(t *testing.T, n int) []byte {
+	t.Helper()
+	page := os.Getpagesize()
+	size := (n + page - 1) / page * page
+	m, err := syscall.Mmap(-1, 0, size+2*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Munmap(m); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, guard := range [][]byte{m[:page], m[page+size:]} {
+		if err := syscall.Mprotect(guard, syscall.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m[page : page+size]
+}
+
+// floatsIn returns the last n floats in b.
+func floatsIn(b []byte, n int) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(&b[len(b)-4*n])), n)
+}
+
+// faults runs f and reports whether it touched an inaccessible page.
+func faults(f func()) (fault bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { fault = recover() != nil }()
+	f()
+	return false
+}
+
+// TestRowsStayInside puts the last row, x and y right before inaccessible pages,
+// and the first row right behind one, in every back end, format and length.
+func TestRowsStayInside(t *testing.T) {
+	const rows, maxBlocks = 5, 64
+	r := rand.New(rand.NewPCG(11, 11))
+	for _, f := range Formats() {
+		last := guarded(t, rows*maxBlocks*f.BlockBytes)
+		xs, ys := guarded(t, 4*maxBlocks*f.BlockElems), guarded(t, 4*rows)
+		copy(last, randomBlocks(r, f, len(last)/f.BlockBytes))
+		for _, name := range backendNames() {
+			useBackend(t, name)
+			for blocks := 1; blocks <= maxBlocks; blocks++ {
+				stride := blocks * f.BlockBytes
+				x, y := floatsIn(xs, blocks*f.BlockElems), floatsIn(ys, rows)
+				for _, w := range [][]byte{last[len(last)-rows*stride:], last[:rows*stride]} {
+					if faults(func() { f.Rows(w, stride, x, y) }) {
+						t.Errorf("%s %s: %d blocks: access outside the rows, x or y", name, f.Name, blocks)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestVectorsStayInside does the same for the float loops.
+func TestVectorsStayInside(t *testing.T) {
+	as, bs, hs := guarded(t, 4*vectorLengths), guarded(t, 4*vectorLengths), guarded(t, 2*vectorLengths)
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		for n := 1; n < vectorLengths; n++ {
+			a, b := floatsIn(as, n), floatsIn(bs, n)
+			h := unsafe.Slice((*uint16)(unsafe.Pointer(&hs[len(hs)-2*n])), n)
+			if faults(func() {
+				DotF32(a, b)
+				Axpy(a, 1, b)
+				Scale(a, 1)
+				HalvesToFloats(a, h)
+				FloatsToHalves(h, a)
+			}) {
+				t.Errorf("%s: %d floats: access outside the vectors", name, n)
+			}
+		}
+	}
+}
+
+// TestFaultsAreSeen proves that the tests above would notice.
+func TestFaultsAreSeen(t *testing.T) {
+	b := guarded(t, 64)
+	past := unsafe.Slice(&b[0], len(b)+1)
+	if !faults(func() { past[len(b)]++ }) {
+		t.Error("a write behind the end was not noticed")
+	}
+}

@@ -1,0 +1,38 @@
+package quant
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// backendNames lists the back ends of this machine.
+func backendNames() []string {
+	var names []string
+	for _, b := range backends() {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+// useBackend runs the rest of a test with a back end.
+func useBackend(t testing.TB, name string) {
+	t.Helper()
+	before := Backend()
+	if err := SetBackend(name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := SetBackend(before); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// randomFloats returns n normally distributed numbers.
+func randomFloats(r *rand.Rand, n int) []float32 {
+	f := make([]float32, n)
+	for i := range f {
+		f[i] = float32(r.NormFloat64())
+	}
+	return f
+}

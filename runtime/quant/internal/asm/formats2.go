@@ -1,0 +1,299 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+var formats2 = []format2{
+	{name: "F32", elems: 32, bytes: 128, begin: plain2(4, (*gen).f32x8)},
+	{name: "F16", elems: 32, bytes: 64, begin: plain2(2, (*gen).f16x8)},
+	{name: "BF16", elems: 32, bytes: 64, begin: plain2(2, (*gen).bf16x8)},
+	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles2{table: &fromMinus8, qs: 2}.begin},
+	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles2{min: 2, qs: 4}.begin},
+	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles2{bias: 16, qh: 2, qs: 6}.begin},
+	{name: "Q5_1", elems: 32, bytes: 24, begin: nibbles2{min: 2, qh: 4, qs: 8}.begin},
+	{name: "IQ4_NL", elems: 32, bytes: 18, begin: nibbles2{table: &levels, qs: 2}.begin},
+	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles2{table: &e2m1, qs: 1, power: true}.begin},
+	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0x2},
+	{name: "Q4_K", elems: 256, bytes: 144, begin: affine2(false)},
+	{name: "Q5_K", elems: 256, bytes: 176, begin: affine2(true)},
+	{name: "Q6_K", elems: 256, bytes: 210, begin: q6_Kx2},
+	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx2},
+}
+
+// plain2 is the loop of a format without blocks; load widens 8 elements of size
+// bytes to float32.
+func plain2(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen) func(*loop2) {
+	return func(*gen) func(*loop2) {
+		return func(l *loop2) {
+			for i := range 4 {
+				l.add(i, load(l.gen, at(l.block, 8*size*i)))
+			}
+		}
+	}
+}
+
+func (g *gen) f32x8(m operand.Mem) reg.VecVirtual { return g.load2(m) }
+
+func (g *gen) f16x8(m operand.Mem) reg.VecVirtual {
+	v := g.YMM()
+	g.VCVTPH2PS(m, v)
+	return v
+}
+
+func (g *gen) bf16x8(m operand.Mem) reg.VecVirtual {
+	v := g.YMM()
+	g.VPMOVZXWD(m, v)
+	g.VPSLLD(operand.U8(16), v, v)
+	return v
+}
+
+// nibbles2 is the loop of the formats with 32 elements in 16 bytes under one
+// scale. The fields are offsets in the block; an offset of 0 says that the format
+// has no such field.
+type nibbles2 struct {
+	table *table // what the nibbles stand for, if not themselves
+	bias  byte   // subtracted from every element
+	min   int    // half that is added to every element
+	qh    int    // fifth bits
+	qs    int    // nibbles
+	power bool   // the scale is the byte e for 2^(e-128), not a half
+}
+
+func (n nibbles2) begin(g *gen) func(*loop2) {
+	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
+	var table, bias reg.VecVirtual
+	if n.table != nil {
+		table = g.byteTable(n.table)
+	}
+	if n.bias != 0 {
+		bias = g.load2(g.bytes(fmt.Sprintf("bias%dx32", n.bias), repeat(32, n.bias)...))
+	}
+	return func(l *loop2) {
+		q := g.nibbles(at(l.block, n.qs), low)
+		if n.qh != 0 {
+			g.VPOR(g.fifthBits(at(l.block, n.qh)), q, q)
+		}
+		if table != nil {
+			g.VPSHUFB(q, table, q)
+		}
+		if bias != nil {
+			g.VPSUBB(bias, q, q)
+		}
+		scale := n.scale(g, l.block)
+		var min reg.VecVirtual
+		if n.min != 0 {
+			min = g.half2(at(l.block, n.min))
+		}
+		for i, part := range g.quarters(q) {
+			l.add(i, g.affine(g.widen(part), scale, min))
+		}
+	}
+}
+
+func (n nibbles2) scale(g *gen, block reg.Register) reg.VecVirtual {
+	if !n.power {
+		return g.half2(at(block, 0))
+	}
+	powers := g.powers()
+	e, base, v := g.GP64(), g.GP64(), g.YMM()
+	g.MOVBQZX(at(block, 0), e)
+	g.LEAQ(powers, base)
+	g.VBROADCASTSS(operand.Mem{Base: base, Index: e, Scale: 4}, v)
+	return v
+}
+
+// byteTable returns the 16 entries of a table as signed bytes, once in each
+// half: VPSHUFB looks up within halves.
+func (g *gen) byteTable(t *table) reg.VecVirtual {
+	b := make([]byte, 32)
+	for i := range b {
+		b[i] = byte(int8(t.values[i%16]))
+	}
+	return g.load2(g.bytes(t.name+"Bytes", b...))
+}
+
+// nibbles returns the low nibbles of the 16 bytes at m, then the high ones.
+func (g *gen) nibbles(m operand.Mem, low reg.Register) reg.VecVirtual {
+	q, high := g.YMM(), g.XMM()
+	g.VMOVDQU(m, q.AsX())
+	g.VPSRLW(operand.U8(4), q.AsX(), high)
+	g.VINSERTI128(operand.U8(1), high, q, q)
+	g.VPAND(low, q, q)
+	return q
+}
+
+// fifthBits returns 16 in byte i where bit i of the dword at m is set.
+func (g *gen) fifthBits(m operand.Mem) reg.VecVirtual {
+	var source, bit []byte
+	for i := range 32 {
+		source = append(source, byte(i/8))
+		bit = append(bit, 1<<(i%8))
+	}
+	sources, bits := g.bytes("bitSource", source...), g.bytes("bitMask", bit...)
+	v := g.YMM()
+	g.VPBROADCASTD(m, v)
+	g.VPSHUFB(sources, v, v)
+	g.VPAND(bits, v, v)
+	g.VPCMPEQB(bits, v, v)
+	g.VPAND(g.bytes("mask16", repeat(32, byte(16))...), v, v)
+	return v
+}
+
+func q8_0x2(*gen) func(*loop2) {
+	return func(l *loop2) {
+		scale := l.half2(at(l.block, 0))
+		for i := range 4 {
+			l.add(i, l.affine(l.widen(at(l.block, 2+8*i)), scale, nil))
+		}
+	}
+}
+
+// affine2 is the loop of Q4_K and Q5_K. The scales and minima of a block go to
+// the stack as floats, from where they are broadcast.
+func affine2(fifth bool) func(*gen) func(*loop2) {
+	qs := 16
+	if fifth {
+		qs = 48
+	}
+	return func(g *gen) func(*loop2) {
+		low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
+		scales := g.AllocLocal(64)
+		return func(l *loop2) {
+			g.storeScales(l.block, scales)
+			for sub := range 8 {
+				q := g.YMM()
+				g.VMOVDQU(at(l.block, qs+32*(sub/2)), q)
+				if sub%2 == 1 {
+					g.VPSRLW(operand.U8(4), q, q)
+				}
+				g.VPAND(low, q, q)
+				if fifth {
+					g.VPOR(g.fifthBitsOf(sub, at(l.block, 16)), q, q)
+				}
+				scale, min := g.YMM(), g.YMM()
+				g.VBROADCASTSS(scales.Offset(4*sub), scale)
+				g.VBROADCASTSS(scales.Offset(32+4*sub), min)
+				for i, part := range g.quarters(q) {
+					w := g.widen(part)
+					g.VFMSUB213PS(min, scale, w)
+					l.add(4*sub+i, w)
+				}
+			}
+		}
+	}
+}
+
+// storeScales writes a block's 8 scales times d and 8 minima times dmin to m.
+func (g *gen) storeScales(block reg.Register, m operand.Mem) {
+	head, packed := g.unpackScales(block)
+	halves := g.XMM()
+	g.VCVTPH2PS(head, halves)
+	for i := range 2 {
+		if i == 1 {
+			g.VPSRLDQ(operand.U8(8), packed, packed)
+			g.VPSRLDQ(operand.U8(4), halves, halves)
+		}
+		d, values := g.YMM(), g.YMM()
+		g.VBROADCASTSS(halves, d)
+		g.VPMOVZXBD(packed, values)
+		g.VCVTDQ2PS(values, values)
+		g.VMULPS(d, values, values)
+		g.VMOVUPS(values, m.Offset(32*i))
+	}
+}
+
+// fifthBitsOf returns bit sub of the 32 bytes at m, moved to bit 4.
+func (g *gen) fifthBitsOf(sub int, m operand.Mem) reg.VecVirtual {
+	v := g.YMM()
+	g.VMOVDQU(m, v)
+	if sub < 4 {
+		g.VPSLLW(operand.U8(4-sub), v, v)
+	} else if sub > 4 {
+		g.VPSRLW(operand.U8(sub-4), v, v)
+	}
+	g.VPAND(g.bytes("mask16", repeat(32, byte(16))...), v, v)
+	return v
+}
+
+func q6_Kx2(g *gen) func(*loop2) {
+	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
+	upper := g.load2(g.bytes("mask48", repeat(32, byte(48))...))
+	bias := g.load2(g.bytes("bias32", repeat(64, byte(32))...))
+	scales := g.AllocLocal(64)
+	return func(l *loop2) {
+		d := g.half2(at(l.block, 208))
+		for i := range 2 {
+			g.VMOVUPS(g.affine(g.widen(at(l.block, 192+8*i)), d, nil), scales.Offset(32*i))
+		}
+		for group := range 8 { // of 32 elements
+			half, k := group/4, group%4
+			q, high := g.YMM(), g.YMM()
+			g.VMOVDQU(at(l.block, 64*half+32*(k%2)), q)
+			g.VMOVDQU(at(l.block, 128+32*half), high)
+			// Bring bits 2k and 2k+1 of the bytes of qh to bits 4 and 5.
+			switch k {
+			case 0:
+				g.VPSLLW(operand.U8(4), high, high)
+			case 1:
+				g.VPSLLW(operand.U8(2), high, high)
+			case 3:
+				g.VPSRLW(operand.U8(2), high, high)
+			}
+			if k >= 2 {
+				g.VPSRLW(operand.U8(4), q, q)
+			}
+			g.VPAND(low, q, q)
+			g.VPAND(upper, high, high)
+			g.VPOR(high, q, q)
+			g.VPSUBB(bias, q, q)
+			scale := g.YMM()
+			for i, part := range g.quarters(q) {
+				if i%2 == 0 {
+					g.VBROADCASTSS(scales.Offset(8*group+2*i), scale)
+				}
+				l.add(4*group+i, g.affine(g.widen(part), scale, nil))
+			}
+		}
+	}
+}
+
+func iq4_XSx2(g *gen) func(*loop2) {
+	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
+	table := g.byteTable(&levels)
+	scales := g.AllocLocal(32)
+	return func(l *loop2) {
+		g.VMOVUPS(g.scalesIQ4_XS(l.block), scales)
+		for sub := range 8 {
+			q := g.nibbles(at(l.block, 8+16*sub), low)
+			g.VPSHUFB(q, table, q)
+			scale := g.YMM()
+			g.VBROADCASTSS(scales.Offset(4*sub), scale)
+			for i, part := range g.quarters(q) {
+				l.add(4*sub+i, g.affine(g.widen(part), scale, nil))
+			}
+		}
+	}
+}
+
+// scalesIQ4_XS returns the block's eight scales d·(scale - 32). Scale s has its
+// low bits in bits 4s…4s+3 of the dword at 4 and its upper two in bits 2s and
+// 2s+1 of the word at 2; the dword that begins there has other data above them.
+func (g *gen) scalesIQ4_XS(block reg.Register) reg.VecVirtual {
+	low, high := g.YMM(), g.YMM()
+	g.VPBROADCASTD(at(block, 4), low)
+	g.VPSRLVD(g.dwords("shifts4", 0, 4, 8, 12, 16, 20, 24, 28), low, low)
+	g.VPAND(g.dwords("dwords15", repeat(8, uint32(15))...), low, low)
+	g.VPBROADCASTD(at(block, 2), high)
+	g.VPSRLVD(g.dwords("shifts2", 0, 2, 4, 6, 8, 10, 12, 14), high, high)
+	g.VPAND(g.dwords("dwords3", repeat(8, uint32(3))...), high, high)
+	g.VPSLLD(operand.U8(4), high, high)
+	g.VPOR(high, low, low)
+	g.VPSUBD(g.dwords("dwords32", repeat(8, uint32(32))...), low, low)
+	g.VCVTDQ2PS(low, low)
+	g.VMULPS(g.half2(at(block, 0)), low, low)
+	return low
+}

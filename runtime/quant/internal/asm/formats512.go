@@ -1,0 +1,304 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+var formats512 = []format512{
+	{name: "F32", elems: 32, bytes: 128, begin: plain512(4, (*gen).f32x16), single: true},
+	{name: "F16", elems: 32, bytes: 64, begin: plain512(2, (*gen).f16x16)},
+	{name: "BF16", elems: 32, bytes: 64, begin: plain512(2, (*gen).bf16x16)},
+	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles512{table: &fromMinus8, qs: 2}.begin},
+	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles512{table: &from0, min: 2, qs: 4}.begin},
+	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles512{table: &fromMinus16, upper: &from0, qh: 2, qs: 6}.begin},
+	{name: "Q5_1", elems: 32, bytes: 24, begin: nibbles512{table: &from0, upper: &from16, min: 2, qh: 4, qs: 8}.begin},
+	{name: "IQ4_NL", elems: 32, bytes: 18, begin: nibbles512{table: &levels, qs: 2}.begin},
+	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles512{table: &e2m1, qs: 1, power: true}.begin},
+	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0x512},
+	{name: "Q4_K", elems: 256, bytes: 144, begin: affine512{qs: 16}.begin},
+	{name: "Q5_K", elems: 256, bytes: 176, begin: affine512{qs: 48, qh: 16}.begin},
+	{name: "Q6_K", elems: 256, bytes: 210, begin: q6_Kx512},
+	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx512},
+}
+
+// plain512 is the loop of a format without blocks; load widens 16 elements of
+// size bytes to float32.
+func plain512(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, int) func(*loop512) {
+	return func(*gen, int) func(*loop512) {
+		return func(l *loop512) {
+			xs := l.loadX(0, 2)
+			for _, row := range l.rows {
+				for i, x := range xs {
+					l.add(row, i, load(l.gen, at(row.block, 16*size*i)), x)
+				}
+			}
+		}
+	}
+}
+
+func (g *gen) f32x16(m operand.Mem) reg.VecVirtual { return g.load512(m) }
+
+func (g *gen) f16x16(m operand.Mem) reg.VecVirtual {
+	v := g.ZMM()
+	g.VCVTPH2PS(m, v)
+	return v
+}
+
+func (g *gen) bf16x16(m operand.Mem) reg.VecVirtual {
+	v := g.ZMM()
+	g.VPMOVZXWD(m, v)
+	g.VPSLLD(operand.U8(16), v, v)
+	return v
+}
+
+// nibbles512 is the loop of the formats with 32 elements in 16 bytes under one
+// scale. The fields are the table and the offsets in the block; an offset of 0
+// says that the format has no such field. The table is scaled once per block
+// (the minimum added), so a weight costs one permutation.
+type nibbles512 struct {
+	table *table
+	upper *table // the table of elements whose fifth bit is set
+	min   int    // half that is added to every element
+	qh    int    // fifth bits
+	qs    int    // nibbles
+	power bool   // the scale is the byte e for 2^(e-128), not a half
+}
+
+func (n nibbles512) begin(g *gen, _ int) func(*loop512) {
+	table := g.table512(n.table)
+	var upper reg.VecVirtual
+	if n.upper != nil {
+		upper = g.table512(n.upper)
+	}
+	return func(l *loop512) {
+		xs := l.loadX(0, 2)
+		for _, row := range l.rows {
+			scale := n.scale(g, row.block)
+			var min reg.VecVirtual
+			if n.min != 0 {
+				min = g.half512(at(row.block, n.min))
+			}
+			scaled := g.scaleTable(table, scale, min)
+			var scaledUpper reg.VecVirtual
+			if n.upper != nil {
+				scaledUpper = g.scaleTable(upper, scale, min)
+			}
+			q := g.bytes512(at(row.block, n.qs))
+			for i, x := range xs {
+				if i == 1 {
+					g.VPSRLD(operand.U8(4), q, q)
+				}
+				var mask reg.Register
+				if n.qh != 0 {
+					mask = g.K()
+					g.KMOVW(at(row.block, n.qh+2*i), mask)
+				}
+				l.add(row, i, g.lookup(scaled, q, scaledUpper, mask), x)
+			}
+		}
+	}
+}
+
+func (n nibbles512) scale(g *gen, block reg.Register) reg.VecVirtual {
+	if !n.power {
+		return g.half512(at(block, 0))
+	}
+	powers := g.powers()
+	e, base, v := g.GP64(), g.GP64(), g.ZMM()
+	g.MOVBQZX(at(block, 0), e)
+	g.LEAQ(powers, base)
+	g.VBROADCASTSS(operand.Mem{Base: base, Index: e, Scale: 4}, v)
+	return v
+}
+
+// scaleTable returns table·scale + min; min may be nil.
+func (g *gen) scaleTable(table, scale reg.Register, min reg.VecVirtual) reg.VecVirtual {
+	t := g.ZMM()
+	if min == nil {
+		g.VMULPS(scale, table, t)
+		return t
+	}
+	g.VMOVAPS(table, t)
+	g.VFMADD213PS(min, scale, t)
+	return t
+}
+
+func q8_0x512(*gen, int) func(*loop512) {
+	return func(l *loop512) {
+		xs := l.loadX(0, 2)
+		for _, row := range l.rows {
+			scale := l.half512(at(row.block, 0))
+			for i, x := range xs {
+				w := l.ZMM()
+				l.VPMOVSXBD(at(row.block, 2+16*i), w)
+				l.VCVTDQ2PS(w, w)
+				l.VMULPS(scale, w, w)
+				l.add(row, i, w, x)
+			}
+		}
+	}
+}
+
+// affine512 is the loop of Q4_K and Q5_K. The scales and minima of a block go to
+// the stack as floats, from where they are broadcast.
+type affine512 struct {
+	qs int // offset of the nibbles
+	qh int // offset of the fifth bits, 0 for none
+}
+
+// tables512 are the constants of affine512 and where the scales of the rows are.
+type tables512 struct {
+	lower, upper reg.VecVirtual // 0–15 and 16–31
+	spread       reg.VecVirtual // 8 zeros, 8 ones: the lanes of d and dmin
+	scales       operand.Mem    // 8 scales and 8 minima for each row
+}
+
+func (a affine512) begin(g *gen, rows int) func(*loop512) {
+	t := tables512{
+		lower:  g.table512(&from0),
+		spread: g.load512(g.dwords("spread", append(repeat(8, uint32(0)), repeat(8, uint32(1))...)...)),
+		scales: g.AllocLocal(64 * rows),
+	}
+	if a.qh != 0 {
+		t.upper = g.table512(&from16)
+	}
+	return func(l *loop512) {
+		for r, row := range l.rows {
+			head, packed := g.unpackScales(row.block)
+			both, d := g.ZMM(), g.ZMM()
+			g.VPMOVZXBD(packed, both)
+			g.VCVTDQ2PS(both, both)
+			g.VCVTPH2PS(head, d.AsX())
+			g.VPERMPS(d, t.spread, d)
+			g.VMULPS(d, both, both)
+			g.VMOVUPS(both, t.scales.Offset(64*r))
+		}
+		for pair := range 4 { // of sub-blocks that share their bytes of qs
+			xs := l.loadX(4*pair, 4)
+			for r := range l.rows {
+				a.addPair(l, t, pair, r, xs)
+			}
+		}
+	}
+}
+
+// addPair adds two sub-blocks of row r: first the low nibbles, then the high ones.
+func (a affine512) addPair(l *loop512, t tables512, pair, r int, xs []reg.VecVirtual) {
+	row := l.rows[r]
+	var q, qh [2]reg.VecVirtual
+	for i := range q {
+		q[i] = l.bytes512(at(row.block, a.qs+32*pair+16*i))
+		if a.qh != 0 {
+			qh[i] = l.bytes512(at(row.block, a.qh+16*i))
+		}
+	}
+	for sub := 2 * pair; sub < 2*pair+2; sub++ {
+		scale, min := t.scales.Offset(64*r+4*sub), t.scales.Offset(64*r+32+4*sub)
+		lower := l.affineTable(t.lower, scale, min)
+		var upper reg.VecVirtual
+		if a.qh != 0 {
+			upper = l.affineTable(t.upper, scale, min)
+		}
+		for i := range q {
+			if sub%2 == 1 {
+				l.VPSRLD(operand.U8(4), q[i], q[i])
+			}
+			var mask reg.Register
+			if a.qh != 0 {
+				mask = l.K()
+				l.VPTESTMD_BCST(l.dwords(fmt.Sprintf("bit%d", sub), 1<<sub), qh[i], mask)
+			}
+			l.add(row, i, l.lookup(lower, q[i], upper, mask), xs[sub%2*2+i])
+		}
+	}
+}
+
+// affineTable returns table·scale - min of two floats in memory.
+func (g *gen) affineTable(table reg.Register, scale, min operand.Mem) reg.VecVirtual {
+	t := g.ZMM()
+	g.VBROADCASTSS(scale, t)
+	g.VFMSUB213PS_BCST(min, table, t)
+	return t
+}
+
+// q6_Kx512 puts the low and upper bits of 64 elements together as bytes, then
+// widens them.
+func q6_Kx512(g *gen, rows int) func(*loop512) {
+	low := g.load512(g.bytes("mask15", repeat(64, byte(15))...))
+	all := g.load512(g.bytes("mask63", repeat(64, byte(63))...))
+	bias := g.load512(g.bytes("bias32", repeat(64, byte(32))...))
+	left := g.load512(g.qwords("left4or2", append(repeat(4, uint64(4)), repeat(4, uint64(2))...)...))
+	right := g.load512(g.qwords("right0or2", append(repeat(4, uint64(0)), repeat(4, uint64(2))...)...))
+	scales := g.AllocLocal(64 * rows)
+	return func(l *loop512) {
+		for r, row := range l.rows {
+			scale := g.ZMM()
+			g.VPMOVSXBD(at(row.block, 192), scale)
+			g.VCVTDQ2PS(scale, scale)
+			g.VMULPS(g.half512(at(row.block, 208)), scale, scale)
+			g.VMOVUPS(scale, scales.Offset(64*r))
+		}
+		for group := range 4 { // of 64 elements: 32 and 32 that share their bytes of qh
+			xs := l.loadX(4*group, 4)
+			for r, row := range l.rows {
+				q, high := g.ZMM(), g.ZMM()
+				g.VMOVDQU32(at(row.block, 64*(group/2)), q)
+				g.VBROADCASTI64X4(at(row.block, 128+32*(group/2)), high)
+				// Bring the upper bits to bits 4 and 5; q gives bits 0–3.
+				if group%2 == 0 {
+					g.VPSLLVQ(left, high, high)
+				} else {
+					g.VPSRLVQ(right, high, high)
+					g.VPSRLW(operand.U8(4), q, q)
+				}
+				g.VPTERNLOGD(operand.U8(0xe2), high, low, q) // low ? q : high
+				g.VPANDD(all, q, q)
+				g.VPSUBB(bias, q, q)
+				for i, x := range xs {
+					w := g.widen512(q, i)
+					g.VMULPS_BCST(scales.Offset(64*r+16*group+4*i), w, w)
+					l.add(row, i, w, x)
+				}
+			}
+		}
+	}
+}
+
+// widen512 returns quarter i of the 64 signed bytes of v as floats.
+func (g *gen) widen512(v reg.VecVirtual, i int) reg.VecVirtual {
+	part, w := v.AsX(), g.ZMM()
+	if i > 0 {
+		part = g.XMM()
+		g.VEXTRACTI32X4(operand.U8(i), v, part)
+	}
+	g.VPMOVSXBD(part, w)
+	g.VCVTDQ2PS(w, w)
+	return w
+}
+
+func iq4_XSx512(g *gen, rows int) func(*loop512) {
+	table := g.table512(&levels)
+	scales := g.AllocLocal(32 * rows)
+	return func(l *loop512) {
+		for r, row := range l.rows {
+			g.VMOVUPS(g.scalesIQ4_XS(row.block), scales.Offset(32*r))
+		}
+		for sub := range 8 {
+			xs := l.loadX(2*sub, 2)
+			for r, row := range l.rows {
+				scaled := g.ZMM()
+				g.VMULPS_BCST(scales.Offset(32*r+4*sub), table, scaled)
+				q := g.bytes512(at(row.block, 8+16*sub))
+				for i, x := range xs {
+					if i == 1 {
+						g.VPSRLD(operand.U8(4), q, q)
+					}
+					l.add(row, i, g.lookup(scaled, q, nil, nil), x)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// gen is an avo context with what both instruction sets share. Operands are in
+// Go's order: the destination comes last.
+type gen struct {
+	*build.Context
+	constants map[string]bool // names of the data sections emitted so far
+}
+
+// The Go types rowFunc and rowsFunc.
+const (
+	signatureRow  = "func(w *byte, x *float32, steps int) float32"
+	signatureRows = "func(w *byte, stride int, x *float32, steps int, y *float32)"
+)
+
+// begin starts a function of the package.
+func (g *gen) begin(name, signature string, doc ...string) {
+	g.Function(name)
+	g.Attributes(attr.NOSPLIT)
+	g.Pragma("noescape")
+	g.SignatureExpr(signature)
+	g.Doc(doc...)
+}
+
+// end returns, leaving the upper halves of the vector registers clear for SSE code.
+func (g *gen) end() {
+	g.VZEROUPPER()
+	g.RET()
+}
+
+// param loads a pointer or integer argument.
+func (g *gen) param(name string) reg.GPVirtual {
+	r := g.GP64()
+	g.Load(g.Param(name), r)
+	return r
+}
+
+// bytes returns read-only data that holds b.
+func (g *gen) bytes(name string, b ...byte) operand.Mem {
+	symbol := operand.NewDataAddr(operand.NewStaticSymbol(name), 0)
+	if g.constants[name] {
+		return symbol
+	}
+	g.constants[name] = true
+	g.StaticGlobal(name)
+	g.DataAttributes(attr.RODATA | attr.NOPTR)
+	for len(b) >= 8 {
+		g.AppendDatum(operand.U64(binary.LittleEndian.Uint64(b)))
+		b = b[8:]
+	}
+	for len(b) >= 4 {
+		g.AppendDatum(operand.U32(binary.LittleEndian.Uint32(b)))
+		b = b[4:]
+	}
+	return symbol
+}
+
+// dwords returns read-only data that holds little-endian 32-bit words.
+func (g *gen) dwords(name string, words ...uint32) operand.Mem {
+	var b []byte
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return g.bytes(name, b...)
+}
+
+// qwords returns read-only data that holds little-endian 64-bit words.
+func (g *gen) qwords(name string, words ...uint64) operand.Mem {
+	var b []byte
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return g.bytes(name, b...)
+}
+
+// floats returns read-only data that holds f as float32.
+func (g *gen) floats(name string, f ...float32) operand.Mem {
+	var words []uint32
+	for _, v := range f {
+		words = append(words, math.Float32bits(v))
+	}
+	return g.dwords(name, words...)
+}
+
+// repeat returns n copies of v.
+func repeat[T any](n int, v T) []T {
+	s := make([]T, n)
+	for i := range s {
+		s[i] = v
+	}
+	return s
+}
+
+// table is what the 16 values of a nibble stand for, and its name in the data.
+type table struct {
+	name   string
+	values [16]float32
+}
+
+var (
+	fromMinus16 = ramp("fromMinus16", -16)
+	fromMinus8  = ramp("fromMinus8", -8)
+	from0       = ramp("from0", 0)
+	from16      = ramp("from16", 16)
+	// levels is the table that IQ4_NL and IQ4_XS share.
+	levels = table{"levels", [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}}
+	// e2m1 is the table of MXFP4: the E2M1 numbers, doubled.
+	e2m1 = table{"e2m1", [16]float32{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}}
+)
+
+// ramp returns the table of 16 consecutive numbers from first on.
+func ramp(name string, first int) table {
+	t := table{name: name}
+	for i := range t.values {
+		t.values[i] = float32(first + i)
+	}
+	return t
+}
+
+// at returns the memory at base + offset bytes.
+func at(base reg.Register, offset int) operand.Mem {
+	return operand.Mem{Base: base, Disp: offset}
+}
+
+// sumXMM adds the four lanes of v into its lowest.
+func (g *gen) sumXMM(v reg.VecVirtual) {
+	t := g.XMM()
+	g.VPSHUFD(operand.U8(0x4e), v, t) // lanes 2 3 0 1
+	g.VADDPS(t, v, v)
+	g.VPSHUFD(operand.U8(0xb1), v, t) // lanes 1 0 3 2
+	g.VADDSS(t, v, v)
+}
+
+// sumYMM adds the eight lanes of v and returns a register with the sum lowest.
+func (g *gen) sumYMM(v reg.Register) reg.VecVirtual {
+	y := v.(reg.Vec)
+	high := g.XMM()
+	g.VEXTRACTF128(operand.U8(1), y.AsY(), high)
+	g.VADDPS(y.AsX(), high, high)
+	g.sumXMM(high)
+	return high
+}
+
+// sumZMM adds the sixteen lanes of v and returns a register with the sum lowest.
+func (g *gen) sumZMM(v reg.VecVirtual) reg.VecVirtual {
+	high := g.YMM()
+	g.VEXTRACTF64X4(operand.U8(1), v, high)
+	g.VADDPS(v.AsY(), high, high)
+	return g.sumYMM(high)
+}
+
+// powers returns 2^(e-128) for every byte e, the scales of MXFP4.
+func (g *gen) powers() operand.Mem {
+	f := make([]float32, 256)
+	for e := range f {
+		f[e] = float32(math.Ldexp(1, e-128))
+	}
+	return g.floats("powers", f...)
+}
+
+// unpackScales returns the first 16 bytes of a Q4_K or Q5_K block, d, dmin and
+// scales[12], as they are, and its 8 scales and 8 minima as bytes. As dwords the
+// head is [d|dmin, a, b, c]; the scales are the bytes a&63 and c&15|a>>6<<4, the
+// minima b&63 and c>>4|b>>6<<4. So all sixteen bytes are low | high with
+//
+//	low  = [a, c, b, c>>4] & [63, 15, 63, 15]
+//	high = [0, a>>2, 0, b>>2] & 48
+func (g *gen) unpackScales(block reg.Register) (head, scales reg.VecVirtual) {
+	low, high := g.XMM(), g.XMM()
+	head = g.XMM()
+	g.VMOVDQU(at(block, 0), head)
+	g.VPSHUFD(operand.U8(0xed), head, low) // lanes 1 3 2 3
+	g.VPSRLVD(g.dwords("lowShifts", 0, 0, 0, 4), low, low)
+	g.VPAND(g.dwords("lowMask", 0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f), low, low)
+	g.VPSHUFD(operand.U8(0x84), head, high) // lanes 0 1 0 2
+	g.VPSRLD(operand.U8(2), high, high)
+	g.VPAND(g.dwords("highMask", 0, 0x30303030, 0, 0x30303030), high, high)
+	g.VPOR(high, low, low)
+	return head, low
+}

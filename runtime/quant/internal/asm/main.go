@@ -1,0 +1,69 @@
+// Command asm writes the amd64 assembly of package quant: the mat-vec inner
+// loops of every format for AVX-512 and AVX2, and the float vector loops.
+//
+// The output depends on nothing but this program, so running it twice gives the
+// same bytes.
+package main
+
+import (
+	"flag"
+	"log"
+	"os"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+func main() {
+	// avo puts flags of its own into the default set.
+	flags := flag.NewFlagSet("asm", flag.ExitOnError)
+	out := flags.String("out", "zdot_amd64.s", "assembly `file` to write")
+	stubs := flags.String("stubs", "zdot_amd64.go", "Go `file` with the declarations to write")
+	flags.Parse(os.Args[1:]) // exits on errors
+	if err := write(*out, *stubs); err != nil {
+		build.LogError(log.New(os.Stderr, "asm: ", 0), err, 10)
+		os.Exit(1)
+	}
+}
+
+func write(out, stubs string) error {
+	assembly, declarations, err := generate()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, assembly, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(stubs, declarations, 0o644)
+}
+
+// generate returns the assembly file and the Go file that declares it.
+func generate() (assembly, declarations []byte, err error) {
+	g := &gen{Context: build.NewContext(), constants: map[string]bool{}}
+	for _, f := range formats512 {
+		g.row512(f)
+		if !f.single {
+			g.rows512(f)
+		}
+	}
+	for _, f := range formats2 {
+		g.row2(f)
+	}
+	for _, v := range []isa{avx512, avx2} {
+		g.vectorLoops(v)
+	}
+	file, err := g.Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, nil, err
+	}
+	config := printer.Config{Name: "internal/asm", Pkg: "quant"}
+	if assembly, err = printer.NewGoAsm(config).Print(file); err != nil {
+		return nil, nil, err
+	}
+	declarations, err = printer.NewStubs(config).Print(file)
+	return assembly, declarations, err
+}

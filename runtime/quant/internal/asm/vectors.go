@@ -1,0 +1,149 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// isa is an instruction set as the float vector loops see it: registers of one
+// width under the same instruction names.
+type isa struct {
+	suffix string
+	lanes  int
+	vector func(*gen) reg.VecVirtual
+	sum    func(*gen, reg.VecVirtual) reg.VecVirtual
+}
+
+var (
+	avx512 = isa{
+		suffix: "AVX512", lanes: 16,
+		vector: func(g *gen) reg.VecVirtual { return g.ZMM() },
+		sum:    (*gen).sumZMM,
+	}
+	avx2 = isa{
+		suffix: "AVX2", lanes: 8,
+		vector: func(g *gen) reg.VecVirtual { return g.YMM() },
+		sum:    func(g *gen, v reg.VecVirtual) reg.VecVirtual { return g.sumYMM(v) },
+	}
+)
+
+// vectorStep is the number of elements of an iteration, as in package quant.
+const vectorStep = 32
+
+// vectorLoops emits the functions of quant.vectorLoops.
+func (g *gen) vectorLoops(v isa) {
+	g.dotLoop(v)
+	g.axpyLoop(v)
+	g.scaleLoop(v)
+	g.widenLoop(v)
+	g.roundLoop(v)
+}
+
+// pointer is an argument that advances by size bytes per element.
+type pointer struct {
+	reg  reg.Register
+	size int
+}
+
+// at returns the memory of element i of the iteration.
+func (p pointer) at(i int) operand.Mem { return at(p.reg, i*p.size) }
+
+// pointer loads an argument that points to elements of size bytes.
+func (g *gen) pointer(name string, size int) pointer {
+	return pointer{reg: g.param(name), size: size}
+}
+
+// each emits the loop over n elements; body emits the work on the vector that
+// begins at element i of an iteration.
+func (g *gen) each(v isa, pointers []pointer, body func(i int)) {
+	n := g.param("n")
+	g.Label("step")
+	for i := 0; i < vectorStep; i += v.lanes {
+		body(i)
+	}
+	for _, p := range pointers {
+		g.ADDQ(operand.U32(vectorStep*p.size), p.reg)
+	}
+	g.SUBQ(operand.U32(vectorStep), n)
+	g.JNZ(operand.LabelRef("step"))
+}
+
+// factor returns the float argument a in every lane.
+func (g *gen) factor(v isa) reg.VecVirtual {
+	a, all := g.XMM(), v.vector(g)
+	g.Load(g.Param("a"), a)
+	g.VBROADCASTSS(a, all)
+	return all
+}
+
+func (g *gen) dotLoop(v isa) {
+	g.begin("dotVectors"+v.suffix, "func(a, b *float32, n int) float32",
+		"dotVectors"+v.suffix+" returns the dot product of n floats.")
+	a, b := g.pointer("a", 4), g.pointer("b", 4)
+	sums := make([]reg.VecVirtual, vectorStep/v.lanes)
+	for i := range sums {
+		sums[i] = v.vector(g)
+		g.VXORPS(sums[i], sums[i], sums[i])
+	}
+	g.each(v, []pointer{a, b}, func(i int) {
+		t := v.vector(g)
+		g.VMOVUPS(a.at(i), t)
+		g.VFMADD231PS(b.at(i), t, sums[i/v.lanes])
+	})
+	for n := len(sums) / 2; n > 0; n /= 2 {
+		for i := range n {
+			g.VADDPS(sums[i+n], sums[i], sums[i])
+		}
+	}
+	g.Store(v.sum(g, sums[0]), g.ReturnIndex(0))
+	g.end()
+}
+
+func (g *gen) axpyLoop(v isa) {
+	g.begin("axpy"+v.suffix, "func(dst *float32, a float32, x *float32, n int)",
+		"axpy"+v.suffix+" adds a·x to n floats.")
+	dst, x, a := g.pointer("dst", 4), g.pointer("x", 4), g.factor(v)
+	g.each(v, []pointer{dst, x}, func(i int) {
+		t := v.vector(g)
+		g.VMOVUPS(dst.at(i), t)
+		g.VFMADD231PS(x.at(i), a, t)
+		g.VMOVUPS(t, dst.at(i))
+	})
+	g.end()
+}
+
+func (g *gen) scaleLoop(v isa) {
+	g.begin("scale"+v.suffix, "func(dst *float32, a float32, n int)",
+		"scale"+v.suffix+" multiplies n floats by a.")
+	dst, a := g.pointer("dst", 4), g.factor(v)
+	g.each(v, []pointer{dst}, func(i int) {
+		t := v.vector(g)
+		g.VMULPS(dst.at(i), a, t)
+		g.VMOVUPS(t, dst.at(i))
+	})
+	g.end()
+}
+
+func (g *gen) widenLoop(v isa) {
+	g.begin("widen"+v.suffix, "func(dst *float32, src *uint16, n int)",
+		"widen"+v.suffix+" converts n halves to floats.")
+	dst, src := g.pointer("dst", 4), g.pointer("src", 2)
+	g.each(v, []pointer{dst, src}, func(i int) {
+		t := v.vector(g)
+		g.VCVTPH2PS(src.at(i), t)
+		g.VMOVUPS(t, dst.at(i))
+	})
+	g.end()
+}
+
+func (g *gen) roundLoop(v isa) {
+	g.begin("round"+v.suffix, "func(dst *uint16, src *float32, n int)",
+		"round"+v.suffix+" rounds n floats to halves, ties to even.")
+	dst, src := g.pointer("dst", 2), g.pointer("src", 4)
+	g.each(v, []pointer{dst, src}, func(i int) {
+		t := v.vector(g)
+		g.VMOVUPS(src.at(i), t)
+		g.VCVTPS2PH(operand.U8(0), t, dst.at(i)) // 0: round to nearest even
+	})
+	g.end()
+}

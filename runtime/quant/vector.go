@@ -1,0 +1,84 @@
+package quant
+
+// vectorStep is the number of elements that the vector loops of the assembly
+// back ends work on at a time; the functions below do the rest in Go.
+const vectorStep = 32
+
+// vectorLoops are the float loops of a back end over n elements, n a positive
+// multiple of vectorStep.
+type vectorLoops struct {
+	dot   func(a, b *float32, n int) float32
+	axpy  func(dst *float32, a float32, x *float32, n int)
+	scale func(dst *float32, a float32, n int)
+	widen func(dst *float32, src *uint16, n int)
+	round func(dst *uint16, src *float32, n int)
+}
+
+// whole returns how many of n elements are for the vector loops of the active
+// back end, and those loops.
+func whole(n int) (int, *vectorLoops) {
+	b := active.Load()
+	if b.vectors == nil {
+		return 0, nil
+	}
+	return n &^ (vectorStep - 1), b.vectors
+}
+
+// DotF32 returns Σ a[i]·b[i] over len(a) elements; b must be at least as long.
+func DotF32(a, b []float32) float32 {
+	b = b[:len(a)]
+	n, loops := whole(len(a))
+	if n == 0 {
+		return dotGo(a, b)
+	}
+	return loops.dot(&a[0], &b[0], n) + dotGo(a[n:], b[n:])
+}
+
+// Axpy adds a·x to dst, element by element; x must be at least as long as dst.
+func Axpy(dst []float32, a float32, x []float32) {
+	x = x[:len(dst)]
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.axpy(&dst[0], a, &x[0], n)
+	}
+	x = x[n:]
+	for i := range dst[n:] {
+		dst[n+i] += a * x[i]
+	}
+}
+
+// Scale multiplies every element of dst by a.
+func Scale(dst []float32, a float32) {
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.scale(&dst[0], a, n)
+	}
+	for i := range dst[n:] {
+		dst[n+i] *= a
+	}
+}
+
+// HalvesToFloats converts len(dst) halves; src must be at least as long.
+func HalvesToFloats(dst []float32, src []uint16) {
+	src = src[:len(dst)]
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.widen(&dst[0], &src[0], n)
+	}
+	for i, h := range src[n:] {
+		dst[n+i] = HalfToFloat(h)
+	}
+}
+
+// FloatsToHalves converts len(dst) floats as FloatToHalf does; src must be at
+// least as long.
+func FloatsToHalves(dst []uint16, src []float32) {
+	src = src[:len(dst)]
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.round(&dst[0], &src[0], n)
+	}
+	for i, f := range src[n:] {
+		dst[n+i] = FloatToHalf(f)
+	}
+}

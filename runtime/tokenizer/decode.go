@@ -1,0 +1,101 @@
+package tokenizer
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// appendBytes appends what a token prints: the bytes of a normal token, the text
+// of a user-defined one, nothing for control, unknown and unused tokens and for
+// ids outside the vocabulary.
+func (t *Tokenizer) appendBytes(dst []byte, id int32) []byte {
+	token := t.TokenText(id)
+	if token == "" {
+		return dst
+	}
+	switch t.vocab.typeOf(int(id)) {
+	case TypeNormal:
+		return appendRaw(dst, token)
+	case TypeUserDefined:
+		return append(dst, token...)
+	case TypeByte:
+		if b, ok := byteToken(token); ok {
+			return append(dst, b)
+		}
+	}
+	return dst
+}
+
+// appendRaw appends the bytes that an entry stands for; characters outside the
+// byte alphabet stand for themselves.
+func appendRaw(dst []byte, token string) []byte {
+	for _, r := range token {
+		if r < alphabetSize && byteOfChar[r] >= 0 {
+			dst = append(dst, byte(byteOfChar[r]))
+			continue
+		}
+		dst = append(dst, string(r)...)
+	}
+	return dst
+}
+
+// Decode returns the text of tokens, without control tokens. Bytes that are no
+// UTF-8 become U+FFFD, one each.
+func (t *Tokenizer) Decode(ids []int32) string {
+	var b []byte
+	for _, id := range ids {
+		b = t.appendBytes(b, id)
+	}
+	return validUTF8(b)
+}
+
+// validUTF8 replaces every byte that is not part of a character by U+FFFD.
+func validUTF8(b []byte) string {
+	var s strings.Builder
+	s.Grow(len(b))
+	for _, r := range string(b) {
+		s.WriteRune(r)
+	}
+	return s.String()
+}
+
+// Stream decodes token by token. A character whose bytes are spread over several
+// tokens is held back until it is complete, so every returned string is valid
+// UTF-8 and all of them together are what Decode returns.
+type Stream struct {
+	t    *Tokenizer
+	held []byte
+}
+
+// NewStream returns a Stream with nothing held back.
+func (t *Tokenizer) NewStream() *Stream { return &Stream{t: t} }
+
+// Push adds a token and returns the text that is complete now.
+func (s *Stream) Push(id int32) string {
+	s.held = s.t.appendBytes(s.held, id)
+	n := completeUTF8(s.held)
+	text := validUTF8(s.held[:n])
+	s.held = append(s.held[:0], s.held[n:]...)
+	return text
+}
+
+// Flush returns what was held back, as U+FFFD, and makes the Stream empty.
+func (s *Stream) Flush() string {
+	text := validUTF8(s.held)
+	s.held = s.held[:0]
+	return text
+}
+
+// completeUTF8 returns the length of the longest prefix of b that does not
+// end in the middle of a character.
+func completeUTF8(b []byte) int {
+	for i := 1; i <= min(utf8.UTFMax-1, len(b)); i++ {
+		if tail := b[len(b)-i:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				return len(b) - i
+			}
+			break
+		}
+	}
+	return len(b)
+}

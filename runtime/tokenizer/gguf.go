@@ -1,0 +1,100 @@
+package tokenizer
+
+import (
+	"fmt"
+	"math"
+
+	"mla/runtime/gguf"
+)
+
+// FromGGUF builds the tokeniser that a model file describes.
+func FromGGUF(f *gguf.File) (*Tokenizer, error) {
+	v, err := ReadVocab(f)
+	if err != nil {
+		return nil, err
+	}
+	return New(v)
+}
+
+// ReadVocab reads the tokenizer keys of a model file. Model, pre-tokeniser,
+// tokens and merges must be there; the ids become -1 when they are not.
+func ReadVocab(f *gguf.File) (Vocab, error) {
+	r := reader{f: f}
+	v := Vocab{
+		Model:        required(&r, "tokenizer.ggml.model", f.String),
+		Pre:          required(&r, "tokenizer.ggml.pre", f.String),
+		Tokens:       required(&r, "tokenizer.ggml.tokens", f.Strings),
+		Types:        r.int32s("tokenizer.ggml.token_type"),
+		Merges:       required(&r, "tokenizer.ggml.merges", f.Strings),
+		BOS:          r.id("tokenizer.ggml.bos_token_id"),
+		EOS:          r.id("tokenizer.ggml.eos_token_id"),
+		EOT:          r.id("tokenizer.ggml.eot_token_id"),
+		EOM:          r.id("tokenizer.ggml.eom_token_id"),
+		UNK:          r.id("tokenizer.ggml.unknown_token_id"),
+		AddBOS:       optional(&r, "tokenizer.ggml.add_bos_token", f.Bool),
+		ChatTemplate: optional(&r, "tokenizer.chat_template", f.String),
+	}
+	return v, r.err
+}
+
+// reader keeps the first error, so that keys can be read one after the other.
+type reader struct {
+	f   *gguf.File
+	err error
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func read[T any](r *reader, key string, get func(string) (T, bool, error)) (value T, found bool) {
+	value, found, err := get(key)
+	if err != nil {
+		r.fail(err)
+	}
+	return value, found
+}
+
+func optional[T any](r *reader, key string, get func(string) (T, bool, error)) T {
+	value, _ := read(r, key, get)
+	return value
+}
+
+func required[T any](r *reader, key string, get func(string) (T, bool, error)) T {
+	value, found := read(r, key, get)
+	if !found {
+		r.fail(fmt.Errorf("%s is missing: the file has no tokeniser that can be used", key))
+	}
+	return value
+}
+
+// id reads an optional token id.
+func (r *reader) id(key string) int {
+	id, found := read(r, key, r.f.Uint)
+	switch {
+	case !found:
+		return -1
+	case id > math.MaxInt32:
+		r.fail(fmt.Errorf("%s is %d, outside any vocabulary", key, id))
+		return -1
+	}
+	return int(id)
+}
+
+func (r *reader) int32s(key string) []int32 {
+	wide, found := read(r, key, r.f.Ints)
+	if !found {
+		return nil
+	}
+	out := make([]int32, len(wide))
+	for i, x := range wide {
+		if x < math.MinInt32 || x > math.MaxInt32 {
+			r.fail(fmt.Errorf("%s[%d] is %d, which is no token type", key, i, x))
+			return nil
+		}
+		out[i] = int32(x)
+	}
+	return out
+}

@@ -1,0 +1,190 @@
+// Package tokenizer turns text into token ids and back, with the vocabulary of
+// the model file: byte-level BPE as GPT-2 defined it, with the pre-tokenisers of
+// the supported models.
+//
+// Encoding takes three steps. Special tokens are cut out of the text; a
+// pre-tokeniser splits the rest into pieces (words, numbers, runs of white
+// space); in each piece neighbouring byte strings are merged, the earliest merge
+// of the vocabulary first, leftmost first among equals. All three take linear
+// time but for the logarithm of the merge heap, whatever the text.
+package tokenizer
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Tokenizer encodes and decodes with one vocabulary. It does not change after
+// New and may be used by several goroutines.
+type Tokenizer struct {
+	vocab Vocab
+	pre   preTokenizer
+	bpe   *bpe
+	// userDefined has the tokens that are found in any text, special these and
+	// the control tokens.
+	userDefined, special *specials
+	ids                  map[string]int32 // vocabulary entry -> id
+	eog                  []int32          // sorted
+}
+
+// New checks a vocabulary and prepares it for use. Errors name the GGUF key.
+func New(v Vocab) (*Tokenizer, error) {
+	if err := v.check(); err != nil {
+		return nil, err
+	}
+	pre, err := preTokenizerNamed(v.Pre)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tokenizer{
+		vocab:       v,
+		pre:         pre,
+		userDefined: newSpecials(),
+		special:     newSpecials(),
+		ids:         make(map[string]int32, len(v.Tokens)),
+	}
+	for id, token := range v.Tokens {
+		if other, dup := t.ids[token]; dup {
+			return nil, fmt.Errorf("tokenizer.ggml.tokens[%d] and [%d] are both %q", other, id, token)
+		}
+		t.ids[token] = int32(id)
+		switch v.typeOf(id) {
+		case TypeUserDefined:
+			t.userDefined.add(token, int32(id))
+			t.special.add(token, int32(id))
+		case TypeControl, TypeUnknown:
+			t.special.add(token, int32(id))
+		}
+	}
+	if t.bpe, err = newBPE(&v); err != nil {
+		return nil, err
+	}
+	t.findEOG()
+	return t, nil
+}
+
+// eogNames are the tokens that end a generation in one model family or other;
+// files do not always name theirs in a key.
+var eogNames = []string{
+	"<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>",
+	"<|endoftext|>", "<|end_of_text|>", "<end_of_turn>", "<end_of_utterance>",
+	"<EOT>", "_<EOT>", "[EOT]", "[EOS]", "</s>", "<eos>", "<｜end▁of▁sentence｜>",
+}
+
+// findEOG collects the tokens that end a generation: those of the eos, eot and
+// eom keys, and special tokens by name.
+func (t *Tokenizer) findEOG() {
+	for _, id := range []int{t.vocab.EOS, t.vocab.EOT, t.vocab.EOM} {
+		if id >= 0 {
+			t.eog = append(t.eog, int32(id))
+		}
+	}
+	for _, name := range slices.Concat(eogNames, t.pre.eog) {
+		id, ok := t.ids[name]
+		if !ok {
+			continue
+		}
+		switch t.vocab.typeOf(int(id)) {
+		case TypeControl, TypeUserDefined: // plain text may spell </s>
+			t.eog = append(t.eog, id)
+		}
+	}
+	slices.Sort(t.eog)
+	t.eog = slices.Compact(t.eog)
+}
+
+// VocabSize returns the number of tokens.
+func (t *Tokenizer) VocabSize() int { return len(t.vocab.Tokens) }
+
+// BOS returns the token that begins a text, or -1.
+func (t *Tokenizer) BOS() int32 { return int32(t.vocab.BOS) }
+
+// EOS returns the token that ends a text, or -1.
+func (t *Tokenizer) EOS() int32 { return int32(t.vocab.EOS) }
+
+// AddsBOS reports whether the model expects its texts to begin with BOS.
+func (t *Tokenizer) AddsBOS() bool { return t.vocab.AddBOS }
+
+// ChatTemplate returns the file's chat template, or "".
+func (t *Tokenizer) ChatTemplate() string { return t.vocab.ChatTemplate }
+
+// IsEOG reports whether a token ends a generation.
+func (t *Tokenizer) IsEOG(id int32) bool {
+	_, found := slices.BinarySearch(t.eog, id)
+	return found
+}
+
+// EOG returns all tokens that end a generation, in ascending order.
+func (t *Tokenizer) EOG() []int32 { return slices.Clone(t.eog) }
+
+// TokenText returns the vocabulary entry of a token as the file spells it, or ""
+// for an id outside the vocabulary.
+func (t *Tokenizer) TokenText(id int32) string {
+	if id < 0 || int(id) >= len(t.vocab.Tokens) {
+		return ""
+	}
+	return t.vocab.Tokens[id]
+}
+
+// TokenID returns the id of a vocabulary entry as the file spells it.
+func (t *Tokenizer) TokenID(text string) (id int32, ok bool) {
+	id, ok = t.ids[text]
+	return id, ok
+}
+
+// EncodeOptions says how to treat special tokens.
+type EncodeOptions struct {
+	// AddBOS puts BOS first if the vocabulary asks for it (add_bos_token) and
+	// the text does not begin with it already, as chat templates make it do.
+	AddBOS bool
+	// ParseSpecial reads control tokens in the text as tokens. It is for
+	// rendered chats; text from users or files must not be able to spell them.
+	ParseSpecial bool
+}
+
+// Encode returns the tokens of text. Bytes for which the vocabulary has neither
+// a token nor an unknown token are left out.
+func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
+	special := t.userDefined
+	if opts.ParseSpecial {
+		special = t.special
+	}
+	e := encoder{t: t}
+	for len(text) > 0 {
+		from, to, id := special.find(text)
+		e.encode(text[:from])
+		if id >= 0 {
+			e.ids = append(e.ids, id)
+		}
+		text = text[to:]
+	}
+	bos := int32(t.vocab.BOS)
+	if opts.AddBOS && t.vocab.AddBOS && (len(e.ids) == 0 || e.ids[0] != bos) {
+		e.ids = slices.Insert(e.ids, 0, bos)
+	}
+	return e.ids
+}
+
+// encoder has the memory of one Encode.
+type encoder struct {
+	t       *Tokenizer
+	scanner scanner
+	merger  merger
+	ids     []int32
+}
+
+// encode appends the tokens of text that has no special tokens.
+func (e *encoder) encode(text string) {
+	start := 0
+	for _, end := range e.scanner.split(text, e.t.pre.passes) {
+		piece := text[start:end]
+		start = end
+		if e.t.pre.ignoreMerges {
+			if id, ok := e.t.bpe.tokens[piece]; ok {
+				e.ids = append(e.ids, id)
+				continue
+			}
+		}
+		e.ids = e.merger.encode(e.t.bpe, e.ids, piece)
+	}
+}

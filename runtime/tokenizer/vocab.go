@@ -1,0 +1,139 @@
+package tokenizer
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Vocab is a tokeniser as a GGUF file describes it; the comments name the keys.
+// Optional ids are -1 when the file does not give them.
+type Vocab struct {
+	Model  string   // tokenizer.ggml.model; only "gpt2", byte-level BPE, is supported
+	Pre    string   // tokenizer.ggml.pre
+	Tokens []string // tokenizer.ggml.tokens, in the byte alphabet
+	Types  []int32  // tokenizer.ggml.token_type; nil = all normal
+	Merges []string // tokenizer.ggml.merges, "left right", best first
+
+	BOS int // tokenizer.ggml.bos_token_id
+	EOS int // tokenizer.ggml.eos_token_id
+	EOT int // tokenizer.ggml.eot_token_id
+	EOM int // tokenizer.ggml.eom_token_id
+	UNK int // tokenizer.ggml.unknown_token_id
+
+	AddBOS       bool   // tokenizer.ggml.add_bos_token
+	ChatTemplate string // tokenizer.chat_template, for package chat
+}
+
+// Token types as GGUF numbers them.
+const (
+	TypeUndefined int32 = iota
+	TypeNormal
+	TypeUnknown
+	TypeControl
+	TypeUserDefined
+	TypeUnused
+	TypeByte
+)
+
+// maxSpecial limits the length of a special token in bytes: the search for
+// special tokens compares up to that many bytes at every position.
+const maxSpecial = 1024
+
+// NoTokens returns a Vocab whose optional ids are all absent.
+func NoTokens() Vocab { return Vocab{BOS: -1, EOS: -1, EOT: -1, EOM: -1, UNK: -1} }
+
+// typeOf returns the type of a token; files without types have normal ones.
+func (v *Vocab) typeOf(id int) int32 {
+	if v.Types == nil || v.Types[id] == TypeUndefined {
+		return TypeNormal
+	}
+	return v.Types[id]
+}
+
+// check reports the first field that cannot be used, by its GGUF key.
+func (v *Vocab) check() error {
+	if v.Model != "gpt2" {
+		return fmt.Errorf("tokenizer.ggml.model is %q, expected \"gpt2\" (byte-level BPE)", v.Model)
+	}
+	if len(v.Tokens) == 0 {
+		return fmt.Errorf("tokenizer.ggml.tokens is missing or empty")
+	}
+	if len(v.Tokens) > math.MaxInt32 || len(v.Merges) > math.MaxInt32 {
+		return fmt.Errorf("tokenizer.ggml.tokens has %d entries, tokenizer.ggml.merges %d: at most %d are possible",
+			len(v.Tokens), len(v.Merges), math.MaxInt32)
+	}
+	if v.Types != nil && len(v.Types) != len(v.Tokens) {
+		return fmt.Errorf("tokenizer.ggml.token_type has %d entries, tokenizer.ggml.tokens %d",
+			len(v.Types), len(v.Tokens))
+	}
+	for id := range v.Tokens {
+		if err := v.checkToken(id); err != nil {
+			return err
+		}
+	}
+	return v.checkIDs()
+}
+
+func (v *Vocab) checkToken(id int) error {
+	token := v.Tokens[id]
+	if token == "" {
+		return fmt.Errorf("tokenizer.ggml.tokens[%d] is empty", id)
+	}
+	if v.Types != nil && (v.Types[id] < TypeUndefined || v.Types[id] > TypeByte) {
+		return fmt.Errorf("tokenizer.ggml.token_type[%d] is %d, expected 1 to %d", id, v.Types[id], TypeByte)
+	}
+	switch v.typeOf(id) {
+	case TypeNormal, TypeUnused:
+	case TypeByte:
+		if _, ok := byteToken(token); !ok {
+			return fmt.Errorf("tokenizer.ggml.tokens[%d] is %q with type byte, expected <0x00> to <0xFF>", id, token)
+		}
+	default:
+		if len(token) > maxSpecial {
+			return fmt.Errorf("tokenizer.ggml.tokens[%d] is a special token of %d bytes, at most %d are supported",
+				id, len(token), maxSpecial)
+		}
+	}
+	return nil
+}
+
+func (v *Vocab) checkIDs() error {
+	for _, f := range []struct {
+		key string
+		id  int
+	}{
+		{"bos_token_id", v.BOS},
+		{"eos_token_id", v.EOS},
+		{"eot_token_id", v.EOT},
+		{"eom_token_id", v.EOM},
+		{"unknown_token_id", v.UNK},
+	} {
+		if f.id < -1 || f.id >= len(v.Tokens) {
+			return fmt.Errorf("tokenizer.ggml.%s is %d, outside the vocabulary of %d tokens", f.key, f.id, len(v.Tokens))
+		}
+	}
+	if v.AddBOS && v.BOS < 0 {
+		return fmt.Errorf("tokenizer.ggml.add_bos_token is true, but tokenizer.ggml.bos_token_id is not given")
+	}
+	return nil
+}
+
+// byteToken reads a token of type byte, `<0x0A>`.
+func byteToken(token string) (b byte, ok bool) {
+	hex, ok := strings.CutPrefix(token, "<0x")
+	if !ok || len(token) != len("<0x0A>") || token[5] != '>' {
+		return 0, false
+	}
+	for _, c := range []byte(hex[:2]) {
+		digit := strings.IndexByte("0123456789ABCDEF", c)
+		if digit < 0 {
+			digit = strings.IndexByte("0123456789abcdef", c)
+		}
+		if digit < 0 {
+			return 0, false
+		}
+		b = b<<4 | byte(digit)
+	}
+	return b, true
+}
