@@ -8,6 +8,7 @@ import (
 	"mla/generated/glm47flash"
 	"mla/generated/glm47mini"
 	"mla/generated/glm47tiny"
+	"mla/generated/tinyglm"
 	"mla/generated/youtu2b"
 	"mla/generated/youtumini"
 	"mla/generated/yoututiny"
@@ -21,6 +22,7 @@ var bundles = []*plan.Bundle{
 	glm47flash.Bundle,
 	glm47mini.Bundle,
 	glm47tiny.Bundle,
+	tinyglm.Bundle,
 	youtu2b.Bundle,
 	youtumini.Bundle,
 	yoututiny.Bundle,

@@ -35,6 +35,10 @@ func newConversation(s *settings, m *loaded) (*conversation, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A model without a chat format should say so before the user types.
+	if _, err := r.Render([]chat.Message{{Role: chat.User, Content: "?"}}, chat.Options{AddGenerationPrompt: true}); err != nil {
+		return nil, err
+	}
 	c := &conversation{loaded: m, settings: s, tok: t, renderer: r, thinking: s.thinking()}
 	c.clear()
 	return c, nil

@@ -58,12 +58,16 @@ func newFlags(e *env, what string) *flags {
 // running adds the flags of commands that run the model.
 func (f *flags) running() *flags {
 	f.StringVar(&f.bundle, "bundle", "", "compiled bundle to use, by `name` (default: the one that fits best)")
-	f.StringVar(&f.device, "device", "auto", "where to run: "+strings.Join(slices.Sorted(maps.Keys(f.env.devices)), " or "))
+	f.StringVar(&f.device, "device", "auto", "`where` to run: "+deviceNames(f.env))
 	f.IntVar(&f.threads, "threads", 0, "CPU threads (default: one per core)")
-	f.StringVar(&f.kv, "kv", "f16", "element type of the KV cache: f16 or f32")
+	f.StringVar(&f.kv, "kv", "f16", "element `type` of the KV cache: f16 or f32")
 	f.BoolVar(&f.force, "force", false, "run even if the memory estimate is above what is available")
 	f.BoolVar(&f.quiet, "quiet", false, "print nothing on stderr but errors")
 	return f
+}
+
+func deviceNames(e *env) string {
+	return strings.Join(slices.Sorted(maps.Keys(e.devices)), " or ")
 }
 
 // parse reads a command line; flags and other arguments may be mixed.

@@ -29,14 +29,14 @@ type settings struct {
 }
 
 func newSettings(e *env) *settings {
-	f := newFlags(e, "-model F [-p TEXT | -f FILE | -] [flags]\nThe text is continued as it is; with -sys or -chat it is a message to the model.\nWithout a text, on a terminal, mlarun chats. Other commands: mlarun "+
+	f := newFlags(e, "-model F [-p TEXT | -f FILE | -] [flags]\nThe text is continued as it is, and only the continuation is printed; with -sys or\n-chat the text is a message to the model, in its chat template.\nWithout a text, on a terminal, mlarun chats. Other commands: mlarun "+
 		commandNames()+".\nExit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.").running()
 	s := &settings{flags: f, sampling: newSampling(f), source: f.source("`text` to continue")}
 	f.IntVar(&s.max, "n", 128, "tokens to generate; -1: until the model ends or the context is full, as in a chat")
 	f.IntVar(&s.context, "c", 0, "`tokens` of context (default 4096, or less if the model has less)")
 	f.StringVar(&s.system, "sys", "", "system `message`; makes the text a message of a chat")
 	f.BoolVar(&s.chat, "chat", false, "chat; the text, if any, is the first message")
-	f.StringVar(&s.think, "think", "", "in a chat, on or off: thinking of models that can switch it (default: as the template has it)")
+	f.StringVar(&s.think, "think", "", "in a chat, `on` or off: thinking of models that can switch it (default: as the template has it)")
 	f.BoolVar(&s.special, "special", false, "read the names of control tokens in a text to continue as tokens")
 	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes")
 	f.BoolVar(&s.version, "version", false, "print the version and the compiled bundles")
@@ -144,8 +144,11 @@ func (c *conversation) once(text string) error {
 	return err
 }
 
-// finish ends the output and prints the timings.
+// finish ends the output and prints the timings, if anything was generated.
 func (s *settings) finish(m *loaded, res engine.Result) {
+	if res.Reason == "" || res.Reason == engine.ReasonError {
+		return
+	}
 	if _, ok := terminal(s.env.out); ok {
 		fmt.Fprintln(s.env.out)
 	}

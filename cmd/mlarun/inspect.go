@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -132,7 +133,7 @@ func roleNames(bundles []*plan.Bundle) map[string]string {
 	return roles
 }
 
-// ranges writes layers as "layers 0-3,6"; nothing for none.
+// ranges writes layers as "layers 0-3,6", and nothing for none.
 func ranges(layers []int) string {
 	if len(layers) == 0 {
 		return ""
@@ -151,56 +152,46 @@ func ranges(layers []int) string {
 		parts = append(parts, part)
 		i = j + 1
 	}
+	if len(layers) == 1 {
+		return "layer " + parts[0]
+	}
 	return "layers " + strings.Join(parts, ",")
 }
 
-// printFit says for each bundle, or for the one asked for, whether it fits.
+// printFit says which bundles fit. If none does, or one was asked for, it lists
+// what does not.
 func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) error {
 	fmt.Fprint(w, "\nBundles\n")
-	if asked != "" {
-		at := slices.IndexFunc(bundles, func(b *plan.Bundle) bool { return b.Name == asked })
-		if at < 0 {
-			_, err := bind.Choose(f, bundles, asked) // words the error
-			return err
-		}
-		bundles = bundles[at : at+1]
-	}
-	fits := 0
+	var others []string
 	for _, b := range bundles {
-		bad := bind.Fit(f, b)
-		switch profile := bind.Profile(f, b); {
-		case len(bad) > 0:
-			printMismatches(w, b, bad, asked != "")
-		case profile != "":
-			fits++
-			fmt.Fprintf(w, "  %s fits, quant profile %s\n", b.Name, profile)
-		default:
-			fits++
-			fmt.Fprintf(w, "  %s fits, with a mix of types that no profile has\n", b.Name)
+		if len(bind.Fit(f, b)) > 0 {
+			others = append(others, b.Name)
+			continue
 		}
-	}
-	if fits == 0 {
-		fmt.Fprintf(w, "To make a bundle for this file:\n%s\n", bind.Commands(f.Path))
-		return nil
+		profile := "with a mix of types that no quant profile has"
+		if name := bind.Profile(f, b); name != "" {
+			profile = "quant profile " + name
+		}
+		fmt.Fprintf(w, "  %s fits, %s\n", b.Name, profile)
 	}
 	best, err := bind.Choose(f, bundles, asked)
-	if err != nil {
+	var misfit *bind.FitError
+	switch {
+	case errors.As(err, &misfit):
+		if misfit.Bundle != "" {
+			fmt.Fprintf(w, "  %s does not fit:\n", misfit.Bundle)
+		}
+		for _, m := range misfit.Mismatches {
+			fmt.Fprintf(w, "    %s\n", m)
+		}
+		fmt.Fprintf(w, "To make a bundle for this file:\n%s\n", bind.Commands(f.Path))
+		return nil
+	case err != nil:
 		return err
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(w, "  do not fit, -bundle NAME says why: %s\n", strings.Join(others, ", "))
 	}
 	fmt.Fprintf(w, "mlarun uses %s.\n", best.Name)
 	return nil
-}
-
-// printMismatches lists what does not fit: all of it if the bundle was asked
-// for, otherwise as much as helps to see why.
-func printMismatches(w io.Writer, b *plan.Bundle, bad []bind.Mismatch, all bool) {
-	const most = 4
-	fmt.Fprintf(w, "  %s does not fit:\n", b.Name)
-	for i, m := range bad {
-		if i == most && !all {
-			fmt.Fprintf(w, "    and %d more; -bundle %s lists them\n", len(bad)-i, b.Name)
-			break
-		}
-		fmt.Fprintf(w, "    %s\n", m)
-	}
 }

@@ -22,7 +22,7 @@ type loaded struct {
 func (f *flags) open() (*engine.Engine, error) {
 	newDevice, ok := f.env.devices[f.device]
 	if !ok {
-		return nil, f.wrong("-device is %q; expected one of those listed", f.device)
+		return nil, f.wrong("-device is %q; expected %s", f.device, deviceNames(f.env))
 	}
 	return engine.Open(f.model, engine.Options{Bundles: f.env.bundles, Bundle: f.bundle, Device: newDevice()})
 }

@@ -92,7 +92,8 @@ func TestSynthetic(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := generate(t, path)
-			if got.Quants[0].Name != profile || got.ChatTemplate != want.ChatTemplate || !reflect.DeepEqual(got.MoE, want.MoE) {
+			if got.Quants[0].Name != profile || got.ChatTemplate != want.ChatTemplate ||
+				!reflect.DeepEqual(got.Rope, want.Rope) || !reflect.DeepEqual(got.MoE, want.MoE) {
 				t.Errorf("%s %s: got %+v", name, profile, got)
 			}
 		}

@@ -76,7 +76,7 @@ func matVecs() []plan.Kernel {
 		for _, epilogue := range []string{"store", "swiglu", "rope", "add"} {
 			var s slots
 			cols := map[string]int{"long_norm": 7168}[prologue]
-			p := &plan.MatVec{W: s.weight("w"), Batch: 1, Rows: 1026, Cols: max(cols, 512), RowsPerGroup: 8, Up: -1, Add: -1}
+			p := &plan.MatVec{W: s.weight("w"), Batch: 1, Rows: 50, Cols: max(cols, 512), RowsPerGroup: 8, Up: -1, Add: -1}
 			p.In, p.Out = s.in("in"), s.out("out")
 			switch prologue {
 			case "norm", "long_norm":
@@ -84,13 +84,13 @@ func matVecs() []plan.Kernel {
 			case "combine":
 				s.step()
 				p.Combine = &plan.Combine{Out: s.floats("splits", false), ML: s.floats("ml", false), Splits: plan.Splits{Count: 8, Tile: 16}, Heads: 5}
-				p.Batch = 5
+				p.Batch, p.Out.Stride = 5, 60
 			}
 			switch epilogue {
 			case "swiglu":
 				p.Up = s.weight("w_up")
 			case "rope":
-				p.Rope = s.rope(342, 64)
+				p.Rope = s.rope(10, 4)
 			case "add":
 				p.Add = s.in("residual").Slot
 			}
@@ -113,20 +113,21 @@ func expertKernels() []plan.Kernel {
 	var list []plan.Kernel
 	for i, sigmoid := range []bool{false, true} {
 		var s slots
-		e := &plan.Experts{W: s.weight("w_gate"), Up: s.weight("w_up"), K: 6, Rows: 96, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h")}
+		e := &plan.Experts{W: s.weight("w_gate"), Up: s.weight("w_up"), K: 6, Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h")}
 		e.Norm = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-5}
 		e.Gating, e.Routing = gating(&s, 1+7*i, sigmoid), s.route(true)
-		e.Out.Stride = 96
+		e.Out.Stride = 20
 		shared := &plan.MatVec{W: s.weight("w_shared"), Up: -1, Add: -1, Batch: 1, Rows: 30, Cols: 256, RowsPerGroup: 16, In: e.In, Out: s.out("hs")}
 		s.args()
 		list = append(list, s.kernel(fmt.Sprintf("experts_%d", i), []int{e.W, e.Up}, e, shared))
 	}
 	var s slots
-	e := &plan.Experts{W: s.weight("w"), Up: -1, K: 6, Rows: 96, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h"), Routing: s.route(false)}
+	e := &plan.Experts{W: s.weight("w"), Up: -1, K: 6, Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h"), Routing: s.route(false)}
+	e.Out.Stride = 20
 	list = append(list, s.kernel("experts_plain", nil, e))
 	for _, full := range []bool{true, false} {
 		var s slots
-		p := &plan.ExpertsSum{W: s.weight("w"), K: 6, Rows: 96, Cols: 256, RowsPerGroup: 16, In: s.in("h"), Out: s.out("y"), Routing: s.route(false), Shared: -1, Add: -1}
+		p := &plan.ExpertsSum{W: s.weight("w"), K: 6, Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("h"), Out: s.out("y"), Routing: s.route(false), Shared: -1, Add: -1}
 		p.In.Stride = 256
 		if full {
 			p.Shared, p.SharedCols, p.SharedIn, p.Add = s.weight("w_shared"), 512, s.in("hs"), s.in("residual").Slot
@@ -154,7 +155,7 @@ func attentionKernels() []plan.Kernel {
 		var s slots
 		p := &plan.Attend{Heads: shape[0], LatDim: shape[1], PeDim: shape[2], Scale: 0.0721688, Splits: plan.Splits{Count: 8, Tile: 16},
 			QAbs: s.in("q_abs"), QPe: s.in("q"), Cache: s.add("cache", plan.SpaceKV, plan.ElemTyped, false), Out: s.floats("splits", true), ML: s.floats("ml", true)}
-		p.QAbs.Stride, p.QPe.Offset, p.QPe.Stride = p.LatDim, 128, 192
+		p.QAbs.Stride, p.QPe.Offset, p.QPe.Stride = p.LatDim, 8, p.PeDim+8
 		s.step()
 		k := s.cacheKernel(fmt.Sprintf("attend_%d_%d", shape[0], shape[1]), p)
 		k.Threads = shape[3] * 32

@@ -1,13 +1,10 @@
 package spec
 
-import "gopkg.in/yaml.v3"
-
-// Limits of the GPU family that the kernels are written for (Apple7 and later).
+// Shapes of the GPU family that the kernels are written for (Apple7 and later).
 const (
 	simdgroup      = 32 // threads
 	maxThreadgroup = 1024
 	maxSimdgroups  = maxThreadgroup / simdgroup
-	maxMemory      = 32768 // bytes of threadgroup memory
 )
 
 // multiples are the dimensions that must be a multiple of something. Widths
@@ -44,6 +41,10 @@ var relations = []relation{
 		func(s *Spec) bool { return s.Model.QKRopeHeadDim > s.Model.QKNopeHeadDim },
 		"is %d, but the rest of a key, qk_nope_head_dim, has only %d",
 		func(s *Spec) []any { return []any{s.Model.QKRopeHeadDim, s.Model.QKNopeHeadDim} }},
+	{"model.q_lora_rank", []string{"model.num_hidden_layers", "model.vocab_size"},
+		func(s *Spec) bool { return s.Model.QLoraRank > 0 && isLite(&s.Model) },
+		"is %d, but files of %d layers are read as DeepSeek-V2-Lite, which has none; expected null",
+		func(s *Spec) []any { return []any{s.Model.QLoraRank, s.Model.NumHiddenLayers} }},
 	{"moe.num_experts_per_tok", []string{"moe.n_routed_experts"},
 		func(s *Spec) bool { return s.MoE.NumExpertsPerTok > s.MoE.NRoutedExperts },
 		"is %d, more than n_routed_experts, which is %d",
@@ -72,6 +73,13 @@ var relations = []relation{
 		func(s *Spec) []any { return []any{s.MoE.NumExpertsPerTok, s.MoE.TopKGroup} }},
 }
 
+// isLite tells the models whose files are read without q_lora_rank whatever
+// they say, as llama.cpp does: DeepSeek-V2-Lite and its relatives.
+func isLite(m *Model) bool {
+	n := m.NumHiddenLayers
+	return n == 26 || n == 27 || n == 48 && m.VocabSize == 128256
+}
+
 // checkDims compares the values with each other and with the hardware.
 func (d *decoder) checkDims(s *Spec) {
 	s.Tuning.inherit()
@@ -85,12 +93,12 @@ func (d *decoder) checkDims(s *Spec) {
 			d.reject(r.path, r.msg, r.args(s)...)
 		}
 	}
-	for _, u := range memoryUses {
-		if !d.has(u.needs...) {
+	for _, b := range budgets {
+		if !d.has(b.needs...) {
 			continue
 		}
-		if used := u.bytes(s); used > maxMemory {
-			d.errorf(d.first(u.blame), "%s take %d bytes of threadgroup memory; expected at most %d: %s", u.what, used, maxMemory, u.remedy)
+		if used := b.used(s); used > b.limit {
+			d.errorf(d.first(b.blame), "%s %d %s; expected at most %d: %s", b.what, used, b.unit, b.limit, b.remedy)
 		}
 	}
 }
@@ -100,16 +108,6 @@ func (d *decoder) checkDims(s *Spec) {
 func (d *decoder) reject(path, format string, args ...any) {
 	d.errorf(d.at[path], path+" "+format, args...)
 	delete(d.at, path)
-}
-
-// first returns the first of the values that the file has.
-func (d *decoder) first(paths []string) *yaml.Node {
-	for _, p := range paths {
-		if n := d.at[p]; n != nil {
-			return n
-		}
-	}
-	return &yaml.Node{}
 }
 
 // inherit gives kernel overrides what they leave out.
@@ -123,52 +121,4 @@ func (t *Tuning) inherit() {
 			k.Simdgroups = t.MatVec.Simdgroups
 		}
 	}
-}
-
-// memoryUse is what one kind of kernel keeps in threadgroup memory.
-type memoryUse struct {
-	what   string
-	needs  []string
-	bytes  func(s *Spec) int
-	blame  []string // where the mistake is reported: the first that the file has
-	remedy string
-}
-
-var memoryUses = []memoryUse{
-	{
-		// A mat-vec after a norm stages its input once per threadgroup.
-		what:   "the normalised activations of hidden_size",
-		needs:  []string{"model.hidden_size"},
-		bytes:  func(s *Spec) int { return s.Model.HiddenSize*activationBytes(s) + 4*maxSimdgroups },
-		blame:  []string{"model.hidden_size"},
-		remedy: "only narrower models fit (activations: f16 halves them)",
-	},
-	{
-		// Simdgroups split a row of the cache among them by column; their partial
-		// scores of all heads meet here, then the probabilities of one tile.
-		what:  "the attention scores of heads × tile × simdgroups",
-		needs: []string{"model.num_attention_heads"},
-		bytes: func(s *Spec) int {
-			a := &s.Tuning.Attention
-			return 4 * s.Model.NumAttentionHeads * a.Tile * (a.Simdgroups + 1)
-		},
-		blame:  []string{"tuning.attention.tile", "tuning.attention.simdgroups", "model.num_attention_heads"},
-		remedy: "lower tuning.attention.tile or simdgroups",
-	},
-	{
-		// The router's scores are gathered before the top k are taken.
-		what:   "the scores of n_routed_experts",
-		needs:  []string{"moe.n_routed_experts", "model.hidden_size"},
-		bytes:  func(s *Spec) int { return 4*s.MoE.NRoutedExperts + s.Model.HiddenSize*activationBytes(s) },
-		blame:  []string{"moe.n_routed_experts"},
-		remedy: "only models with fewer experts or a smaller hidden_size fit",
-	},
-}
-
-// activationBytes is the size of one activation between kernels.
-func activationBytes(s *Spec) int {
-	if s.Activations == "f16" {
-		return 2
-	}
-	return 4
 }

@@ -90,7 +90,7 @@ func yarnFields(y *Yarn) []field {
 func moeFields(m *MoE) []field {
 	return []field{
 		integer("n_routed_experts", &m.NRoutedExperts, 1, maxExperts),
-		integer("num_experts_per_tok", &m.NumExpertsPerTok, 1, maxExperts),
+		integer("num_experts_per_tok", &m.NumExpertsPerTok, 1, simdgroup),
 		integer("n_shared_experts", &m.NSharedExperts, 0, maxShared),
 		integer("moe_intermediate_size", &m.MoEIntermediateSize, 1, maxWidth),
 		integer("first_k_dense_replace", &m.FirstKDenseReplace, 0, maxLayers),
@@ -123,7 +123,7 @@ func attentionFields(a *Attention) []field {
 
 func shapeFields(s *Shape) []field {
 	return []field{
-		optional(even(integer("rows_per_simdgroup", &s.RowsPerSimdgroup, 2, 64), &s.RowsPerSimdgroup)),
+		optional(even(integer("rows_per_simdgroup", &s.RowsPerSimdgroup, 2, simdgroup), &s.RowsPerSimdgroup)),
 		optional(integer("simdgroups", &s.Simdgroups, 1, maxSimdgroups)),
 	}
 }

@@ -103,7 +103,11 @@ func TestMistakes(t *testing.T) {
 		{"scoring_func: sigmoid", "scoring_func: sigmoid\n  n_group: 4", "20:24: moe.num_experts_per_tok is 4, more than the experts of the 1 groups that are kept (topk_group)"},
 		{"scoring_func: sigmoid", "scoring_func: sigmoid\n  topk_group: 2", "25:15: moe.topk_group is 2, more than n_group, which is 1"},
 		{"first_k_dense_replace: 1", "first_k_dense_replace: 4", "23:26: moe.first_k_dense_replace is 4, which leaves none of the 4 layers to experts; leave out moe for a dense model"},
-		{"num_attention_heads: 5", "num_attention_heads: 128", "6:24: the attention scores of heads × tile × simdgroups take 73728 bytes of threadgroup memory; expected at most 32768: lower tuning.attention.tile or simdgroups"},
+		{"num_attention_heads: 5", "num_attention_heads: 512", "6:24: attention keeps 512 sums in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work"},
+		{"kv_lora_rank: 256", "kv_lora_rank: 8192", "8:17: attention takes 33136 bytes of threadgroup memory; expected at most 32768: a smaller kv_lora_rank, fewer heads or fewer tuning.attention.simdgroups fit\n" +
+			"8:17: the combine of the splits takes 32896 bytes of threadgroup memory; expected at most 32768: fewer tuning.attention.splits fit"},
+		{"n_routed_experts: 8", "n_routed_experts: 4096", "19:21: the choice of experts takes 33844 bytes of threadgroup memory; expected at most 32768: fewer experts fit"},
+		{"lm_head: {simdgroups: 2}", "lm_head: {simdgroups: 40}", "59:27: tuning.kernels.lm_head.simdgroups is 40; expected an integer from 1 to 32"},
 		{"rms_norm_eps: 1e-5", "rms_norm_eps: .nan", "14:17: model.rms_norm_eps is .nan; expected a number from 1e-12 to 0.1"},
 		{"norm_topk_prob: true", "norm_topk_prob: 1", "26:19: moe.norm_topk_prob is 1; expected true or false"},
 		{"title: Test", "title: 5", "2:10: model.title is 5; expected a string of 1 to 200 bytes on one line"},
@@ -120,6 +124,7 @@ func TestMistakes(t *testing.T) {
 		{"lm_head: q6_k", "lm_haed: q6_k", "40:7: types of profile \"mine\" lack the role \"lm_head\"\n55:7: unknown role in types \"lm_haed\" (did you mean \"lm_head\"?)"},
 		{"lm_head: q6_k", "lm_head: q6_k 0", "55:16: types of lm_head: \"0\": the role is in no layer; expected a type alone"},
 		{"q6_k 1,3; q4_k", "q6_k 0,3; q4_k", "51:30: types of mlp.experts.down_proj: layers \"0\"; expected numbers or ranges from 1 to 3"},
+		{"q6_k 1,3; q4_k", "q6_k 1,4; q4_k", "51:30: types of mlp.experts.down_proj: layers \"4\"; expected numbers or ranges from 1 to 3"},
 		{"q6_k 1,3; q4_k", "q6_k 1-999999999999; q4_k", "51:30: types of mlp.experts.down_proj: layers \"1-999999999999\"; expected numbers or ranges from 1 to 3"},
 		{"q6_k 1,3; q4_k", "q6_k 1; q4_k 2", "51:30: types of mlp.experts.down_proj: layer 3 has no type"},
 		{"q6_k 1,3; q4_k", "q6_k 1-2; q4_k 2-3", "51:30: types of mlp.experts.down_proj: layer 2 has two types"},
@@ -128,6 +133,11 @@ func TestMistakes(t *testing.T) {
 		{"lm_head: {", "LM-head: {", "59:5: tuning.kernels: \"LM-head\" is no kernel name or appears twice; expected lower-case letters, digits and _"},
 		{"tokenizer: glm4", "tokenizer: [glm4", "27:1: not valid YAML: did not find expected ',' or ']'"},
 		{"tokenizer: glm4", "tokenizer: glm4\n---\na: 1", "29:1: the file holds a second document; expected one"},
+		{"num_hidden_layers: 4\n  num_attention_heads: 5\n  q_lora_rank: null", "num_hidden_layers: 27\n  num_attention_heads: 5\n  q_lora_rank: 64",
+			"7:16: model.q_lora_rank is 64, but files of 27 layers are read as DeepSeek-V2-Lite, which has none; expected null\n" +
+				"40:7: types of profile \"mine\" lack the role \"self_attn.q_a_proj\"\n40:7: types of profile \"mine\" lack the role \"self_attn.q_b_proj\"\n" +
+				"41:7: unknown role in types \"self_attn.q_proj\" (did you mean \"self_attn.o_proj\"?)\n" +
+				"54:37: types of mlp.shared_experts.down_proj: layer 4 has no type"},
 		{"q_lora_rank: null", "q_lora_rank:", ""},
 		{"theta: 10000", "theta: 1e4", ""},
 	} {

@@ -15,6 +15,7 @@ import (
 	"mla/gen/weights"
 	"mla/runtime/gguf"
 	"mla/runtime/quant"
+	"mla/runtime/tokenizer"
 )
 
 func load(t *testing.T, name string) *spec.Spec {
@@ -49,7 +50,7 @@ func open(t *testing.T, path string) *gguf.File {
 // has the model's hyper-parameters, and exactly the tensors of the weight table
 // with finite elements of the drawn distribution.
 func TestWrite(t *testing.T) {
-	for _, name := range []string{"youtumini", "dsv2litemini", "glm47mini", "glm47tiny", "yoututiny"} {
+	for _, name := range []string{"youtumini", "dsv2litemini", "glm47tiny"} {
 		s := load(t, name)
 		for _, profile := range append(quantmix.Names(), "q4_0 imatrix", "q4_k_m legacy_kv_b") {
 			f := open(t, write(t, s, profile, 1))
@@ -209,6 +210,32 @@ func TestVocabulary(t *testing.T) {
 	}
 	if byteRune(0) != 'Ā' || byteRune(' ') != 'Ġ' || byteRune('\n') != 'Ċ' || byteRune('a') != 'a' || byteRune(0xad) != 'Ń' {
 		t.Error("bytes have other characters than byte-level vocabularies use")
+	}
+}
+
+// TestTokenizer holds that the runtime can turn any text into ids of the
+// vocabulary and back, and stops at the control tokens.
+func TestTokenizer(t *testing.T) {
+	const text = "func main() { bada duzi }\n\tπ ≈ 3.14, 你好 🙂"
+	for name, stops := range map[string][]string{
+		"youtumini": {"<|end_of_text|>"}, "dsv2litemini": {"<｜end▁of▁sentence｜>"}, "glm47mini": {"<|endoftext|>", "<|user|>", "<|observation|>"},
+	} {
+		tok, err := tokenizer.FromGGUF(open(t, write(t, load(t, name), "q4_0", 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := tok.Encode(text, tokenizer.EncodeOptions{})
+		if got := tok.Decode(ids); got != text {
+			t.Errorf("%s: %q becomes %q", name, text, got)
+		}
+		if len(ids) >= len(text) {
+			t.Errorf("%s: no merge applies: %d ids for %d bytes", name, len(ids), len(text))
+		}
+		for _, stop := range stops {
+			if id, ok := tok.TokenID(stop); !ok || !tok.IsEOG(id) {
+				t.Errorf("%s: %q does not end a text", name, stop)
+			}
+		}
 	}
 }
 

@@ -43,8 +43,9 @@ var specials = map[string]special{
 var addsBOS = map[string]bool{"deepseek-llm": true, "youtu": true}
 
 // chatTemplates are short templates (Jinja) with the turns and marks of the
-// real ones. That of Youtu-LLM is not known.
+// real ones. That of Youtu-LLM is not known: its format is a stand-in.
 var chatTemplates = map[string]string{
+	"youtu": "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}",
 	"deepseek-v2": "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}User: {{ m.content }}\n\n" +
 		"{% elif m.role == 'assistant' %}Assistant: {{ m.content }}{{ eos_token }}{% else %}{{ m.content }}\n\n{% endif %}{% endfor %}" +
 		"{% if add_generation_prompt %}Assistant:{% endif %}",

@@ -441,8 +441,8 @@ struct q6_k {
         float s[4] = {};
         for (ushort i = 0; i < 4; ++i) {
           const uint q0 = ql[i], q1 = ql[32 + i], u = qh[i];
-          s[0] = fma(float(q0 & 15u | (u & 3u) << 4) - 32.0f, y[i], s[0]);
-          s[1] = fma(float(q1 & 15u | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
+          s[0] = fma(float((q0 & 15u) | (u & 3u) << 4) - 32.0f, y[i], s[0]);
+          s[1] = fma(float((q1 & 15u) | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
           s[2] = fma(float(q0 >> 4 | (u & 48u)) - 32.0f, y[8 + i], s[2]);
           s[3] = fma(float(q1 >> 4 | (u & 192u) >> 2) - 32.0f, y[12 + i], s[3]);
         }
@@ -661,13 +661,11 @@ static inline void embed_body(
     device const uchar * w_embed_tokens,
     device float * x_,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // the token's row of the embedding, 2048 wide
-    const uint start = (tg - 0u) * 128u;
-    const uint end = min(start + 128u, 2048u);
-    for (uint i = start + tid; i < end; i += 128u) {
-      x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(2048u), i);
-    }
+  // the token's row of the embedding, 2048 wide
+  const uint start = tg * 128u;
+  const uint end = min(start + 128u, 2048u);
+  for (uint i = start + tid; i < end; i += 128u) {
+    x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(2048u), i);
   }
 }
 
@@ -776,7 +774,7 @@ static inline void q_kv_a_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 192u) {
     // 3072 × 2048 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 3072u);
     const uint first = min(row, 3068u); // a last simdgroup repeats rows, but stores only its own
@@ -791,7 +789,7 @@ static inline void q_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_proj::template dot<4>(w + T_w_q_proj::row_bytes(c), T_w_q_proj::row_bytes(2048u), xs, n, lane, sum);
+        T_w_q_proj::template dot<4>(w + T_w_q_proj::row_bytes(c), T_w_q_proj::row_bytes(2048u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -808,7 +806,7 @@ static inline void q_kv_a_body(
     if (mine) q_rope[at] = v;
   } else {
     // 576 × 2048 mat-vec
-    const uint g = tg - 192u;
+    const uint g = (tg - 192u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 576u);
     const uint first = min(row, 572u); // a last simdgroup repeats rows, but stores only its own
@@ -823,7 +821,7 @@ static inline void q_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(2048u), xs, n, lane, sum);
+        T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(2048u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -1015,7 +1013,7 @@ static inline void store_kv_k_b_body(
     }
   } else {
     // 512 × 128 mat-vec, 16 of them
-    const uint g = tg - 1u;
+    const uint g = (tg - 1u);
     const uint entry = g / 32u;
     const uint row = (g % 32u) * 16u + sg * 4u;
     const uint end = min((g % 32u) * 16u + 16u, 512u);
@@ -1332,45 +1330,43 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-// 16 heads on one of 32 splits, 8 rows of 576 at a time
-    const uint split = tg - 0u;
-    threadgroup float * tile = scratch;
-    threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 1024u;
-    threadgroup float * ml = p + 128u;
-    threadgroup float * shrink = ml + 32u;
-    const uint per = split_rows<32u, 16u>(step.nkv);
-    const uint from = min(split * per, step.nkv);
-    const uint to = min(from + per, step.nkv);
-    float q[36];
-    load_query<16u, 16u, 512u, 64u, 36u>(q_abs_, 512u, q_rope + 128u, 192u, q, sg, lane);
-    float sums[32] = {};
-    for (uint h = tid; h < 16u; h += 256u) {
-      ml[2u * h] = -1e30f;
-      ml[2u * h + 1u] = 0.0f;
-    }
-    for (uint at = from; at < to; at += 8u) {
-      const uint n = min(8u, to - at);
-      device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(576u);
-      for (uint i = tid; i < n * 576u; i += 256u) tile[i] = T_cache::get(rows, i);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<16u, 16u, 576u, 36u, 8u>(tile, n, q, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<16u, 8u, 8u>(shares, n, 0.11472139f, p, ml, shrink, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<16u, 512u, 576u, 2u, 256u>(tile, n, p, shrink, sums, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint k = 0; k < 2u; ++k) {
-      const uint c = tid + k * 256u;
-      for (uint h = 0; c < 512u && h < 16u; ++h) {
-        attend_out[(split * 16u + h) * 512u + c] = sums[k * 16u + h];
-      }
-    }
-    for (uint i = tid; i < 32u; i += 256u) attend_ml[split * 32u + i] = ml[i];
+  // 16 heads on one of 32 splits, 8 rows of 576 at a time
+  const uint split = tg;
+  threadgroup float * tile = scratch;
+  threadgroup float * shares = tile + 4608u;
+  threadgroup float * p = shares + 1024u;
+  threadgroup float * ml = p + 128u;
+  threadgroup float * shrink = ml + 32u;
+  const uint per = split_rows<32u, 16u>(step.nkv);
+  const uint from = min(split * per, step.nkv);
+  const uint to = min(from + per, step.nkv);
+  float q[36];
+  load_query<16u, 16u, 512u, 64u, 36u>(q_abs_, 512u, q_rope + 128u, 192u, q, sg, lane);
+  float sums[32] = {};
+  for (uint h = tid; h < 16u; h += 256u) {
+    ml[2u * h] = -1e30f;
+    ml[2u * h + 1u] = 0.0f;
   }
+  for (uint at = from; at < to; at += 8u) {
+    const uint n = min(8u, to - at);
+    device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(576u);
+    for (uint i = tid; i < n * 576u; i += 256u) tile[i] = T_cache::get(rows, i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_scores<16u, 16u, 576u, 36u, 8u>(tile, n, q, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_softmax<16u, 8u, 8u>(shares, n, 0.11472139f, p, ml, shrink, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_values<16u, 512u, 576u, 2u, 256u>(tile, n, p, shrink, sums, tid);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint k = 0; k < 2u; ++k) {
+    const uint c = tid + k * 256u;
+    for (uint h = 0; c < 512u && h < 16u; ++h) {
+      attend_out[(split * 16u + h) * 512u + c] = sums[k * 16u + h];
+    }
+  }
+  for (uint i = tid; i < 32u; i += 256u) attend_ml[split * 32u + i] = ml[i];
 }
 
 kernel void attend__f32(
@@ -1419,28 +1415,25 @@ static inline void v_b_body(
     constant v_b_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 128 × 512 mat-vec, 16 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 8u;
-    const uint row = (g % 8u) * 16u + sg * 4u;
-    const uint end = min((g % 8u) * 16u + 16u, 128u);
-    const uint first = min(row, 124u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(512u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    combine_splits<32u, 16u, 16u, 512u, 128u>(attend_out, attend_ml, entry, step.nkv,
-        scratch + 512u, xs, tid);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (row < end) {
-      T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(512u), xs, 512u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) attention[entry * 128u + at] = v;
+  // 128 × 512 mat-vec, 16 of them
+  const uint g = tg;
+  const uint entry = g / 8u;
+  const uint row = (g % 8u) * 16u + sg * 4u;
+  const uint end = min((g % 8u) * 16u + 16u, 128u);
+  const uint first = min(row, 124u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(512u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  combine_splits<32u, 16u, 16u, 512u, 128u>(attend_out, attend_ml, entry, step.nkv, scratch + 512u, xs, tid);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (row < end) {
+    T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(512u), xs, 512u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) attention[entry * 128u + at] = v;
 }
 
 kernel void v_b__f16(
@@ -1572,23 +1565,21 @@ static inline void o_proj_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 2048 × 2048 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 2048u);
-    const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(2048u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(2048u), attention, 2048u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 2048 × 2048 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 2048u);
+  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(2048u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(2048u), attention, 2048u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void o_proj__f16(
@@ -1698,39 +1689,37 @@ static inline void gate_up_body(
     device float * swiglu,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 10944 × 2048 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 10944u);
-    const uint first = min(row, 10940u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(2048u);
-    device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(2048u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 2048u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 2048u; c += 2048u) {
-      const uint n = min(2048u, 2048u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 10944 × 2048 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 10944u);
+  const uint first = min(row, 10940u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(2048u);
+  device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(2048u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 2048u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 2048u; c += 2048u) {
+    const uint n = min(2048u, 2048u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_gate_proj::template dot<4>(w + T_w_gate_proj::row_bytes(c), T_w_gate_proj::row_bytes(2048u), xs, n, lane, sum);
       T_w_up_proj::template dot<4>(w_up + T_w_up_proj::row_bytes(c), T_w_up_proj::row_bytes(2048u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-06f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) swiglu[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-06f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) swiglu[at] = v;
 }
 
 kernel void gate_up__f16_f16(
@@ -1854,23 +1843,21 @@ static inline void down_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 2048 × 10944 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 2048u);
-    const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(10944u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(10944u), swiglu, 10944u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 2048 × 10944 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 2048u);
+  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(10944u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(10944u), swiglu, 10944u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void down__f16(
@@ -1961,7 +1948,7 @@ static inline void router_shared_gate_shared_up_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 4u) {
     // 64 × 2048 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 64u);
     const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
@@ -1976,7 +1963,7 @@ static inline void router_shared_gate_shared_up_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_gate::template dot<4>(w + T_w_gate::row_bytes(c), T_w_gate::row_bytes(2048u), xs, n, lane, sum);
+        T_w_gate::template dot<4>(w + T_w_gate::row_bytes(c), T_w_gate::row_bytes(2048u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -1988,7 +1975,7 @@ static inline void router_shared_gate_shared_up_body(
     if (mine) router[at] = v;
   } else {
     // 2816 × 2048 mat-vec
-    const uint g = tg - 4u;
+    const uint g = (tg - 4u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 2816u);
     const uint first = min(row, 2812u); // a last simdgroup repeats rows, but stores only its own
@@ -2005,8 +1992,8 @@ static inline void router_shared_gate_shared_up_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_shared_experts_gate_proj::template dot<4>(w + T_w_shared_experts_gate_proj::row_bytes(c), T_w_shared_experts_gate_proj::row_bytes(2048u), xs, n, lane, sum);
-      T_w_shared_experts_up_proj::template dot<4>(w_up + T_w_shared_experts_up_proj::row_bytes(c), T_w_shared_experts_up_proj::row_bytes(2048u), xs, n, lane, sum_up);
+        T_w_shared_experts_gate_proj::template dot<4>(w + T_w_shared_experts_gate_proj::row_bytes(c), T_w_shared_experts_gate_proj::row_bytes(2048u), xs, n, lane, sum);
+        T_w_shared_experts_up_proj::template dot<4>(w_up + T_w_shared_experts_up_proj::row_bytes(c), T_w_shared_experts_up_proj::row_bytes(2048u), xs, n, lane, sum_up);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -2169,59 +2156,57 @@ static inline void experts_gate_experts_up_body(
     constant experts_gate_experts_up_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 1408 × 2048 mat-vec of each of the 6 selected experts
-    const uint g = tg - 0u;
-    const uint entry = g / 88u;
-    const uint row = (g % 88u) * 16u + sg * 4u;
-    const uint end = min((g % 88u) * 16u + 16u, 1408u);
-    const uint first = min(row, 1404u); // a last simdgroup repeats rows, but stores only its own
-    threadgroup float * probs = scratch + 2052u;
-    threadgroup float * select = probs + 64u;
-    threadgroup Routing * chosen = (threadgroup Routing *)(select + 64u);
-    if (sg == 0) {
-      softmax_scores<64u>(router, probs, lane);
-      for (uint e = lane; e < 64u; e += 32u) {
-        const float s = probs[e];
-        select[e] = s > -1e30f ? s : -1e30f;
-      }
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      pick<64u, 6u>(select, probs, chosen, lane);
-      weigh<6u, false>(chosen, 1.0f, lane);
+  // 1408 × 2048 mat-vec of each of the 6 selected experts
+  const uint g = tg;
+  const uint entry = g / 88u;
+  const uint row = (g % 88u) * 16u + sg * 4u;
+  const uint end = min((g % 88u) * 16u + 16u, 1408u);
+  const uint first = min(row, 1404u); // a last simdgroup repeats rows, but stores only its own
+  threadgroup float * probs = scratch + 2052u;
+  threadgroup float * select = probs + 64u;
+  threadgroup Routing * chosen = (threadgroup Routing *)(select + 64u);
+  if (sg == 0) {
+    softmax_scores<64u>(router, probs, lane);
+    for (uint e = lane; e < 64u; e += 32u) {
+      const float s = probs[e];
+      select[e] = s > -1e30f ? s : -1e30f;
     }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    pick<64u, 6u>(select, probs, chosen, lane);
+    weigh<6u, false>(chosen, 1.0f, lane);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (g == 0u && tid < 6u) {
+    routing[tid].expert = chosen[tid].expert;
+    routing[tid].weight = chosen[tid].weight;
+  }
+  const uint expert = chosen[entry].expert;
+  device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(2048u);
+  device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(2048u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 2048u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 2048u; c += 2048u) {
+    const uint n = min(2048u, 2048u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (g == 0u && tid < 6u) {
-      routing[tid].expert = chosen[tid].expert;
-      routing[tid].weight = chosen[tid].weight;
-    }
-    const uint expert = chosen[entry].expert;
-    device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(2048u);
-    device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(2048u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 2048u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 2048u; c += 2048u) {
-      const uint n = min(2048u, 2048u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+    if (row < end) {
       T_w_experts_gate_proj::template dot<4>(w + T_w_experts_gate_proj::row_bytes(c), T_w_experts_gate_proj::row_bytes(2048u), xs, n, lane, sum);
       T_w_experts_up_proj::template dot<4>(w_up + T_w_experts_up_proj::row_bytes(c), T_w_experts_up_proj::row_bytes(2048u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-06f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) experts_swiglu[entry * 1408u + at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-06f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) experts_swiglu[entry * 1408u + at] = v;
 }
 
 kernel void experts_gate_experts_up__f16_f16(
@@ -2378,31 +2363,29 @@ static inline void experts_down_shared_down_body(
     device float * x_2,
     constant experts_down_shared_down_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 2048 × 1408 mat-vec of 6 experts, summed with their routing weights
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 2048u);
-    const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
-    float sum[4] = {};
-    if (row < end) {
-      for (uint i = 0; i < 6u; ++i) {
-        const uint expert = routing[i].expert;
-        const float weight = routing[i].weight;
-        float part[4] = {};
-        T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(1408u), T_w_experts_down_proj::row_bytes(1408u),
-            experts_swiglu + i * 1408u, 1408u, lane, part);
-        for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
-      }
-      // the shared experts, one matrix of 2816 columns
-      T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(2816u), T_w_shared_experts_down_proj::row_bytes(2816u),
-          shared_swiglu, 2816u, lane, sum);
+  // 2048 × 1408 mat-vec of 6 experts, summed with their routing weights
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 2048u);
+  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  float sum[4] = {};
+  if (row < end) {
+    for (uint i = 0; i < 6u; ++i) {
+      const uint expert = routing[i].expert;
+      const float weight = routing[i].weight;
+      float part[4] = {};
+      T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(1408u), T_w_experts_down_proj::row_bytes(1408u),
+          experts_swiglu + i * 1408u, 1408u, lane, part);
+      for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
     }
-    sum_lanes<4>(sum);
-    const uint at = first + lane; // lane r finishes row r
-    const float v = own<4>(sum, lane);
-    if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
+    // the shared experts, one matrix of 2816 columns
+    T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(2816u), T_w_shared_experts_down_proj::row_bytes(2816u),
+        shared_swiglu, 2816u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  const uint at = first + lane; // lane r finishes row r
+  const float v = own<4>(sum, lane);
+  if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void experts_down_shared_down__f16_f16(
@@ -2543,34 +2526,32 @@ static inline void lm_head_body(
     device float * lm_head,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 102400 × 2048 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 102400u);
-    const uint first = min(row, 102396u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(2048u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 2048u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 2048u; c += 2048u) {
-      const uint n = min(2048u, 2048u - c);
-      squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 102400 × 2048 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 102400u);
+  const uint first = min(row, 102396u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(2048u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 2048u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 2048u; c += 2048u) {
+    const uint n = min(2048u, 2048u - c);
+    squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_lm_head::template dot<4>(w + T_w_lm_head::row_bytes(c), T_w_lm_head::row_bytes(2048u), xs, n, lane, sum);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-06f);
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) lm_head[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-06f);
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) lm_head[at] = v;
 }
 
 kernel void lm_head__f16(

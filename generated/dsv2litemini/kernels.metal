@@ -355,8 +355,8 @@ struct q6_k {
         float s[4] = {};
         for (ushort i = 0; i < 4; ++i) {
           const uint q0 = ql[i], q1 = ql[32 + i], u = qh[i];
-          s[0] = fma(float(q0 & 15u | (u & 3u) << 4) - 32.0f, y[i], s[0]);
-          s[1] = fma(float(q1 & 15u | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
+          s[0] = fma(float((q0 & 15u) | (u & 3u) << 4) - 32.0f, y[i], s[0]);
+          s[1] = fma(float((q1 & 15u) | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
           s[2] = fma(float(q0 >> 4 | (u & 48u)) - 32.0f, y[8 + i], s[2]);
           s[3] = fma(float(q1 >> 4 | (u & 192u) >> 2) - 32.0f, y[12 + i], s[3]);
         }
@@ -560,13 +560,11 @@ static inline void embed_body(
     device const uchar * w_embed_tokens,
     device float * x_,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // the token's row of the embedding, 256 wide
-    const uint start = (tg - 0u) * 128u;
-    const uint end = min(start + 128u, 256u);
-    for (uint i = start + tid; i < end; i += 128u) {
-      x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(256u), i);
-    }
+  // the token's row of the embedding, 256 wide
+  const uint start = tg * 128u;
+  const uint end = min(start + 128u, 256u);
+  for (uint i = start + tid; i < end; i += 128u) {
+    x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(256u), i);
   }
 }
 
@@ -598,7 +596,7 @@ static inline void q_kv_a_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 24u) {
     // 384 × 256 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 384u);
     const uint first = min(row, 380u); // a last simdgroup repeats rows, but stores only its own
@@ -613,7 +611,7 @@ static inline void q_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_proj::template dot<4>(w + T_w_q_proj::row_bytes(c), T_w_q_proj::row_bytes(256u), xs, n, lane, sum);
+        T_w_q_proj::template dot<4>(w + T_w_q_proj::row_bytes(c), T_w_q_proj::row_bytes(256u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -630,7 +628,7 @@ static inline void q_kv_a_body(
     if (mine) q_rope[at] = v;
   } else {
     // 288 × 256 mat-vec
-    const uint g = tg - 24u;
+    const uint g = (tg - 24u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 288u);
     const uint first = min(row, 284u); // a last simdgroup repeats rows, but stores only its own
@@ -645,7 +643,7 @@ static inline void q_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(256u), xs, n, lane, sum);
+        T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(256u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -718,7 +716,7 @@ static inline void store_kv_k_b_body(
     }
   } else {
     // 256 × 64 mat-vec, 4 of them
-    const uint g = tg - 1u;
+    const uint g = (tg - 1u);
     const uint entry = g / 16u;
     const uint row = (g % 16u) * 16u + sg * 4u;
     const uint end = min((g % 16u) * 16u + 16u, 256u);
@@ -783,45 +781,43 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-// 4 heads on one of 32 splits, 16 rows of 288 at a time
-    const uint split = tg - 0u;
-    threadgroup float * tile = scratch;
-    threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 512u;
-    threadgroup float * ml = p + 64u;
-    threadgroup float * shrink = ml + 8u;
-    const uint per = split_rows<32u, 16u>(step.nkv);
-    const uint from = min(split * per, step.nkv);
-    const uint to = min(from + per, step.nkv);
-    float q[5];
-    load_query<4u, 4u, 256u, 32u, 5u>(q_abs_, 256u, q_rope + 64u, 96u, q, sg, lane);
-    float sums[4] = {};
-    for (uint h = tid; h < 4u; h += 256u) {
-      ml[2u * h] = -1e30f;
-      ml[2u * h + 1u] = 0.0f;
-    }
-    for (uint at = from; at < to; at += 16u) {
-      const uint n = min(16u, to - at);
-      device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(288u);
-      for (uint i = tid; i < n * 288u; i += 256u) tile[i] = T_cache::get(rows, i);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<4u, 4u, 288u, 5u, 16u>(tile, n, q, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<4u, 16u, 8u>(shares, n, 0.16224054f, p, ml, shrink, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<4u, 256u, 288u, 1u, 256u>(tile, n, p, shrink, sums, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint k = 0; k < 1u; ++k) {
-      const uint c = tid + k * 256u;
-      for (uint h = 0; c < 256u && h < 4u; ++h) {
-        attend_out[(split * 4u + h) * 256u + c] = sums[k * 4u + h];
-      }
-    }
-    for (uint i = tid; i < 8u; i += 256u) attend_ml[split * 8u + i] = ml[i];
+  // 4 heads on one of 32 splits, 16 rows of 288 at a time
+  const uint split = tg;
+  threadgroup float * tile = scratch;
+  threadgroup float * shares = tile + 4608u;
+  threadgroup float * p = shares + 512u;
+  threadgroup float * ml = p + 64u;
+  threadgroup float * shrink = ml + 8u;
+  const uint per = split_rows<32u, 16u>(step.nkv);
+  const uint from = min(split * per, step.nkv);
+  const uint to = min(from + per, step.nkv);
+  float q[5];
+  load_query<4u, 4u, 256u, 32u, 5u>(q_abs_, 256u, q_rope + 64u, 96u, q, sg, lane);
+  float sums[4] = {};
+  for (uint h = tid; h < 4u; h += 256u) {
+    ml[2u * h] = -1e30f;
+    ml[2u * h + 1u] = 0.0f;
   }
+  for (uint at = from; at < to; at += 16u) {
+    const uint n = min(16u, to - at);
+    device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(288u);
+    for (uint i = tid; i < n * 288u; i += 256u) tile[i] = T_cache::get(rows, i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_scores<4u, 4u, 288u, 5u, 16u>(tile, n, q, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_softmax<4u, 16u, 8u>(shares, n, 0.16224054f, p, ml, shrink, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_values<4u, 256u, 288u, 1u, 256u>(tile, n, p, shrink, sums, tid);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint k = 0; k < 1u; ++k) {
+    const uint c = tid + k * 256u;
+    for (uint h = 0; c < 256u && h < 4u; ++h) {
+      attend_out[(split * 4u + h) * 256u + c] = sums[k * 4u + h];
+    }
+  }
+  for (uint i = tid; i < 8u; i += 256u) attend_ml[split * 8u + i] = ml[i];
 }
 
 kernel void attend__f32(
@@ -870,28 +866,25 @@ static inline void v_b_body(
     constant v_b_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 64 × 256 mat-vec, 4 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 4u;
-    const uint row = (g % 4u) * 16u + sg * 4u;
-    const uint end = min((g % 4u) * 16u + 16u, 64u);
-    const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    combine_splits<32u, 16u, 4u, 256u, 128u>(attend_out, attend_ml, entry, step.nkv,
-        scratch + 256u, xs, tid);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (row < end) {
-      T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(256u), xs, 256u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) attention[entry * 64u + at] = v;
+  // 64 × 256 mat-vec, 4 of them
+  const uint g = tg;
+  const uint entry = g / 4u;
+  const uint row = (g % 4u) * 16u + sg * 4u;
+  const uint end = min((g % 4u) * 16u + 16u, 64u);
+  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  combine_splits<32u, 16u, 4u, 256u, 128u>(attend_out, attend_ml, entry, step.nkv, scratch + 256u, xs, tid);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (row < end) {
+    T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(256u), xs, 256u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) attention[entry * 64u + at] = v;
 }
 
 kernel void v_b__q4_k(
@@ -918,23 +911,21 @@ static inline void o_proj_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 256 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(256u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(256u), attention, 256u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 256 × 256 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(256u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(256u), attention, 256u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void o_proj__q5_k(
@@ -960,39 +951,37 @@ static inline void gate_up_body(
     device float * swiglu,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 608 × 256 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 608u);
-    const uint first = min(row, 604u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(256u);
-    device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 256u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 256u; c += 256u) {
-      const uint n = min(256u, 256u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 608 × 256 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 608u);
+  const uint first = min(row, 604u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(256u);
+  device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 256u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 256u; c += 256u) {
+    const uint n = min(256u, 256u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_gate_proj::template dot<4>(w + T_w_gate_proj::row_bytes(c), T_w_gate_proj::row_bytes(256u), xs, n, lane, sum);
       T_w_up_proj::template dot<4>(w_up + T_w_up_proj::row_bytes(c), T_w_up_proj::row_bytes(256u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-06f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) swiglu[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-06f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) swiglu[at] = v;
 }
 
 kernel void gate_up__q4_k_q4_k(
@@ -1018,23 +1007,21 @@ static inline void down_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 608 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(608u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(608u), swiglu, 608u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 256 × 608 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(608u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(608u), swiglu, 608u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void down__q5_0(
@@ -1065,7 +1052,7 @@ static inline void router_shared_gate_shared_up_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
     // 8 × 256 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 8u);
     const uint first = min(row, 4u); // a last simdgroup repeats rows, but stores only its own
@@ -1080,7 +1067,7 @@ static inline void router_shared_gate_shared_up_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_gate::template dot<4>(w + T_w_gate::row_bytes(c), T_w_gate::row_bytes(256u), xs, n, lane, sum);
+        T_w_gate::template dot<4>(w + T_w_gate::row_bytes(c), T_w_gate::row_bytes(256u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -1092,7 +1079,7 @@ static inline void router_shared_gate_shared_up_body(
     if (mine) router[at] = v;
   } else {
     // 320 × 256 mat-vec
-    const uint g = tg - 1u;
+    const uint g = (tg - 1u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 320u);
     const uint first = min(row, 316u); // a last simdgroup repeats rows, but stores only its own
@@ -1109,8 +1096,8 @@ static inline void router_shared_gate_shared_up_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_shared_experts_gate_proj::template dot<4>(w + T_w_shared_experts_gate_proj::row_bytes(c), T_w_shared_experts_gate_proj::row_bytes(256u), xs, n, lane, sum);
-      T_w_shared_experts_up_proj::template dot<4>(w_up + T_w_shared_experts_up_proj::row_bytes(c), T_w_shared_experts_up_proj::row_bytes(256u), xs, n, lane, sum_up);
+        T_w_shared_experts_gate_proj::template dot<4>(w + T_w_shared_experts_gate_proj::row_bytes(c), T_w_shared_experts_gate_proj::row_bytes(256u), xs, n, lane, sum);
+        T_w_shared_experts_up_proj::template dot<4>(w_up + T_w_shared_experts_up_proj::row_bytes(c), T_w_shared_experts_up_proj::row_bytes(256u), xs, n, lane, sum_up);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -1161,59 +1148,57 @@ static inline void experts_gate_experts_up_body(
     constant experts_gate_experts_up_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 160 × 256 mat-vec of each of the 3 selected experts
-    const uint g = tg - 0u;
-    const uint entry = g / 10u;
-    const uint row = (g % 10u) * 16u + sg * 4u;
-    const uint end = min((g % 10u) * 16u + 16u, 160u);
-    const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
-    threadgroup float * probs = scratch + 260u;
-    threadgroup float * select = probs + 8u;
-    threadgroup Routing * chosen = (threadgroup Routing *)(select + 8u);
-    if (sg == 0) {
-      softmax_scores<8u>(router, probs, lane);
-      for (uint e = lane; e < 8u; e += 32u) {
-        const float s = probs[e];
-        select[e] = s > -1e30f ? s : -1e30f;
-      }
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      pick<8u, 3u>(select, probs, chosen, lane);
-      weigh<3u, false>(chosen, 1.0f, lane);
+  // 160 × 256 mat-vec of each of the 3 selected experts
+  const uint g = tg;
+  const uint entry = g / 10u;
+  const uint row = (g % 10u) * 16u + sg * 4u;
+  const uint end = min((g % 10u) * 16u + 16u, 160u);
+  const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
+  threadgroup float * probs = scratch + 260u;
+  threadgroup float * select = probs + 8u;
+  threadgroup Routing * chosen = (threadgroup Routing *)(select + 8u);
+  if (sg == 0) {
+    softmax_scores<8u>(router, probs, lane);
+    for (uint e = lane; e < 8u; e += 32u) {
+      const float s = probs[e];
+      select[e] = s > -1e30f ? s : -1e30f;
     }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    pick<8u, 3u>(select, probs, chosen, lane);
+    weigh<3u, false>(chosen, 1.0f, lane);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (g == 0u && tid < 3u) {
+    routing[tid].expert = chosen[tid].expert;
+    routing[tid].weight = chosen[tid].weight;
+  }
+  const uint expert = chosen[entry].expert;
+  device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(256u);
+  device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(256u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 256u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 256u; c += 256u) {
+    const uint n = min(256u, 256u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (g == 0u && tid < 3u) {
-      routing[tid].expert = chosen[tid].expert;
-      routing[tid].weight = chosen[tid].weight;
-    }
-    const uint expert = chosen[entry].expert;
-    device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(256u);
-    device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(256u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 256u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 256u; c += 256u) {
-      const uint n = min(256u, 256u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+    if (row < end) {
       T_w_experts_gate_proj::template dot<4>(w + T_w_experts_gate_proj::row_bytes(c), T_w_experts_gate_proj::row_bytes(256u), xs, n, lane, sum);
       T_w_experts_up_proj::template dot<4>(w_up + T_w_experts_up_proj::row_bytes(c), T_w_experts_up_proj::row_bytes(256u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-06f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) experts_swiglu[entry * 160u + at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-06f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) experts_swiglu[entry * 160u + at] = v;
 }
 
 kernel void experts_gate_experts_up__q4_k_q4_k(
@@ -1251,31 +1236,29 @@ static inline void experts_down_shared_down_body(
     device float * x_2,
     constant experts_down_shared_down_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 160 mat-vec of 3 experts, summed with their routing weights
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    float sum[4] = {};
-    if (row < end) {
-      for (uint i = 0; i < 3u; ++i) {
-        const uint expert = routing[i].expert;
-        const float weight = routing[i].weight;
-        float part[4] = {};
-        T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(160u), T_w_experts_down_proj::row_bytes(160u),
-            experts_swiglu + i * 160u, 160u, lane, part);
-        for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
-      }
-      // the shared experts, one matrix of 320 columns
-      T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(320u), T_w_shared_experts_down_proj::row_bytes(320u),
-          shared_swiglu, 320u, lane, sum);
+  // 256 × 160 mat-vec of 3 experts, summed with their routing weights
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  float sum[4] = {};
+  if (row < end) {
+    for (uint i = 0; i < 3u; ++i) {
+      const uint expert = routing[i].expert;
+      const float weight = routing[i].weight;
+      float part[4] = {};
+      T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(160u), T_w_experts_down_proj::row_bytes(160u),
+          experts_swiglu + i * 160u, 160u, lane, part);
+      for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
     }
-    sum_lanes<4>(sum);
-    const uint at = first + lane; // lane r finishes row r
-    const float v = own<4>(sum, lane);
-    if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
+    // the shared experts, one matrix of 320 columns
+    T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(320u), T_w_shared_experts_down_proj::row_bytes(320u),
+        shared_swiglu, 320u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  const uint at = first + lane; // lane r finishes row r
+  const float v = own<4>(sum, lane);
+  if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void experts_down_shared_down__q5_0_q5_0(
@@ -1320,34 +1303,32 @@ static inline void lm_head_body(
     device float * lm_head,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 512 × 256 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 512u);
-    const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 256u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 256u; c += 256u) {
-      const uint n = min(256u, 256u - c);
-      squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 512 × 256 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 512u);
+  const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 256u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 256u; c += 256u) {
+    const uint n = min(256u, 256u - c);
+    squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_lm_head::template dot<4>(w + T_w_lm_head::row_bytes(c), T_w_lm_head::row_bytes(256u), xs, n, lane, sum);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-06f);
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) lm_head[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-06f);
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) lm_head[at] = v;
 }
 
 kernel void lm_head__q6_k(

@@ -441,8 +441,8 @@ struct q6_k {
         float s[4] = {};
         for (ushort i = 0; i < 4; ++i) {
           const uint q0 = ql[i], q1 = ql[32 + i], u = qh[i];
-          s[0] = fma(float(q0 & 15u | (u & 3u) << 4) - 32.0f, y[i], s[0]);
-          s[1] = fma(float(q1 & 15u | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
+          s[0] = fma(float((q0 & 15u) | (u & 3u) << 4) - 32.0f, y[i], s[0]);
+          s[1] = fma(float((q1 & 15u) | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
           s[2] = fma(float(q0 >> 4 | (u & 48u)) - 32.0f, y[8 + i], s[2]);
           s[3] = fma(float(q1 >> 4 | (u & 192u) >> 2) - 32.0f, y[12 + i], s[3]);
         }
@@ -661,13 +661,11 @@ static inline void embed_body(
     device const uchar * w_embed_tokens,
     device float * x_,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // the token's row of the embedding, 2048 wide
-    const uint start = (tg - 0u) * 128u;
-    const uint end = min(start + 128u, 2048u);
-    for (uint i = start + tid; i < end; i += 128u) {
-      x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(2048u), i);
-    }
+  // the token's row of the embedding, 2048 wide
+  const uint start = tg * 128u;
+  const uint end = min(start + 128u, 2048u);
+  for (uint i = start + tid; i < end; i += 128u) {
+    x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(2048u), i);
   }
 }
 
@@ -773,7 +771,7 @@ static inline void q_a_kv_a_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 48u) {
     // 768 × 2048 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 768u);
     const uint first = min(row, 764u); // a last simdgroup repeats rows, but stores only its own
@@ -788,7 +786,7 @@ static inline void q_a_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_a_proj::template dot<4>(w + T_w_q_a_proj::row_bytes(c), T_w_q_a_proj::row_bytes(2048u), xs, n, lane, sum);
+        T_w_q_a_proj::template dot<4>(w + T_w_q_a_proj::row_bytes(c), T_w_q_a_proj::row_bytes(2048u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -800,7 +798,7 @@ static inline void q_a_kv_a_body(
     if (mine) q_a[at] = v;
   } else {
     // 576 × 2048 mat-vec
-    const uint g = tg - 48u;
+    const uint g = (tg - 48u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 576u);
     const uint first = min(row, 572u); // a last simdgroup repeats rows, but stores only its own
@@ -815,7 +813,7 @@ static inline void q_a_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(2048u), xs, n, lane, sum);
+        T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(2048u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -966,7 +964,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 320u) {
     // 5120 × 768 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 5120u);
     const uint first = min(row, 5116u); // a last simdgroup repeats rows, but stores only its own
@@ -981,7 +979,7 @@ static inline void q_b_store_kv_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_b_proj::template dot<4>(w + T_w_q_b_proj::row_bytes(c), T_w_q_b_proj::row_bytes(768u), xs, n, lane, sum);
+        T_w_q_b_proj::template dot<4>(w + T_w_q_b_proj::row_bytes(c), T_w_q_b_proj::row_bytes(768u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -1320,24 +1318,22 @@ static inline void k_b_body(
     device float * q_abs_,
     constant k_b_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 512 × 192 mat-vec, 20 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 32u;
-    const uint row = (g % 32u) * 16u + sg * 4u;
-    const uint end = min((g % 32u) * 16u + 16u, 512u);
-    const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(192u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_k_b_proj::template dot<4>(w, T_w_k_b_proj::row_bytes(192u), q_rope + entry * 256u, 192u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) q_abs_[entry * 512u + at] = v;
+  // 512 × 192 mat-vec, 20 of them
+  const uint g = tg;
+  const uint entry = g / 32u;
+  const uint row = (g % 32u) * 16u + sg * 4u;
+  const uint end = min((g % 32u) * 16u + 16u, 512u);
+  const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(192u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_k_b_proj::template dot<4>(w, T_w_k_b_proj::row_bytes(192u), q_rope + entry * 256u, 192u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) q_abs_[entry * 512u + at] = v;
 }
 
 kernel void k_b__f16(
@@ -1435,45 +1431,43 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-// 20 heads on one of 32 splits, 8 rows of 576 at a time
-    const uint split = tg - 0u;
-    threadgroup float * tile = scratch;
-    threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 1280u;
-    threadgroup float * ml = p + 160u;
-    threadgroup float * shrink = ml + 40u;
-    const uint per = split_rows<32u, 16u>(step.nkv);
-    const uint from = min(split * per, step.nkv);
-    const uint to = min(from + per, step.nkv);
-    float q[72];
-    load_query<20u, 32u, 512u, 64u, 72u>(q_abs_, 512u, q_rope + 192u, 256u, q, sg, lane);
-    float sums[40] = {};
-    for (uint h = tid; h < 20u; h += 256u) {
-      ml[2u * h] = -1e30f;
-      ml[2u * h + 1u] = 0.0f;
-    }
-    for (uint at = from; at < to; at += 8u) {
-      const uint n = min(8u, to - at);
-      device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(576u);
-      for (uint i = tid; i < n * 576u; i += 256u) tile[i] = T_cache::get(rows, i);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<20u, 32u, 576u, 72u, 8u>(tile, n, q, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<20u, 8u, 8u>(shares, n, 0.0625f, p, ml, shrink, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<20u, 512u, 576u, 2u, 256u>(tile, n, p, shrink, sums, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint k = 0; k < 2u; ++k) {
-      const uint c = tid + k * 256u;
-      for (uint h = 0; c < 512u && h < 20u; ++h) {
-        attend_out[(split * 20u + h) * 512u + c] = sums[k * 20u + h];
-      }
-    }
-    for (uint i = tid; i < 40u; i += 256u) attend_ml[split * 40u + i] = ml[i];
+  // 20 heads on one of 32 splits, 8 rows of 576 at a time
+  const uint split = tg;
+  threadgroup float * tile = scratch;
+  threadgroup float * shares = tile + 4608u;
+  threadgroup float * p = shares + 1280u;
+  threadgroup float * ml = p + 160u;
+  threadgroup float * shrink = ml + 40u;
+  const uint per = split_rows<32u, 16u>(step.nkv);
+  const uint from = min(split * per, step.nkv);
+  const uint to = min(from + per, step.nkv);
+  float q[72];
+  load_query<20u, 32u, 512u, 64u, 72u>(q_abs_, 512u, q_rope + 192u, 256u, q, sg, lane);
+  float sums[40] = {};
+  for (uint h = tid; h < 20u; h += 256u) {
+    ml[2u * h] = -1e30f;
+    ml[2u * h + 1u] = 0.0f;
   }
+  for (uint at = from; at < to; at += 8u) {
+    const uint n = min(8u, to - at);
+    device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(576u);
+    for (uint i = tid; i < n * 576u; i += 256u) tile[i] = T_cache::get(rows, i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_scores<20u, 32u, 576u, 72u, 8u>(tile, n, q, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_softmax<20u, 8u, 8u>(shares, n, 0.0625f, p, ml, shrink, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_values<20u, 512u, 576u, 2u, 256u>(tile, n, p, shrink, sums, tid);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint k = 0; k < 2u; ++k) {
+    const uint c = tid + k * 256u;
+    for (uint h = 0; c < 512u && h < 20u; ++h) {
+      attend_out[(split * 20u + h) * 512u + c] = sums[k * 20u + h];
+    }
+  }
+  for (uint i = tid; i < 40u; i += 256u) attend_ml[split * 40u + i] = ml[i];
 }
 
 kernel void attend__f32(
@@ -1522,28 +1516,25 @@ static inline void v_b_body(
     constant v_b_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 512 mat-vec, 20 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 16u;
-    const uint row = (g % 16u) * 16u + sg * 4u;
-    const uint end = min((g % 16u) * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(512u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    combine_splits<32u, 16u, 20u, 512u, 128u>(attend_out, attend_ml, entry, step.nkv,
-        scratch + 512u, xs, tid);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (row < end) {
-      T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(512u), xs, 512u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) attention[entry * 256u + at] = v;
+  // 256 × 512 mat-vec, 20 of them
+  const uint g = tg;
+  const uint entry = g / 16u;
+  const uint row = (g % 16u) * 16u + sg * 4u;
+  const uint end = min((g % 16u) * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(512u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  combine_splits<32u, 16u, 20u, 512u, 128u>(attend_out, attend_ml, entry, step.nkv, scratch + 512u, xs, tid);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (row < end) {
+    T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(512u), xs, 512u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) attention[entry * 256u + at] = v;
 }
 
 kernel void v_b__f16(
@@ -1675,23 +1666,21 @@ static inline void o_proj_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 2048 × 5120 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 2048u);
-    const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(5120u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(5120u), attention, 5120u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 2048 × 5120 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 2048u);
+  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(5120u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(5120u), attention, 5120u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void o_proj__f16(
@@ -1801,39 +1790,37 @@ static inline void gate_up_body(
     device float * swiglu,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 10240 × 2048 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 10240u);
-    const uint first = min(row, 10236u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(2048u);
-    device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(2048u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 2048u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 2048u; c += 2048u) {
-      const uint n = min(2048u, 2048u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 10240 × 2048 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 10240u);
+  const uint first = min(row, 10236u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(2048u);
+  device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(2048u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 2048u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 2048u; c += 2048u) {
+    const uint n = min(2048u, 2048u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_gate_proj::template dot<4>(w + T_w_gate_proj::row_bytes(c), T_w_gate_proj::row_bytes(2048u), xs, n, lane, sum);
       T_w_up_proj::template dot<4>(w_up + T_w_up_proj::row_bytes(c), T_w_up_proj::row_bytes(2048u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-05f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) swiglu[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-05f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) swiglu[at] = v;
 }
 
 kernel void gate_up__f16_f16(
@@ -1957,23 +1944,21 @@ static inline void down_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 2048 × 10240 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 2048u);
-    const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(10240u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(10240u), swiglu, 10240u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 2048 × 10240 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 2048u);
+  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(10240u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(10240u), swiglu, 10240u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void down__f16(
@@ -2076,7 +2061,7 @@ static inline void router_shared_gate_shared_up_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 4u) {
     // 64 × 2048 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 64u);
     const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
@@ -2091,7 +2076,7 @@ static inline void router_shared_gate_shared_up_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_gate::template dot<4>(w + T_w_gate::row_bytes(c), T_w_gate::row_bytes(2048u), xs, n, lane, sum);
+        T_w_gate::template dot<4>(w + T_w_gate::row_bytes(c), T_w_gate::row_bytes(2048u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -2103,7 +2088,7 @@ static inline void router_shared_gate_shared_up_body(
     if (mine) router[at] = v;
   } else {
     // 1536 × 2048 mat-vec
-    const uint g = tg - 4u;
+    const uint g = (tg - 4u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 1536u);
     const uint first = min(row, 1532u); // a last simdgroup repeats rows, but stores only its own
@@ -2120,8 +2105,8 @@ static inline void router_shared_gate_shared_up_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_shared_experts_gate_proj::template dot<4>(w + T_w_shared_experts_gate_proj::row_bytes(c), T_w_shared_experts_gate_proj::row_bytes(2048u), xs, n, lane, sum);
-      T_w_shared_experts_up_proj::template dot<4>(w_up + T_w_shared_experts_up_proj::row_bytes(c), T_w_shared_experts_up_proj::row_bytes(2048u), xs, n, lane, sum_up);
+        T_w_shared_experts_gate_proj::template dot<4>(w + T_w_shared_experts_gate_proj::row_bytes(c), T_w_shared_experts_gate_proj::row_bytes(2048u), xs, n, lane, sum);
+        T_w_shared_experts_up_proj::template dot<4>(w_up + T_w_shared_experts_up_proj::row_bytes(c), T_w_shared_experts_up_proj::row_bytes(2048u), xs, n, lane, sum_up);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -2285,59 +2270,57 @@ static inline void experts_gate_experts_up_body(
     constant experts_gate_experts_up_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 1536 × 2048 mat-vec of each of the 4 selected experts
-    const uint g = tg - 0u;
-    const uint entry = g / 96u;
-    const uint row = (g % 96u) * 16u + sg * 4u;
-    const uint end = min((g % 96u) * 16u + 16u, 1536u);
-    const uint first = min(row, 1532u); // a last simdgroup repeats rows, but stores only its own
-    threadgroup float * probs = scratch + 2052u;
-    threadgroup float * select = probs + 64u;
-    threadgroup Routing * chosen = (threadgroup Routing *)(select + 64u);
-    if (sg == 0) {
-      sigmoid_scores<64u>(router, probs, lane);
-      for (uint e = lane; e < 64u; e += 32u) {
-        const float s = probs[e] + w_e_score_correction_bias[e];
-        select[e] = s > -1e30f ? s : -1e30f;
-      }
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      pick<64u, 4u>(select, probs, chosen, lane);
-      weigh<4u, true>(chosen, 1.8f, lane);
+  // 1536 × 2048 mat-vec of each of the 4 selected experts
+  const uint g = tg;
+  const uint entry = g / 96u;
+  const uint row = (g % 96u) * 16u + sg * 4u;
+  const uint end = min((g % 96u) * 16u + 16u, 1536u);
+  const uint first = min(row, 1532u); // a last simdgroup repeats rows, but stores only its own
+  threadgroup float * probs = scratch + 2052u;
+  threadgroup float * select = probs + 64u;
+  threadgroup Routing * chosen = (threadgroup Routing *)(select + 64u);
+  if (sg == 0) {
+    sigmoid_scores<64u>(router, probs, lane);
+    for (uint e = lane; e < 64u; e += 32u) {
+      const float s = probs[e] + w_e_score_correction_bias[e];
+      select[e] = s > -1e30f ? s : -1e30f;
     }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    pick<64u, 4u>(select, probs, chosen, lane);
+    weigh<4u, true>(chosen, 1.8f, lane);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (g == 0u && tid < 4u) {
+    routing[tid].expert = chosen[tid].expert;
+    routing[tid].weight = chosen[tid].weight;
+  }
+  const uint expert = chosen[entry].expert;
+  device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(2048u);
+  device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(2048u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 2048u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 2048u; c += 2048u) {
+    const uint n = min(2048u, 2048u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (g == 0u && tid < 4u) {
-      routing[tid].expert = chosen[tid].expert;
-      routing[tid].weight = chosen[tid].weight;
-    }
-    const uint expert = chosen[entry].expert;
-    device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(2048u);
-    device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(2048u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 2048u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 2048u; c += 2048u) {
-      const uint n = min(2048u, 2048u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+    if (row < end) {
       T_w_experts_gate_proj::template dot<4>(w + T_w_experts_gate_proj::row_bytes(c), T_w_experts_gate_proj::row_bytes(2048u), xs, n, lane, sum);
       T_w_experts_up_proj::template dot<4>(w_up + T_w_experts_up_proj::row_bytes(c), T_w_experts_up_proj::row_bytes(2048u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-05f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) experts_swiglu[entry * 1536u + at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-05f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) experts_swiglu[entry * 1536u + at] = v;
 }
 
 kernel void experts_gate_experts_up__f16_f16(
@@ -2502,31 +2485,29 @@ static inline void experts_down_shared_down_body(
     device float * x_2,
     constant experts_down_shared_down_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 2048 × 1536 mat-vec of 4 experts, summed with their routing weights
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 2048u);
-    const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
-    float sum[4] = {};
-    if (row < end) {
-      for (uint i = 0; i < 4u; ++i) {
-        const uint expert = routing[i].expert;
-        const float weight = routing[i].weight;
-        float part[4] = {};
-        T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(1536u), T_w_experts_down_proj::row_bytes(1536u),
-            experts_swiglu + i * 1536u, 1536u, lane, part);
-        for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
-      }
-      // the shared experts, one matrix of 1536 columns
-      T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(1536u), T_w_shared_experts_down_proj::row_bytes(1536u),
-          shared_swiglu, 1536u, lane, sum);
+  // 2048 × 1536 mat-vec of 4 experts, summed with their routing weights
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 2048u);
+  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  float sum[4] = {};
+  if (row < end) {
+    for (uint i = 0; i < 4u; ++i) {
+      const uint expert = routing[i].expert;
+      const float weight = routing[i].weight;
+      float part[4] = {};
+      T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(1536u), T_w_experts_down_proj::row_bytes(1536u),
+          experts_swiglu + i * 1536u, 1536u, lane, part);
+      for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
     }
-    sum_lanes<4>(sum);
-    const uint at = first + lane; // lane r finishes row r
-    const float v = own<4>(sum, lane);
-    if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
+    // the shared experts, one matrix of 1536 columns
+    T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(1536u), T_w_shared_experts_down_proj::row_bytes(1536u),
+        shared_swiglu, 1536u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  const uint at = first + lane; // lane r finishes row r
+  const float v = own<4>(sum, lane);
+  if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void experts_down_shared_down__f16_f16(
@@ -2667,34 +2648,32 @@ static inline void lm_head_body(
     device float * lm_head,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 154880 × 2048 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 154880u);
-    const uint first = min(row, 154876u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(2048u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 2048u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 2048u; c += 2048u) {
-      const uint n = min(2048u, 2048u - c);
-      squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 154880 × 2048 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 154880u);
+  const uint first = min(row, 154876u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(2048u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 2048u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 2048u; c += 2048u) {
+    const uint n = min(2048u, 2048u - c);
+    squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_lm_head::template dot<4>(w + T_w_lm_head::row_bytes(c), T_w_lm_head::row_bytes(2048u), xs, n, lane, sum);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-05f);
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) lm_head[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 2048.0f, 1e-05f);
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) lm_head[at] = v;
 }
 
 kernel void lm_head__f16(

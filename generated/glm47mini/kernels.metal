@@ -320,8 +320,8 @@ struct q6_k {
         float s[4] = {};
         for (ushort i = 0; i < 4; ++i) {
           const uint q0 = ql[i], q1 = ql[32 + i], u = qh[i];
-          s[0] = fma(float(q0 & 15u | (u & 3u) << 4) - 32.0f, y[i], s[0]);
-          s[1] = fma(float(q1 & 15u | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
+          s[0] = fma(float((q0 & 15u) | (u & 3u) << 4) - 32.0f, y[i], s[0]);
+          s[1] = fma(float((q1 & 15u) | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
           s[2] = fma(float(q0 >> 4 | (u & 48u)) - 32.0f, y[8 + i], s[2]);
           s[3] = fma(float(q1 >> 4 | (u & 192u) >> 2) - 32.0f, y[12 + i], s[3]);
         }
@@ -525,13 +525,11 @@ static inline void embed_body(
     device const uchar * w_embed_tokens,
     device float * x_,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // the token's row of the embedding, 256 wide
-    const uint start = (tg - 0u) * 128u;
-    const uint end = min(start + 128u, 256u);
-    for (uint i = start + tid; i < end; i += 128u) {
-      x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(256u), i);
-    }
+  // the token's row of the embedding, 256 wide
+  const uint start = tg * 128u;
+  const uint end = min(start + 128u, 256u);
+  for (uint i = start + tid; i < end; i += 128u) {
+    x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(256u), i);
   }
 }
 
@@ -560,7 +558,7 @@ static inline void q_a_kv_a_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 16u) {
     // 256 × 256 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 256u);
     const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
@@ -575,7 +573,7 @@ static inline void q_a_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_a_proj::template dot<4>(w + T_w_q_a_proj::row_bytes(c), T_w_q_a_proj::row_bytes(256u), xs, n, lane, sum);
+        T_w_q_a_proj::template dot<4>(w + T_w_q_a_proj::row_bytes(c), T_w_q_a_proj::row_bytes(256u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -587,7 +585,7 @@ static inline void q_a_kv_a_body(
     if (mine) q_a[at] = v;
   } else {
     // 288 × 256 mat-vec
-    const uint g = tg - 16u;
+    const uint g = (tg - 16u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 288u);
     const uint first = min(row, 284u); // a last simdgroup repeats rows, but stores only its own
@@ -602,7 +600,7 @@ static inline void q_a_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(256u), xs, n, lane, sum);
+        T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(256u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -648,7 +646,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 40u) {
     // 640 × 256 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 640u);
     const uint first = min(row, 636u); // a last simdgroup repeats rows, but stores only its own
@@ -663,7 +661,7 @@ static inline void q_b_store_kv_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_b_proj::template dot<4>(w + T_w_q_b_proj::row_bytes(c), T_w_q_b_proj::row_bytes(256u), xs, n, lane, sum);
+        T_w_q_b_proj::template dot<4>(w + T_w_q_b_proj::row_bytes(c), T_w_q_b_proj::row_bytes(256u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -750,24 +748,22 @@ static inline void k_b_body(
     device float * q_abs_,
     constant k_b_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 96 mat-vec, 5 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 16u;
-    const uint row = (g % 16u) * 16u + sg * 4u;
-    const uint end = min((g % 16u) * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(96u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_k_b_proj::template dot<4>(w, T_w_k_b_proj::row_bytes(96u), q_rope + entry * 128u, 96u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) q_abs_[entry * 256u + at] = v;
+  // 256 × 96 mat-vec, 5 of them
+  const uint g = tg;
+  const uint entry = g / 16u;
+  const uint row = (g % 16u) * 16u + sg * 4u;
+  const uint end = min((g % 16u) * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(96u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_k_b_proj::template dot<4>(w, T_w_k_b_proj::row_bytes(96u), q_rope + entry * 128u, 96u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) q_abs_[entry * 256u + at] = v;
 }
 
 kernel void k_b__q5_0(
@@ -793,45 +789,43 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-// 5 heads on one of 32 splits, 16 rows of 288 at a time
-    const uint split = tg - 0u;
-    threadgroup float * tile = scratch;
-    threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 640u;
-    threadgroup float * ml = p + 80u;
-    threadgroup float * shrink = ml + 10u;
-    const uint per = split_rows<32u, 16u>(step.nkv);
-    const uint from = min(split * per, step.nkv);
-    const uint to = min(from + per, step.nkv);
-    float q[9];
-    load_query<5u, 8u, 256u, 32u, 9u>(q_abs_, 256u, q_rope + 96u, 128u, q, sg, lane);
-    float sums[5] = {};
-    for (uint h = tid; h < 5u; h += 256u) {
-      ml[2u * h] = -1e30f;
-      ml[2u * h + 1u] = 0.0f;
-    }
-    for (uint at = from; at < to; at += 16u) {
-      const uint n = min(16u, to - at);
-      device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(288u);
-      for (uint i = tid; i < n * 288u; i += 256u) tile[i] = T_cache::get(rows, i);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<5u, 8u, 288u, 9u, 16u>(tile, n, q, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<5u, 16u, 8u>(shares, n, 0.088388346f, p, ml, shrink, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<5u, 256u, 288u, 1u, 256u>(tile, n, p, shrink, sums, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint k = 0; k < 1u; ++k) {
-      const uint c = tid + k * 256u;
-      for (uint h = 0; c < 256u && h < 5u; ++h) {
-        attend_out[(split * 5u + h) * 256u + c] = sums[k * 5u + h];
-      }
-    }
-    for (uint i = tid; i < 10u; i += 256u) attend_ml[split * 10u + i] = ml[i];
+  // 5 heads on one of 32 splits, 16 rows of 288 at a time
+  const uint split = tg;
+  threadgroup float * tile = scratch;
+  threadgroup float * shares = tile + 4608u;
+  threadgroup float * p = shares + 640u;
+  threadgroup float * ml = p + 80u;
+  threadgroup float * shrink = ml + 10u;
+  const uint per = split_rows<32u, 16u>(step.nkv);
+  const uint from = min(split * per, step.nkv);
+  const uint to = min(from + per, step.nkv);
+  float q[9];
+  load_query<5u, 8u, 256u, 32u, 9u>(q_abs_, 256u, q_rope + 96u, 128u, q, sg, lane);
+  float sums[5] = {};
+  for (uint h = tid; h < 5u; h += 256u) {
+    ml[2u * h] = -1e30f;
+    ml[2u * h + 1u] = 0.0f;
   }
+  for (uint at = from; at < to; at += 16u) {
+    const uint n = min(16u, to - at);
+    device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(288u);
+    for (uint i = tid; i < n * 288u; i += 256u) tile[i] = T_cache::get(rows, i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_scores<5u, 8u, 288u, 9u, 16u>(tile, n, q, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_softmax<5u, 16u, 8u>(shares, n, 0.088388346f, p, ml, shrink, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_values<5u, 256u, 288u, 1u, 256u>(tile, n, p, shrink, sums, tid);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint k = 0; k < 1u; ++k) {
+    const uint c = tid + k * 256u;
+    for (uint h = 0; c < 256u && h < 5u; ++h) {
+      attend_out[(split * 5u + h) * 256u + c] = sums[k * 5u + h];
+    }
+  }
+  for (uint i = tid; i < 10u; i += 256u) attend_ml[split * 10u + i] = ml[i];
 }
 
 kernel void attend__f32(
@@ -880,28 +874,25 @@ static inline void v_b_body(
     constant v_b_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 128 × 256 mat-vec, 5 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 8u;
-    const uint row = (g % 8u) * 16u + sg * 4u;
-    const uint end = min((g % 8u) * 16u + 16u, 128u);
-    const uint first = min(row, 124u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    combine_splits<32u, 16u, 5u, 256u, 128u>(attend_out, attend_ml, entry, step.nkv,
-        scratch + 256u, xs, tid);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (row < end) {
-      T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(256u), xs, 256u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) attention[entry * 128u + at] = v;
+  // 128 × 256 mat-vec, 5 of them
+  const uint g = tg;
+  const uint entry = g / 8u;
+  const uint row = (g % 8u) * 16u + sg * 4u;
+  const uint end = min((g % 8u) * 16u + 16u, 128u);
+  const uint first = min(row, 124u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  combine_splits<32u, 16u, 5u, 256u, 128u>(attend_out, attend_ml, entry, step.nkv, scratch + 256u, xs, tid);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (row < end) {
+    T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(256u), xs, 256u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) attention[entry * 128u + at] = v;
 }
 
 kernel void v_b__q4_k(
@@ -928,23 +919,21 @@ static inline void o_proj_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 640 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(640u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(640u), attention, 640u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 256 × 640 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(640u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(640u), attention, 640u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void o_proj__q5_1(
@@ -970,39 +959,37 @@ static inline void gate_up_body(
     device float * swiglu,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 768 × 256 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 768u);
-    const uint first = min(row, 764u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(256u);
-    device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 256u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 256u; c += 256u) {
-      const uint n = min(256u, 256u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 768 × 256 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 768u);
+  const uint first = min(row, 764u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(256u);
+  device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 256u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 256u; c += 256u) {
+    const uint n = min(256u, 256u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_gate_proj::template dot<4>(w + T_w_gate_proj::row_bytes(c), T_w_gate_proj::row_bytes(256u), xs, n, lane, sum);
       T_w_up_proj::template dot<4>(w_up + T_w_up_proj::row_bytes(c), T_w_up_proj::row_bytes(256u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-05f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) swiglu[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-05f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) swiglu[at] = v;
 }
 
 kernel void gate_up__q4_k_q4_k(
@@ -1028,23 +1015,21 @@ static inline void down_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 768 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(768u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(768u), swiglu, 768u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 256 × 768 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(768u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(768u), swiglu, 768u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void down__q4_k(
@@ -1075,7 +1060,7 @@ static inline void router_shared_gate_shared_up_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
     // 8 × 256 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 8u);
     const uint first = min(row, 4u); // a last simdgroup repeats rows, but stores only its own
@@ -1090,7 +1075,7 @@ static inline void router_shared_gate_shared_up_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_gate::template dot<4>(w + T_w_gate::row_bytes(c), T_w_gate::row_bytes(256u), xs, n, lane, sum);
+        T_w_gate::template dot<4>(w + T_w_gate::row_bytes(c), T_w_gate::row_bytes(256u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -1102,7 +1087,7 @@ static inline void router_shared_gate_shared_up_body(
     if (mine) router[at] = v;
   } else {
     // 256 × 256 mat-vec
-    const uint g = tg - 1u;
+    const uint g = (tg - 1u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 256u);
     const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
@@ -1119,8 +1104,8 @@ static inline void router_shared_gate_shared_up_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_shared_experts_gate_proj::template dot<4>(w + T_w_shared_experts_gate_proj::row_bytes(c), T_w_shared_experts_gate_proj::row_bytes(256u), xs, n, lane, sum);
-      T_w_shared_experts_up_proj::template dot<4>(w_up + T_w_shared_experts_up_proj::row_bytes(c), T_w_shared_experts_up_proj::row_bytes(256u), xs, n, lane, sum_up);
+        T_w_shared_experts_gate_proj::template dot<4>(w + T_w_shared_experts_gate_proj::row_bytes(c), T_w_shared_experts_gate_proj::row_bytes(256u), xs, n, lane, sum);
+        T_w_shared_experts_up_proj::template dot<4>(w_up + T_w_shared_experts_up_proj::row_bytes(c), T_w_shared_experts_up_proj::row_bytes(256u), xs, n, lane, sum_up);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -1172,59 +1157,57 @@ static inline void experts_gate_experts_up_body(
     constant experts_gate_experts_up_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 256 mat-vec of each of the 4 selected experts
-    const uint g = tg - 0u;
-    const uint entry = g / 16u;
-    const uint row = (g % 16u) * 16u + sg * 4u;
-    const uint end = min((g % 16u) * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    threadgroup float * probs = scratch + 260u;
-    threadgroup float * select = probs + 8u;
-    threadgroup Routing * chosen = (threadgroup Routing *)(select + 8u);
-    if (sg == 0) {
-      sigmoid_scores<8u>(router, probs, lane);
-      for (uint e = lane; e < 8u; e += 32u) {
-        const float s = probs[e] + w_e_score_correction_bias[e];
-        select[e] = s > -1e30f ? s : -1e30f;
-      }
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      pick<8u, 4u>(select, probs, chosen, lane);
-      weigh<4u, true>(chosen, 1.8f, lane);
+  // 256 × 256 mat-vec of each of the 4 selected experts
+  const uint g = tg;
+  const uint entry = g / 16u;
+  const uint row = (g % 16u) * 16u + sg * 4u;
+  const uint end = min((g % 16u) * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  threadgroup float * probs = scratch + 260u;
+  threadgroup float * select = probs + 8u;
+  threadgroup Routing * chosen = (threadgroup Routing *)(select + 8u);
+  if (sg == 0) {
+    sigmoid_scores<8u>(router, probs, lane);
+    for (uint e = lane; e < 8u; e += 32u) {
+      const float s = probs[e] + w_e_score_correction_bias[e];
+      select[e] = s > -1e30f ? s : -1e30f;
     }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    pick<8u, 4u>(select, probs, chosen, lane);
+    weigh<4u, true>(chosen, 1.8f, lane);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (g == 0u && tid < 4u) {
+    routing[tid].expert = chosen[tid].expert;
+    routing[tid].weight = chosen[tid].weight;
+  }
+  const uint expert = chosen[entry].expert;
+  device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(256u);
+  device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(256u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 256u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 256u; c += 256u) {
+    const uint n = min(256u, 256u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (g == 0u && tid < 4u) {
-      routing[tid].expert = chosen[tid].expert;
-      routing[tid].weight = chosen[tid].weight;
-    }
-    const uint expert = chosen[entry].expert;
-    device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(256u);
-    device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(256u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 256u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 256u; c += 256u) {
-      const uint n = min(256u, 256u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+    if (row < end) {
       T_w_experts_gate_proj::template dot<4>(w + T_w_experts_gate_proj::row_bytes(c), T_w_experts_gate_proj::row_bytes(256u), xs, n, lane, sum);
       T_w_experts_up_proj::template dot<4>(w_up + T_w_experts_up_proj::row_bytes(c), T_w_experts_up_proj::row_bytes(256u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-05f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) experts_swiglu[entry * 256u + at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-05f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) experts_swiglu[entry * 256u + at] = v;
 }
 
 kernel void experts_gate_experts_up__q4_k_q4_k(
@@ -1263,31 +1246,29 @@ static inline void experts_down_shared_down_body(
     device float * x_2,
     constant experts_down_shared_down_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 256 mat-vec of 4 experts, summed with their routing weights
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    float sum[4] = {};
-    if (row < end) {
-      for (uint i = 0; i < 4u; ++i) {
-        const uint expert = routing[i].expert;
-        const float weight = routing[i].weight;
-        float part[4] = {};
-        T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(256u), T_w_experts_down_proj::row_bytes(256u),
-            experts_swiglu + i * 256u, 256u, lane, part);
-        for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
-      }
-      // the shared experts, one matrix of 256 columns
-      T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(256u), T_w_shared_experts_down_proj::row_bytes(256u),
-          shared_swiglu, 256u, lane, sum);
+  // 256 × 256 mat-vec of 4 experts, summed with their routing weights
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  float sum[4] = {};
+  if (row < end) {
+    for (uint i = 0; i < 4u; ++i) {
+      const uint expert = routing[i].expert;
+      const float weight = routing[i].weight;
+      float part[4] = {};
+      T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(256u), T_w_experts_down_proj::row_bytes(256u),
+          experts_swiglu + i * 256u, 256u, lane, part);
+      for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
     }
-    sum_lanes<4>(sum);
-    const uint at = first + lane; // lane r finishes row r
-    const float v = own<4>(sum, lane);
-    if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
+    // the shared experts, one matrix of 256 columns
+    T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(256u), T_w_shared_experts_down_proj::row_bytes(256u),
+        shared_swiglu, 256u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  const uint at = first + lane; // lane r finishes row r
+  const float v = own<4>(sum, lane);
+  if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void experts_down_shared_down__q4_k_q4_k(
@@ -1332,34 +1313,32 @@ static inline void lm_head_body(
     device float * lm_head,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 512 × 256 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 512u);
-    const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 256u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 256u; c += 256u) {
-      const uint n = min(256u, 256u - c);
-      squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 512 × 256 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 512u);
+  const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 256u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 256u; c += 256u) {
+    const uint n = min(256u, 256u - c);
+    squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_lm_head::template dot<4>(w + T_w_lm_head::row_bytes(c), T_w_lm_head::row_bytes(256u), xs, n, lane, sum);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-05f);
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) lm_head[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-05f);
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) lm_head[at] = v;
 }
 
 kernel void lm_head__q6_k(

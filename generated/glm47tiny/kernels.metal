@@ -406,13 +406,11 @@ static inline void embed_body(
     device const uchar * w_embed_tokens,
     device float * x_,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // the token's row of the embedding, 96 wide
-    const uint start = (tg - 0u) * 128u;
-    const uint end = min(start + 128u, 96u);
-    for (uint i = start + tid; i < end; i += 128u) {
-      x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(96u), i);
-    }
+  // the token's row of the embedding, 96 wide
+  const uint start = tg * 128u;
+  const uint end = min(start + 128u, 96u);
+  for (uint i = start + tid; i < end; i += 128u) {
+    x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(96u), i);
   }
 }
 
@@ -441,7 +439,7 @@ static inline void q_a_kv_a_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 4u) {
     // 64 × 96 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 64u);
     const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
@@ -456,7 +454,7 @@ static inline void q_a_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_a_proj::template dot<4>(w + T_w_q_a_proj::row_bytes(c), T_w_q_a_proj::row_bytes(96u), xs, n, lane, sum);
+        T_w_q_a_proj::template dot<4>(w + T_w_q_a_proj::row_bytes(c), T_w_q_a_proj::row_bytes(96u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -468,7 +466,7 @@ static inline void q_a_kv_a_body(
     if (mine) q_a[at] = v;
   } else {
     // 80 × 96 mat-vec
-    const uint g = tg - 4u;
+    const uint g = (tg - 4u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 80u);
     const uint first = min(row, 76u); // a last simdgroup repeats rows, but stores only its own
@@ -483,7 +481,7 @@ static inline void q_a_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(96u), xs, n, lane, sum);
+        T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(96u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -529,7 +527,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 20u) {
     // 320 × 64 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 320u);
     const uint first = min(row, 316u); // a last simdgroup repeats rows, but stores only its own
@@ -544,7 +542,7 @@ static inline void q_b_store_kv_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_b_proj::template dot<4>(w + T_w_q_b_proj::row_bytes(c), T_w_q_b_proj::row_bytes(64u), xs, n, lane, sum);
+        T_w_q_b_proj::template dot<4>(w + T_w_q_b_proj::row_bytes(c), T_w_q_b_proj::row_bytes(64u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -631,24 +629,22 @@ static inline void k_b_body(
     device float * q_abs_,
     constant k_b_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 64 × 48 mat-vec, 5 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 4u;
-    const uint row = (g % 4u) * 16u + sg * 4u;
-    const uint end = min((g % 4u) * 16u + 16u, 64u);
-    const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(48u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_k_b_proj::template dot<4>(w, T_w_k_b_proj::row_bytes(48u), q_rope + entry * 64u, 48u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) q_abs_[entry * 64u + at] = v;
+  // 64 × 48 mat-vec, 5 of them
+  const uint g = tg;
+  const uint entry = g / 4u;
+  const uint row = (g % 4u) * 16u + sg * 4u;
+  const uint end = min((g % 4u) * 16u + 16u, 64u);
+  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(48u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_k_b_proj::template dot<4>(w, T_w_k_b_proj::row_bytes(48u), q_rope + entry * 64u, 48u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) q_abs_[entry * 64u + at] = v;
 }
 
 kernel void k_b__f16(
@@ -674,45 +670,43 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-// 5 heads on one of 32 splits, 16 rows of 80 at a time
-    const uint split = tg - 0u;
-    threadgroup float * tile = scratch;
-    threadgroup float * shares = tile + 1280u;
-    threadgroup float * p = shares + 640u;
-    threadgroup float * ml = p + 80u;
-    threadgroup float * shrink = ml + 10u;
-    const uint per = split_rows<32u, 16u>(step.nkv);
-    const uint from = min(split * per, step.nkv);
-    const uint to = min(from + per, step.nkv);
-    float q[3];
-    load_query<5u, 8u, 64u, 16u, 3u>(q_abs_, 64u, q_rope + 48u, 64u, q, sg, lane);
-    float sums[5] = {};
-    for (uint h = tid; h < 5u; h += 256u) {
-      ml[2u * h] = -1e30f;
-      ml[2u * h + 1u] = 0.0f;
-    }
-    for (uint at = from; at < to; at += 16u) {
-      const uint n = min(16u, to - at);
-      device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(80u);
-      for (uint i = tid; i < n * 80u; i += 256u) tile[i] = T_cache::get(rows, i);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<5u, 8u, 80u, 3u, 16u>(tile, n, q, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<5u, 16u, 8u>(shares, n, 0.125f, p, ml, shrink, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<5u, 64u, 80u, 1u, 256u>(tile, n, p, shrink, sums, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint k = 0; k < 1u; ++k) {
-      const uint c = tid + k * 256u;
-      for (uint h = 0; c < 64u && h < 5u; ++h) {
-        attend_out[(split * 5u + h) * 64u + c] = sums[k * 5u + h];
-      }
-    }
-    for (uint i = tid; i < 10u; i += 256u) attend_ml[split * 10u + i] = ml[i];
+  // 5 heads on one of 32 splits, 16 rows of 80 at a time
+  const uint split = tg;
+  threadgroup float * tile = scratch;
+  threadgroup float * shares = tile + 1280u;
+  threadgroup float * p = shares + 640u;
+  threadgroup float * ml = p + 80u;
+  threadgroup float * shrink = ml + 10u;
+  const uint per = split_rows<32u, 16u>(step.nkv);
+  const uint from = min(split * per, step.nkv);
+  const uint to = min(from + per, step.nkv);
+  float q[3];
+  load_query<5u, 8u, 64u, 16u, 3u>(q_abs_, 64u, q_rope + 48u, 64u, q, sg, lane);
+  float sums[5] = {};
+  for (uint h = tid; h < 5u; h += 256u) {
+    ml[2u * h] = -1e30f;
+    ml[2u * h + 1u] = 0.0f;
   }
+  for (uint at = from; at < to; at += 16u) {
+    const uint n = min(16u, to - at);
+    device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(80u);
+    for (uint i = tid; i < n * 80u; i += 256u) tile[i] = T_cache::get(rows, i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_scores<5u, 8u, 80u, 3u, 16u>(tile, n, q, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_softmax<5u, 16u, 8u>(shares, n, 0.125f, p, ml, shrink, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_values<5u, 64u, 80u, 1u, 256u>(tile, n, p, shrink, sums, tid);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint k = 0; k < 1u; ++k) {
+    const uint c = tid + k * 256u;
+    for (uint h = 0; c < 64u && h < 5u; ++h) {
+      attend_out[(split * 5u + h) * 64u + c] = sums[k * 5u + h];
+    }
+  }
+  for (uint i = tid; i < 10u; i += 256u) attend_ml[split * 10u + i] = ml[i];
 }
 
 kernel void attend__f32(
@@ -761,28 +755,25 @@ static inline void v_b_body(
     constant v_b_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 64 × 64 mat-vec, 5 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 4u;
-    const uint row = (g % 4u) * 16u + sg * 4u;
-    const uint end = min((g % 4u) * 16u + 16u, 64u);
-    const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    combine_splits<32u, 16u, 5u, 64u, 128u>(attend_out, attend_ml, entry, step.nkv,
-        scratch + 64u, xs, tid);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (row < end) {
-      T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(64u), xs, 64u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) attention[entry * 64u + at] = v;
+  // 64 × 64 mat-vec, 5 of them
+  const uint g = tg;
+  const uint entry = g / 4u;
+  const uint row = (g % 4u) * 16u + sg * 4u;
+  const uint end = min((g % 4u) * 16u + 16u, 64u);
+  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  combine_splits<32u, 16u, 5u, 64u, 128u>(attend_out, attend_ml, entry, step.nkv, scratch + 64u, xs, tid);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (row < end) {
+    T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(64u), xs, 64u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) attention[entry * 64u + at] = v;
 }
 
 kernel void v_b__q4_0(
@@ -809,23 +800,21 @@ static inline void o_proj_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 96 × 320 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 96u);
-    const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(320u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(320u), attention, 320u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 96 × 320 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 96u);
+  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(320u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(320u), attention, 320u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void o_proj__q4_0(
@@ -851,39 +840,37 @@ static inline void gate_up_body(
     device float * swiglu,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 160 × 96 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 160u);
-    const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(96u);
-    device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 96u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 96u; c += 96u) {
-      const uint n = min(96u, 96u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 160 × 96 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 160u);
+  const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(96u);
+  device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 96u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 96u; c += 96u) {
+    const uint n = min(96u, 96u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_gate_proj::template dot<4>(w + T_w_gate_proj::row_bytes(c), T_w_gate_proj::row_bytes(96u), xs, n, lane, sum);
       T_w_up_proj::template dot<4>(w_up + T_w_up_proj::row_bytes(c), T_w_up_proj::row_bytes(96u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 96.0f, 1e-05f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) swiglu[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 96.0f, 1e-05f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) swiglu[at] = v;
 }
 
 kernel void gate_up__q4_0_q4_0(
@@ -909,23 +896,21 @@ static inline void down_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 96 × 160 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 96u);
-    const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(160u), swiglu, 160u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 96 × 160 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 96u);
+  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(160u), swiglu, 160u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void down__q4_0(
@@ -956,7 +941,7 @@ static inline void router_shared_gate_shared_up_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
     // 16 × 96 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 16u);
     const uint first = min(row, 12u); // a last simdgroup repeats rows, but stores only its own
@@ -971,7 +956,7 @@ static inline void router_shared_gate_shared_up_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_gate::template dot<4>(w + T_w_gate::row_bytes(c), T_w_gate::row_bytes(96u), xs, n, lane, sum);
+        T_w_gate::template dot<4>(w + T_w_gate::row_bytes(c), T_w_gate::row_bytes(96u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -983,7 +968,7 @@ static inline void router_shared_gate_shared_up_body(
     if (mine) router[at] = v;
   } else {
     // 64 × 96 mat-vec
-    const uint g = tg - 1u;
+    const uint g = (tg - 1u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 64u);
     const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
@@ -1000,8 +985,8 @@ static inline void router_shared_gate_shared_up_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_shared_experts_gate_proj::template dot<4>(w + T_w_shared_experts_gate_proj::row_bytes(c), T_w_shared_experts_gate_proj::row_bytes(96u), xs, n, lane, sum);
-      T_w_shared_experts_up_proj::template dot<4>(w_up + T_w_shared_experts_up_proj::row_bytes(c), T_w_shared_experts_up_proj::row_bytes(96u), xs, n, lane, sum_up);
+        T_w_shared_experts_gate_proj::template dot<4>(w + T_w_shared_experts_gate_proj::row_bytes(c), T_w_shared_experts_gate_proj::row_bytes(96u), xs, n, lane, sum);
+        T_w_shared_experts_up_proj::template dot<4>(w_up + T_w_shared_experts_up_proj::row_bytes(c), T_w_shared_experts_up_proj::row_bytes(96u), xs, n, lane, sum_up);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -1053,59 +1038,57 @@ static inline void experts_gate_experts_up_body(
     constant experts_gate_experts_up_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 64 × 96 mat-vec of each of the 4 selected experts
-    const uint g = tg - 0u;
-    const uint entry = g / 4u;
-    const uint row = (g % 4u) * 16u + sg * 4u;
-    const uint end = min((g % 4u) * 16u + 16u, 64u);
-    const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
-    threadgroup float * probs = scratch + 100u;
-    threadgroup float * select = probs + 16u;
-    threadgroup Routing * chosen = (threadgroup Routing *)(select + 16u);
-    if (sg == 0) {
-      sigmoid_scores<16u>(router, probs, lane);
-      for (uint e = lane; e < 16u; e += 32u) {
-        const float s = probs[e] + w_e_score_correction_bias[e];
-        select[e] = s > -1e30f ? s : -1e30f;
-      }
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      pick<16u, 4u>(select, probs, chosen, lane);
-      weigh<4u, true>(chosen, 1.8f, lane);
+  // 64 × 96 mat-vec of each of the 4 selected experts
+  const uint g = tg;
+  const uint entry = g / 4u;
+  const uint row = (g % 4u) * 16u + sg * 4u;
+  const uint end = min((g % 4u) * 16u + 16u, 64u);
+  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  threadgroup float * probs = scratch + 100u;
+  threadgroup float * select = probs + 16u;
+  threadgroup Routing * chosen = (threadgroup Routing *)(select + 16u);
+  if (sg == 0) {
+    sigmoid_scores<16u>(router, probs, lane);
+    for (uint e = lane; e < 16u; e += 32u) {
+      const float s = probs[e] + w_e_score_correction_bias[e];
+      select[e] = s > -1e30f ? s : -1e30f;
     }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    pick<16u, 4u>(select, probs, chosen, lane);
+    weigh<4u, true>(chosen, 1.8f, lane);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (g == 0u && tid < 4u) {
+    routing[tid].expert = chosen[tid].expert;
+    routing[tid].weight = chosen[tid].weight;
+  }
+  const uint expert = chosen[entry].expert;
+  device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(96u);
+  device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(96u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 96u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 96u; c += 96u) {
+    const uint n = min(96u, 96u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (g == 0u && tid < 4u) {
-      routing[tid].expert = chosen[tid].expert;
-      routing[tid].weight = chosen[tid].weight;
-    }
-    const uint expert = chosen[entry].expert;
-    device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(96u);
-    device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(96u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 96u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 96u; c += 96u) {
-      const uint n = min(96u, 96u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+    if (row < end) {
       T_w_experts_gate_proj::template dot<4>(w + T_w_experts_gate_proj::row_bytes(c), T_w_experts_gate_proj::row_bytes(96u), xs, n, lane, sum);
       T_w_experts_up_proj::template dot<4>(w_up + T_w_experts_up_proj::row_bytes(c), T_w_experts_up_proj::row_bytes(96u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 96.0f, 1e-05f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) experts_swiglu[entry * 64u + at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 96.0f, 1e-05f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) experts_swiglu[entry * 64u + at] = v;
 }
 
 kernel void experts_gate_experts_up__q4_0_q4_0(
@@ -1144,31 +1127,29 @@ static inline void experts_down_shared_down_body(
     device float * x_2,
     constant experts_down_shared_down_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 96 × 64 mat-vec of 4 experts, summed with their routing weights
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 96u);
-    const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
-    float sum[4] = {};
-    if (row < end) {
-      for (uint i = 0; i < 4u; ++i) {
-        const uint expert = routing[i].expert;
-        const float weight = routing[i].weight;
-        float part[4] = {};
-        T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(64u), T_w_experts_down_proj::row_bytes(64u),
-            experts_swiglu + i * 64u, 64u, lane, part);
-        for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
-      }
-      // the shared experts, one matrix of 64 columns
-      T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(64u), T_w_shared_experts_down_proj::row_bytes(64u),
-          shared_swiglu, 64u, lane, sum);
+  // 96 × 64 mat-vec of 4 experts, summed with their routing weights
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 96u);
+  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  float sum[4] = {};
+  if (row < end) {
+    for (uint i = 0; i < 4u; ++i) {
+      const uint expert = routing[i].expert;
+      const float weight = routing[i].weight;
+      float part[4] = {};
+      T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(64u), T_w_experts_down_proj::row_bytes(64u),
+          experts_swiglu + i * 64u, 64u, lane, part);
+      for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
     }
-    sum_lanes<4>(sum);
-    const uint at = first + lane; // lane r finishes row r
-    const float v = own<4>(sum, lane);
-    if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
+    // the shared experts, one matrix of 64 columns
+    T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(64u), T_w_shared_experts_down_proj::row_bytes(64u),
+        shared_swiglu, 64u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  const uint at = first + lane; // lane r finishes row r
+  const float v = own<4>(sum, lane);
+  if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void experts_down_shared_down__q4_0_q4_0(
@@ -1197,34 +1178,32 @@ static inline void lm_head_body(
     device float * lm_head,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 384 × 96 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 384u);
-    const uint first = min(row, 380u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(96u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 96u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 96u; c += 96u) {
-      const uint n = min(96u, 96u - c);
-      squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 384 × 96 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 384u);
+  const uint first = min(row, 380u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(96u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 96u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 96u; c += 96u) {
+    const uint n = min(96u, 96u - c);
+    squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_lm_head::template dot<4>(w + T_w_lm_head::row_bytes(c), T_w_lm_head::row_bytes(96u), xs, n, lane, sum);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 96.0f, 1e-05f);
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) lm_head[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 96.0f, 1e-05f);
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) lm_head[at] = v;
 }
 
 kernel void lm_head__q4_0(

@@ -315,8 +315,8 @@ struct q6_k {
         float s[4] = {};
         for (ushort i = 0; i < 4; ++i) {
           const uint q0 = ql[i], q1 = ql[32 + i], u = qh[i];
-          s[0] = fma(float(q0 & 15u | (u & 3u) << 4) - 32.0f, y[i], s[0]);
-          s[1] = fma(float(q1 & 15u | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
+          s[0] = fma(float((q0 & 15u) | (u & 3u) << 4) - 32.0f, y[i], s[0]);
+          s[1] = fma(float((q1 & 15u) | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
           s[2] = fma(float(q0 >> 4 | (u & 48u)) - 32.0f, y[8 + i], s[2]);
           s[3] = fma(float(q1 >> 4 | (u & 192u) >> 2) - 32.0f, y[12 + i], s[3]);
         }
@@ -437,13 +437,11 @@ static inline void embed_body(
     device const uchar * w_embed_tokens,
     device float * x_,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // the token's row of the embedding, 256 wide
-    const uint start = (tg - 0u) * 128u;
-    const uint end = min(start + 128u, 256u);
-    for (uint i = start + tid; i < end; i += 128u) {
-      x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(256u), i);
-    }
+  // the token's row of the embedding, 256 wide
+  const uint start = tg * 128u;
+  const uint end = min(start + 128u, 256u);
+  for (uint i = start + tid; i < end; i += 128u) {
+    x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(256u), i);
   }
 }
 
@@ -472,7 +470,7 @@ static inline void q_a_kv_a_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 16u) {
     // 256 × 256 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 256u);
     const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
@@ -487,7 +485,7 @@ static inline void q_a_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_a_proj::template dot<4>(w + T_w_q_a_proj::row_bytes(c), T_w_q_a_proj::row_bytes(256u), xs, n, lane, sum);
+        T_w_q_a_proj::template dot<4>(w + T_w_q_a_proj::row_bytes(c), T_w_q_a_proj::row_bytes(256u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -499,7 +497,7 @@ static inline void q_a_kv_a_body(
     if (mine) q_a[at] = v;
   } else {
     // 288 × 256 mat-vec
-    const uint g = tg - 16u;
+    const uint g = (tg - 16u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 288u);
     const uint first = min(row, 284u); // a last simdgroup repeats rows, but stores only its own
@@ -514,7 +512,7 @@ static inline void q_a_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(256u), xs, n, lane, sum);
+        T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(256u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -575,7 +573,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 24u) {
     // 384 × 256 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 384u);
     const uint first = min(row, 380u); // a last simdgroup repeats rows, but stores only its own
@@ -590,7 +588,7 @@ static inline void q_b_store_kv_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_b_proj::template dot<4>(w + T_w_q_b_proj::row_bytes(c), T_w_q_b_proj::row_bytes(256u), xs, n, lane, sum);
+        T_w_q_b_proj::template dot<4>(w + T_w_q_b_proj::row_bytes(c), T_w_q_b_proj::row_bytes(256u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -713,24 +711,22 @@ static inline void k_b_body(
     device float * q_abs_,
     constant k_b_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 64 mat-vec, 4 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 16u;
-    const uint row = (g % 16u) * 16u + sg * 4u;
-    const uint end = min((g % 16u) * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(64u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_k_b_proj::template dot<4>(w, T_w_k_b_proj::row_bytes(64u), q_rope + entry * 96u, 64u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) q_abs_[entry * 256u + at] = v;
+  // 256 × 64 mat-vec, 4 of them
+  const uint g = tg;
+  const uint entry = g / 16u;
+  const uint row = (g % 16u) * 16u + sg * 4u;
+  const uint end = min((g % 16u) * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(64u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_k_b_proj::template dot<4>(w, T_w_k_b_proj::row_bytes(64u), q_rope + entry * 96u, 64u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) q_abs_[entry * 256u + at] = v;
 }
 
 kernel void k_b__q4_0(
@@ -768,45 +764,43 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-// 4 heads on one of 32 splits, 16 rows of 288 at a time
-    const uint split = tg - 0u;
-    threadgroup float * tile = scratch;
-    threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 512u;
-    threadgroup float * ml = p + 64u;
-    threadgroup float * shrink = ml + 8u;
-    const uint per = split_rows<32u, 16u>(step.nkv);
-    const uint from = min(split * per, step.nkv);
-    const uint to = min(from + per, step.nkv);
-    float q[5];
-    load_query<4u, 4u, 256u, 32u, 5u>(q_abs_, 256u, q_rope + 64u, 96u, q, sg, lane);
-    float sums[4] = {};
-    for (uint h = tid; h < 4u; h += 256u) {
-      ml[2u * h] = -1e30f;
-      ml[2u * h + 1u] = 0.0f;
-    }
-    for (uint at = from; at < to; at += 16u) {
-      const uint n = min(16u, to - at);
-      device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(288u);
-      for (uint i = tid; i < n * 288u; i += 256u) tile[i] = T_cache::get(rows, i);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<4u, 4u, 288u, 5u, 16u>(tile, n, q, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<4u, 16u, 8u>(shares, n, 0.10206208f, p, ml, shrink, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<4u, 256u, 288u, 1u, 256u>(tile, n, p, shrink, sums, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint k = 0; k < 1u; ++k) {
-      const uint c = tid + k * 256u;
-      for (uint h = 0; c < 256u && h < 4u; ++h) {
-        attend_out[(split * 4u + h) * 256u + c] = sums[k * 4u + h];
-      }
-    }
-    for (uint i = tid; i < 8u; i += 256u) attend_ml[split * 8u + i] = ml[i];
+  // 4 heads on one of 32 splits, 16 rows of 288 at a time
+  const uint split = tg;
+  threadgroup float * tile = scratch;
+  threadgroup float * shares = tile + 4608u;
+  threadgroup float * p = shares + 512u;
+  threadgroup float * ml = p + 64u;
+  threadgroup float * shrink = ml + 8u;
+  const uint per = split_rows<32u, 16u>(step.nkv);
+  const uint from = min(split * per, step.nkv);
+  const uint to = min(from + per, step.nkv);
+  float q[5];
+  load_query<4u, 4u, 256u, 32u, 5u>(q_abs_, 256u, q_rope + 64u, 96u, q, sg, lane);
+  float sums[4] = {};
+  for (uint h = tid; h < 4u; h += 256u) {
+    ml[2u * h] = -1e30f;
+    ml[2u * h + 1u] = 0.0f;
   }
+  for (uint at = from; at < to; at += 16u) {
+    const uint n = min(16u, to - at);
+    device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(288u);
+    for (uint i = tid; i < n * 288u; i += 256u) tile[i] = T_cache::get(rows, i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_scores<4u, 4u, 288u, 5u, 16u>(tile, n, q, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_softmax<4u, 16u, 8u>(shares, n, 0.10206208f, p, ml, shrink, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_values<4u, 256u, 288u, 1u, 256u>(tile, n, p, shrink, sums, tid);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint k = 0; k < 1u; ++k) {
+    const uint c = tid + k * 256u;
+    for (uint h = 0; c < 256u && h < 4u; ++h) {
+      attend_out[(split * 4u + h) * 256u + c] = sums[k * 4u + h];
+    }
+  }
+  for (uint i = tid; i < 8u; i += 256u) attend_ml[split * 8u + i] = ml[i];
 }
 
 kernel void attend__f32(
@@ -855,28 +849,25 @@ static inline void v_b_body(
     constant v_b_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 64 × 256 mat-vec, 4 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 4u;
-    const uint row = (g % 4u) * 16u + sg * 4u;
-    const uint end = min((g % 4u) * 16u + 16u, 64u);
-    const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    combine_splits<32u, 16u, 4u, 256u, 128u>(attend_out, attend_ml, entry, step.nkv,
-        scratch + 256u, xs, tid);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (row < end) {
-      T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(256u), xs, 256u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) attention[entry * 64u + at] = v;
+  // 64 × 256 mat-vec, 4 of them
+  const uint g = tg;
+  const uint entry = g / 4u;
+  const uint row = (g % 4u) * 16u + sg * 4u;
+  const uint end = min((g % 4u) * 16u + 16u, 64u);
+  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  combine_splits<32u, 16u, 4u, 256u, 128u>(attend_out, attend_ml, entry, step.nkv, scratch + 256u, xs, tid);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (row < end) {
+    T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(256u), xs, 256u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) attention[entry * 64u + at] = v;
 }
 
 kernel void v_b__q4_0(
@@ -918,23 +909,21 @@ static inline void o_proj_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 256 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(256u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(256u), attention, 256u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 256 × 256 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(256u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(256u), attention, 256u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void o_proj__q4_0(
@@ -972,39 +961,37 @@ static inline void gate_up_body(
     device float * swiglu,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 768 × 256 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 768u);
-    const uint first = min(row, 764u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(256u);
-    device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 256u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 256u; c += 256u) {
-      const uint n = min(256u, 256u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 768 × 256 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 768u);
+  const uint first = min(row, 764u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(256u);
+  device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 256u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 256u; c += 256u) {
+    const uint n = min(256u, 256u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_gate_proj::template dot<4>(w + T_w_gate_proj::row_bytes(c), T_w_gate_proj::row_bytes(256u), xs, n, lane, sum);
       T_w_up_proj::template dot<4>(w_up + T_w_up_proj::row_bytes(c), T_w_up_proj::row_bytes(256u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-06f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) swiglu[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-06f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) swiglu[at] = v;
 }
 
 kernel void gate_up__q4_0_q4_0(
@@ -1044,23 +1031,21 @@ static inline void down_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 256 × 768 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(768u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(768u), swiglu, 768u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 256 × 768 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(768u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(768u), swiglu, 768u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void down__q4_0(
@@ -1109,34 +1094,32 @@ static inline void lm_head_body(
     device float * lm_head,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 512 × 256 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 512u);
-    const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(256u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 256u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 256u; c += 256u) {
-      const uint n = min(256u, 256u - c);
-      squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 512 × 256 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 512u);
+  const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(256u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 256u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 256u; c += 256u) {
+    const uint n = min(256u, 256u - c);
+    squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_embed_tokens::template dot<4>(w + T_w_embed_tokens::row_bytes(c), T_w_embed_tokens::row_bytes(256u), xs, n, lane, sum);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-06f);
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) lm_head[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 256.0f, 1e-06f);
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) lm_head[at] = v;
 }
 
 kernel void lm_head__q6_k(

@@ -296,13 +296,11 @@ static inline void embed_body(
     device const uchar * w_embed_tokens,
     device float * x_,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // the token's row of the embedding, 96 wide
-    const uint start = (tg - 0u) * 128u;
-    const uint end = min(start + 128u, 96u);
-    for (uint i = start + tid; i < end; i += 128u) {
-      x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(96u), i);
-    }
+  // the token's row of the embedding, 96 wide
+  const uint start = tg * 128u;
+  const uint end = min(start + 128u, 96u);
+  for (uint i = start + tid; i < end; i += 128u) {
+    x_[i] = T_w_embed_tokens::get(w_embed_tokens + step.token * T_w_embed_tokens::row_bytes(96u), i);
   }
 }
 
@@ -331,7 +329,7 @@ static inline void q_a_kv_a_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 4u) {
     // 64 × 96 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 64u);
     const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
@@ -346,7 +344,7 @@ static inline void q_a_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_a_proj::template dot<4>(w + T_w_q_a_proj::row_bytes(c), T_w_q_a_proj::row_bytes(96u), xs, n, lane, sum);
+        T_w_q_a_proj::template dot<4>(w + T_w_q_a_proj::row_bytes(c), T_w_q_a_proj::row_bytes(96u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -358,7 +356,7 @@ static inline void q_a_kv_a_body(
     if (mine) q_a[at] = v;
   } else {
     // 80 × 96 mat-vec
-    const uint g = tg - 4u;
+    const uint g = (tg - 4u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 80u);
     const uint first = min(row, 76u); // a last simdgroup repeats rows, but stores only its own
@@ -373,7 +371,7 @@ static inline void q_a_kv_a_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(96u), xs, n, lane, sum);
+        T_w_kv_a_proj_with_mqa::template dot<4>(w + T_w_kv_a_proj_with_mqa::row_bytes(c), T_w_kv_a_proj_with_mqa::row_bytes(96u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -419,7 +417,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 9u) {
     // 144 × 64 mat-vec
-    const uint g = tg - 0u;
+    const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 144u);
     const uint first = min(row, 140u); // a last simdgroup repeats rows, but stores only its own
@@ -434,7 +432,7 @@ static inline void q_b_store_kv_body(
       share(squares, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (row < end) {
-      T_w_q_b_proj::template dot<4>(w + T_w_q_b_proj::row_bytes(c), T_w_q_b_proj::row_bytes(64u), xs, n, lane, sum);
+        T_w_q_b_proj::template dot<4>(w + T_w_q_b_proj::row_bytes(c), T_w_q_b_proj::row_bytes(64u), xs, n, lane, sum);
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -521,24 +519,22 @@ static inline void k_b_body(
     device float * q_abs_,
     constant k_b_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 64 × 32 mat-vec, 3 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 4u;
-    const uint row = (g % 4u) * 16u + sg * 4u;
-    const uint end = min((g % 4u) * 16u + 16u, 64u);
-    const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(32u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_k_b_proj::template dot<4>(w, T_w_k_b_proj::row_bytes(32u), q_rope + entry * 48u, 32u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) q_abs_[entry * 64u + at] = v;
+  // 64 × 32 mat-vec, 3 of them
+  const uint g = tg;
+  const uint entry = g / 4u;
+  const uint row = (g % 4u) * 16u + sg * 4u;
+  const uint end = min((g % 4u) * 16u + 16u, 64u);
+  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(32u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_k_b_proj::template dot<4>(w, T_w_k_b_proj::row_bytes(32u), q_rope + entry * 48u, 32u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) q_abs_[entry * 64u + at] = v;
 }
 
 kernel void k_b__f32(
@@ -564,45 +560,43 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-// 3 heads on one of 32 splits, 16 rows of 80 at a time
-    const uint split = tg - 0u;
-    threadgroup float * tile = scratch;
-    threadgroup float * shares = tile + 1280u;
-    threadgroup float * p = shares + 384u;
-    threadgroup float * ml = p + 48u;
-    threadgroup float * shrink = ml + 6u;
-    const uint per = split_rows<32u, 16u>(step.nkv);
-    const uint from = min(split * per, step.nkv);
-    const uint to = min(from + per, step.nkv);
-    float q[2];
-    load_query<3u, 4u, 64u, 16u, 2u>(q_abs_, 64u, q_rope + 32u, 48u, q, sg, lane);
-    float sums[3] = {};
-    for (uint h = tid; h < 3u; h += 256u) {
-      ml[2u * h] = -1e30f;
-      ml[2u * h + 1u] = 0.0f;
-    }
-    for (uint at = from; at < to; at += 16u) {
-      const uint n = min(16u, to - at);
-      device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(80u);
-      for (uint i = tid; i < n * 80u; i += 256u) tile[i] = T_cache::get(rows, i);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<3u, 4u, 80u, 2u, 16u>(tile, n, q, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<3u, 16u, 8u>(shares, n, 0.14433756f, p, ml, shrink, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<3u, 64u, 80u, 1u, 256u>(tile, n, p, shrink, sums, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint k = 0; k < 1u; ++k) {
-      const uint c = tid + k * 256u;
-      for (uint h = 0; c < 64u && h < 3u; ++h) {
-        attend_out[(split * 3u + h) * 64u + c] = sums[k * 3u + h];
-      }
-    }
-    for (uint i = tid; i < 6u; i += 256u) attend_ml[split * 6u + i] = ml[i];
+  // 3 heads on one of 32 splits, 16 rows of 80 at a time
+  const uint split = tg;
+  threadgroup float * tile = scratch;
+  threadgroup float * shares = tile + 1280u;
+  threadgroup float * p = shares + 384u;
+  threadgroup float * ml = p + 48u;
+  threadgroup float * shrink = ml + 6u;
+  const uint per = split_rows<32u, 16u>(step.nkv);
+  const uint from = min(split * per, step.nkv);
+  const uint to = min(from + per, step.nkv);
+  float q[2];
+  load_query<3u, 4u, 64u, 16u, 2u>(q_abs_, 64u, q_rope + 32u, 48u, q, sg, lane);
+  float sums[3] = {};
+  for (uint h = tid; h < 3u; h += 256u) {
+    ml[2u * h] = -1e30f;
+    ml[2u * h + 1u] = 0.0f;
   }
+  for (uint at = from; at < to; at += 16u) {
+    const uint n = min(16u, to - at);
+    device const uchar * rows = cache + ulong(at) * T_cache::row_bytes(80u);
+    for (uint i = tid; i < n * 80u; i += 256u) tile[i] = T_cache::get(rows, i);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_scores<3u, 4u, 80u, 2u, 16u>(tile, n, q, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_softmax<3u, 16u, 8u>(shares, n, 0.14433756f, p, ml, shrink, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    tile_values<3u, 64u, 80u, 1u, 256u>(tile, n, p, shrink, sums, tid);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint k = 0; k < 1u; ++k) {
+    const uint c = tid + k * 256u;
+    for (uint h = 0; c < 64u && h < 3u; ++h) {
+      attend_out[(split * 3u + h) * 64u + c] = sums[k * 3u + h];
+    }
+  }
+  for (uint i = tid; i < 6u; i += 256u) attend_ml[split * 6u + i] = ml[i];
 }
 
 kernel void attend__f32(
@@ -651,28 +645,25 @@ static inline void v_b_body(
     constant v_b_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 32 × 64 mat-vec, 3 of them
-    const uint g = tg - 0u;
-    const uint entry = g / 2u;
-    const uint row = (g % 2u) * 16u + sg * 4u;
-    const uint end = min((g % 2u) * 16u + 16u, 32u);
-    const uint first = min(row, 28u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    combine_splits<32u, 16u, 3u, 64u, 128u>(attend_out, attend_ml, entry, step.nkv,
-        scratch + 64u, xs, tid);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (row < end) {
-      T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(64u), xs, 64u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) attention[entry * 32u + at] = v;
+  // 32 × 64 mat-vec, 3 of them
+  const uint g = tg;
+  const uint entry = g / 2u;
+  const uint row = (g % 2u) * 16u + sg * 4u;
+  const uint end = min((g % 2u) * 16u + 16u, 32u);
+  const uint first = min(row, 28u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  combine_splits<32u, 16u, 3u, 64u, 128u>(attend_out, attend_ml, entry, step.nkv, scratch + 64u, xs, tid);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (row < end) {
+    T_w_v_b_proj::template dot<4>(w, T_w_v_b_proj::row_bytes(64u), xs, 64u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) attention[entry * 32u + at] = v;
 }
 
 kernel void v_b__f32(
@@ -699,23 +690,21 @@ static inline void o_proj_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 96 × 96 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 96u);
-    const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(96u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(96u), attention, 96u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 96 × 96 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 96u);
+  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(96u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_o_proj::template dot<4>(w, T_w_o_proj::row_bytes(96u), attention, 96u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void o_proj__f32(
@@ -741,39 +730,37 @@ static inline void gate_up_body(
     device float * swiglu,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 160 × 96 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 160u);
-    const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(96u);
-    device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
-    float sum[4] = {};
-    float sum_up[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 96u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 96u; c += 96u) {
-      const uint n = min(96u, 96u - c);
-      squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 160 × 96 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 160u);
+  const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(96u);
+  device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
+  float sum[4] = {};
+  float sum_up[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 96u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 96u; c += 96u) {
+    const uint n = min(96u, 96u - c);
+    squares += stage_norm<128u>(x_ + c, w_post_attention_layernorm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_gate_proj::template dot<4>(w + T_w_gate_proj::row_bytes(c), T_w_gate_proj::row_bytes(96u), xs, n, lane, sum);
       T_w_up_proj::template dot<4>(w_up + T_w_up_proj::row_bytes(c), T_w_up_proj::row_bytes(96u), xs, n, lane, sum_up);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 96.0f, 1e-06f);
-    sum_lanes<4>(sum);
-    sum_lanes<4>(sum_up);
-    const float gate = own<4>(sum, lane) * factor;
-    float v = silu(gate) * own<4>(sum_up, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) swiglu[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 96.0f, 1e-06f);
+  sum_lanes<4>(sum);
+  sum_lanes<4>(sum_up);
+  const float gate = own<4>(sum, lane) * factor;
+  float v = silu(gate) * own<4>(sum_up, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) swiglu[at] = v;
 }
 
 kernel void gate_up__f32_f32(
@@ -799,23 +786,21 @@ static inline void down_body(
     device const float * x_,
     device float * x_2,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 96 × 160 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 96u);
-    const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
-    float sum[4] = {};
-    if (row < end) {
-      T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(160u), swiglu, 160u, lane, sum);
-    }
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) x_2[at] = float(x_[at]) + v;
+  // 96 × 160 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 96u);
+  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
+  float sum[4] = {};
+  if (row < end) {
+    T_w_down_proj::template dot<4>(w, T_w_down_proj::row_bytes(160u), swiglu, 160u, lane, sum);
   }
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) x_2[at] = float(x_[at]) + v;
 }
 
 kernel void down__f32(
@@ -840,34 +825,32 @@ static inline void lm_head_body(
     device float * lm_head,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  {
-    // 384 × 96 mat-vec
-    const uint g = tg - 0u;
-    const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 384u);
-    const uint first = min(row, 380u); // a last simdgroup repeats rows, but stores only its own
-    device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(96u);
-    float sum[4] = {};
-    threadgroup float * xs = scratch;
-    threadgroup float * shares = scratch + 96u;
-    float squares = 0.0f;
-    for (uint c = 0; c < 96u; c += 96u) {
-      const uint n = min(96u, 96u - c);
-      squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
-      share(squares, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      if (row < end) {
+  // 384 × 96 mat-vec
+  const uint g = tg;
+  const uint row = g * 16u + sg * 4u;
+  const uint end = min(g * 16u + 16u, 384u);
+  const uint first = min(row, 380u); // a last simdgroup repeats rows, but stores only its own
+  device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(96u);
+  float sum[4] = {};
+  threadgroup float * xs = scratch;
+  threadgroup float * shares = scratch + 96u;
+  float squares = 0.0f;
+  for (uint c = 0; c < 96u; c += 96u) {
+    const uint n = min(96u, 96u - c);
+    squares += stage_norm<128u>(x_ + c, w_norm + c, n, xs, tid);
+    share(squares, shares, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (row < end) {
       T_w_embed_tokens::template dot<4>(w + T_w_embed_tokens::row_bytes(c), T_w_embed_tokens::row_bytes(96u), xs, n, lane, sum);
-      }
-      threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    const float factor = norm_factor(total<4u>(shares), 96.0f, 1e-06f);
-    sum_lanes<4>(sum);
-    float v = own<4>(sum, lane) * factor;
-    const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
-    if (mine) lm_head[at] = v;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
   }
+  const float factor = norm_factor(total<4u>(shares), 96.0f, 1e-06f);
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane) * factor;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && at >= row && at < end;
+  if (mine) lm_head[at] = v;
 }
 
 kernel void lm_head__f32(

@@ -31,7 +31,7 @@ func Choose(f *gguf.File, bundles []*plan.Bundle, name string) (*plan.Bundle, er
 			return b, nil
 		case len(bad) == 0 && first == nil:
 			first = b
-		case len(bad) > 0 && (closest.Bundle == "" || len(bad) < len(closest.Mismatches)):
+		case len(bad) > 0 && (closest.Bundle == "" || distance(bad) < distance(closest.Mismatches)):
 			closest.Bundle, closest.Mismatches = b.Name, bad
 		}
 	}
@@ -39,6 +39,15 @@ func Choose(f *gguf.File, bundles []*plan.Bundle, name string) (*plan.Bundle, er
 		return first, nil
 	}
 	return nil, closest
+}
+
+// distance is the number of things that differ, each layer's tensors counted.
+func distance(bad []Mismatch) int {
+	n := len(bad)
+	for _, m := range bad {
+		n += m.More
+	}
+	return n
 }
 
 func byName(f *gguf.File, bundles []*plan.Bundle, name string) (*plan.Bundle, error) {

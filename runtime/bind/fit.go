@@ -80,13 +80,23 @@ func strangers(f *gguf.File, b *plan.Bundle) []Mismatch {
 		}
 	}
 	var out []Mismatch
+	at := map[string]int{} // index in out, by name without the layer
 	for i := range f.Tensors {
 		name := f.Tensors[i].Name
 		block, in := blockOf(name)
 		if known[name] || in && block >= b.Model.NumHiddenLayers {
 			continue
 		}
-		out = merge(out, Mismatch{What: fmt.Sprintf("tensor %q", name), Found: "a tensor that no kernel reads", Expected: "none"})
+		pattern := name
+		if in {
+			pattern = strings.Replace(name, strconv.Itoa(block), "%d", 1)
+		}
+		if j, seen := at[pattern]; seen {
+			out[j].More++
+			continue
+		}
+		at[pattern] = len(out)
+		out = append(out, Mismatch{What: fmt.Sprintf("tensor %q", name), Found: "a tensor that no kernel reads", Expected: "none"})
 	}
 	return out
 }

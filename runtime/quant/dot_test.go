@@ -149,7 +149,7 @@ func TestRowsShort(t *testing.T) {
 		{"last row cut", 4*18 - 1, 18, 32, 4},
 		{"no rows", 0, 18, 32, 1},
 		{"negative stride", 1000, -18, 32, 4},
-		{"stride whose multiple overflows", 1000, 1 << 62, 32, 5},
+		{"stride whose multiple overflows", 1000, math.MaxInt/2 + 1, 32, 5},
 		{"part of a block", 1000, 18, 31, 4},
 	}
 	for _, name := range backendNames() {

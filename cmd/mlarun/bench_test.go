@@ -1,0 +1,49 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestBench(t *testing.T) {
+	args := []string{"bench", "-model", glm, "-p", "4", "-n", "2", "-d", "0,5", "-r", "2", "-quiet", "-o"}
+	r := mlarun("", append(args, "json")...)
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(r.out), &list); err != nil || r.code != 0 || len(list) != 4 {
+		t.Fatalf("code %d, %v\n%s%s", r.code, err, r.out, r.err)
+	}
+	for i, want := range []struct {
+		test  string
+		depth float64
+	}{{"pp4", 0}, {"tg2", 0}, {"pp4", 5}, {"tg2", 5}} {
+		if o := list[i]; o["test"] != want.test || o["depth"] != want.depth || !(o["tok_s"].(float64) > 0) || !(o["sd"].(float64) >= 0) || len(o) != 4 {
+			t.Errorf("object %d is %v; want %v", i, o, want)
+		}
+	}
+	r = mlarun("", append(args, "csv")...)
+	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || strings.Join(rows[0], ",") != "test,depth,tok_s,sd" {
+		t.Errorf("csv: %v\n%s", err, r.out)
+	}
+	r = mlarun("", append(args, "md")...)
+	if lines := strings.Split(r.out, "\n"); len(lines) != 7 || !strings.HasPrefix(lines[2], "| pp4 | 0 | ") {
+		t.Errorf("md:\n%s", r.out)
+	}
+	if r := mlarun("", "bench", "-model", glm, "-d", "1000000"); r.code != 1 || !strings.Contains(r.err, "a context of 1000512 tokens") {
+		t.Errorf("too deep: code %d, %s", r.code, r.err)
+	}
+}
+
+func TestMeanSD(t *testing.T) {
+	for _, tt := range []struct {
+		x        []float64
+		mean, sd float64
+	}{{[]float64{3}, 3, 0}, {[]float64{1, 3}, 2, math.Sqrt2}, {[]float64{5, 5, 5}, 5, 0}} {
+		// The mean is summed in parts, so it can be off by a rounding.
+		if mean, sd := meanSD(tt.x); math.Abs(mean-tt.mean) > 1e-12 || math.Abs(sd-tt.sd) > 1e-12 {
+			t.Errorf("meanSD(%g) = %g, %g; want %g, %g", tt.x, mean, sd, tt.mean, tt.sd)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mla/generated"
+	"mla/runtime/npy"
+	"mla/runtime/plan"
+)
+
+const references = "../../testdata/reference/"
+
+const (
+	youtu  = references + "youtu-mini-Q4_0.gguf"
+	glm    = references + "glm47-tiny-Q4_0.gguf"
+	prompt = "3,40,200,7,99,270,61,62,63,300,11,5,311,128,77,350,42,17,233,9,188,256,30,64"
+)
+
+// result is what a command did.
+type result struct {
+	code     int
+	out, err string
+}
+
+// mlarun runs a command line with the compiled bundles.
+func mlarun(stdin string, args ...string) result { return with(generated.Bundles(), stdin, args...) }
+
+func with(bundles []*plan.Bundle, stdin string, args ...string) result {
+	var out, err bytes.Buffer
+	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: devices}
+	return result{e.main(args), out.String(), err.String()}
+}
+
+func TestUsage(t *testing.T) {
+	tests := []struct {
+		args string
+		code int
+		want string // on stderr, or stdout for code 0
+	}{
+		{"-h", 0, "-repeat-penalty"},
+		{"bench -h", 0, "mlarun bench -model F"},
+		{"-version", 0, "youtu2b"},
+		{"", 2, "-model is missing"},
+		{"-nope", 2, "flag provided but not defined: -nope"},
+		{"bench -nope", 2, "Usage: mlarun bench"},
+		{"nope", 2, `unknown command "nope"; there are bench, logits, greedy, tokenize, detokenize, inspect`},
+		{"-model F", 2, "no text: give -p, -f or -, or -chat"},
+		{"-model F -p a -f b", 2, "-p and -f cannot be used together"},
+		{"-model F -p a -", 2, "-p and - cannot be used together"},
+		{"-model F -p a b", 2, `unexpected argument "b"`},
+		{"-model F -p a -n -2", 2, "-n is -2"},
+		{"-model F -p a -c -1", 2, "-c is -1"},
+		{"-model F -p a -c x", 2, `invalid value "x" for flag -c`},
+		{"-model F -p a -temp x", 2, `"x" is no number`},
+		{"-model F -p a -temp -1", 2, "temperature is -1"},
+		{"-model F -p a -top-p 2", 2, "top-p is 2"},
+		{"-model F -p a -kv q8_0", 2, `-kv is "q8_0"; expected f16 or f32`},
+		{"-model F -p a -think maybe", 2, `-think is "maybe"`},
+		{"-model F -p a -threads -1", 2, "-threads is -1"},
+		{"-model F -p a -device gpu", 2, `-device is "gpu"; expected auto or cpu`},
+		{"greedy -model F", 2, "-tokens is missing"},
+		{"greedy -model F -tokens 1,x", 2, `token 1 is "x"`},
+		{"greedy -model F -tokens 1 -n -1", 2, "-n is -1"},
+		{"greedy -model F -tokens 1 -", 2, `unexpected argument "-"`},
+		{"logits -model F -tokens 1", 2, "-o is missing"},
+		{"logits -tokens 1 -o x", 2, "-model is missing"},
+		{"bench -model F -d 1,x", 2, `-d: "x" is no number`},
+		{"bench -model F -o xml", 2, `-o is "xml"; expected one of csv, json, md`},
+		{"bench -model F -p 0 -n 0", 2, "nothing to measure"},
+		{"bench -model F -r 0", 2, "-r 1 or more"},
+		{"tokenize -model F", 2, "no text"},
+		{"detokenize -model F", 2, "no tokens"},
+		{"detokenize -model F -tokens 1 -", 2, "cannot be used together"},
+		{"inspect", 2, "expected one model file, got 0"},
+		{"-model /nonexistent.gguf -p a", 1, "/nonexistent.gguf"},
+		{"inspect /nonexistent.gguf", 1, "/nonexistent.gguf"},
+	}
+	for _, tt := range tests {
+		r := mlarun("", strings.Fields(tt.args)...)
+		where := r.err
+		if tt.code == 0 {
+			where = r.out
+		}
+		if r.code != tt.code || !strings.Contains(where, tt.want) {
+			t.Errorf("mlarun %s: code %d, want %d with %q\nstdout: %s\nstderr: %s", tt.args, r.code, tt.code, tt.want, r.out, r.err)
+		}
+		if usage := strings.Contains(r.err, "Usage"); usage != (tt.code == 2) {
+			t.Errorf("mlarun %s: usage on stderr: %v", tt.args, usage)
+		}
+		if tt.code != 0 && r.out != "" {
+			t.Errorf("mlarun %s: failed, but wrote %q to stdout", tt.args, r.out)
+		}
+	}
+}
+
+func TestGreedy(t *testing.T) {
+	const want = "374 278 31 245 346 57 365 245 346 57 365 245 328 22 284 354\n" // glm47-tiny-Q4_0.tokens
+	r := mlarun("", "greedy", "-model", glm, "-tokens", prompt, "-kv", "f32")
+	if r.code != 0 || r.out != want {
+		t.Errorf("code %d, %q; want %q\n%s", r.code, r.out, want, r.err)
+	}
+	r = mlarun("", "greedy", "-n", "3", "-quiet", "-model", glm, "-tokens", strings.ReplaceAll(prompt, ",", " "), "-kv", "f32", "-threads", "1")
+	if r.code != 0 || r.out != "374 278 31\n" || r.err != "" {
+		t.Errorf("-n 3 -quiet: code %d, %q, %q", r.code, r.out, r.err)
+	}
+	r = mlarun("", "greedy", "-model", glm, "-tokens", "1,384")
+	if r.code != 1 || !strings.Contains(r.err, "token 384 at position 1 is outside the vocabulary of 384") {
+		t.Errorf("token outside the vocabulary: code %d, %s", r.code, r.err)
+	}
+}
+
+func TestLogits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.npy")
+	r := mlarun("", "logits", "-model", glm, "-tokens", "3,40,200", "-o", path)
+	if r.code != 0 {
+		t.Fatalf("code %d: %s", r.code, r.err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	data, rows, cols, err := npy.Read(file)
+	if err != nil || rows != 3 || cols != 384 || len(data) != 3*384 {
+		t.Errorf("%d × %d, %v; want 3 × 384", rows, cols, err)
+	}
+	r = mlarun("", "logits", "-model", glm, "-tokens", "3,999", "-o", filepath.Join(t.TempDir(), "x", "out.npy"))
+	if r.code != 1 {
+		t.Errorf("no such folder: code %d", r.code)
+	}
+}
+
+func TestGenerate(t *testing.T) {
+	args := []string{"-model", youtu, "-n", "8", "-temp", "0"}
+	from := func(stdin string, more ...string) result { return mlarun(stdin, append(args, more...)...) }
+	want := from("", "-p", "hello")
+	if want.code != 0 || want.out == "" {
+		t.Fatalf("code %d, %q\n%s", want.code, want.out, want.err)
+	}
+	for _, part := range []string{"bundle youtumini on cpu, context 4096", "memory: weights 2.33 MiB + KV cache 9.00 MiB", "prompt 2 tokens", "generated 8 tokens", "end: length"} {
+		if !strings.Contains(want.err, part) {
+			t.Errorf("stderr lacks %q:\n%s", part, want.err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "prompt.txt")
+	if err := os.WriteFile(file, []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, r := range map[string]result{"-f": from("", "-f", file), "-": from("hello", "-"), "-f -": from("hello", "-f", "-"), "-bundle": from("", "-p", "hello", "-bundle", "youtumini")} {
+		if r.code != 0 || r.out != want.out {
+			t.Errorf("%s: code %d, %q; want %q", name, r.code, r.out, want.out)
+		}
+	}
+	if r := from("", "-p", "hello", "-quiet"); r.err != "" || r.out != want.out {
+		t.Errorf("-quiet: %q on stderr", r.err)
+	}
+	if r := from("", "-p", "hello", "-v", "-quiet"); !strings.Contains(r.err, fmt.Sprintf("dispatches per token: %d\n", dispatches(t, "youtumini"))) {
+		t.Errorf("-v: %q", r.err)
+	}
+	if r := from("", "-p", "hello", "-stop", want.out[2:4]); !strings.HasPrefix(want.out, r.out) || len(r.out) > 2 || !strings.Contains(r.err, "end: stop") {
+		t.Errorf("-stop %q: %q\n%s", want.out[2:4], r.out, r.err)
+	}
+}
+
+func dispatches(t *testing.T, bundle string) int {
+	t.Helper()
+	for _, b := range generated.Bundles() {
+		if b.Name == bundle {
+			return len(b.Decode)
+		}
+	}
+	t.Fatalf("no bundle %s", bundle)
+	return 0
+}
+
+func TestGenerateSeed(t *testing.T) {
+	sampled := func(seed string) string {
+		return mlarun("", "-model", youtu, "-n", "16", "-temp", "2", "-seed", seed, "-p", "hello").out
+	}
+	if a, b := sampled("7"), sampled("7"); a != b || a == "" {
+		t.Errorf("the same seed gives %q and %q", a, b)
+	}
+	if sampled("7") == sampled("8") {
+		t.Error("another seed gives the same text")
+	}
+}
+
+func TestGenerateErrors(t *testing.T) {
+	tests := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-p", "hello there", "-c", "2"}, "do not fit the context of 2; -c "},
+		{[]string{"-p", "x", "-c", "1000000"}, "a context of 1000000 tokens; this model allows 1 to 131072"},
+		{[]string{"-p", "x", "-bundle", "nope"}, `bundle "nope" is not in this program, which has `},
+		{[]string{"-p", "x", "-bundle", "glm47tiny"}, "num_attention_heads: found 4, expected 5"},
+		{[]string{"-p", "x", "-chat"}, "this model has no chat format"},
+		{[]string{"-p", "x", "-sys", "s"}, "this model has no chat format"},
+		{[]string{"-f", "/nonexistent"}, "/nonexistent"},
+	}
+	for _, tt := range tests {
+		r := mlarun("", append([]string{"-model", youtu}, tt.args...)...)
+		if r.code != 1 || !strings.Contains(r.err, tt.want) || r.out != "" {
+			t.Errorf("%q: code %d, %q\n%s", tt.args, r.code, r.out, r.err)
+		}
+	}
+	r := with(nil, "", "-model", youtu, "-p", "x")
+	for _, want := range []string{"mlagen init -gguf " + youtu + " -o specs/youtu_mini_q4_0.yaml", "mlagen -spec specs/youtu_mini_q4_0.yaml"} {
+		if r.code != 1 || !strings.Contains(r.err, want) {
+			t.Errorf("without bundles: code %d, stderr lacks %q:\n%s", r.code, want, r.err)
+		}
+	}
+}
+
+func TestTokenize(t *testing.T) {
+	r := mlarun("", "tokenize", "-model", youtu, "-p", "hello 123")
+	if r.code != 0 || strings.Count(r.out, "\n") != 1 || strings.ContainsAny(r.out, ",[") {
+		t.Fatalf("code %d, %q\n%s", r.code, r.out, r.err)
+	}
+	if file := mlarun("hello 123", "tokenize", "-model", youtu, "-"); file.out != r.out {
+		t.Errorf("from stdin: %q; want %q", file.out, r.out)
+	}
+	for _, back := range []result{mlarun(r.out, "detokenize", "-model", youtu, "-"), mlarun("", "detokenize", "-model", youtu, "-tokens", strings.TrimSpace(r.out))} {
+		if back.code != 0 || back.out != "hello 123" {
+			t.Errorf("detokenize: code %d, %q\n%s", back.code, back.out, back.err)
+		}
+	}
+	if r := mlarun("", "detokenize", "-model", youtu, "-tokens", "5,512"); r.code != 1 || !strings.Contains(r.err, "token 1 is 512; the vocabulary has 512") {
+		t.Errorf("token outside the vocabulary: code %d, %s", r.code, r.err)
+	}
+}
+
+func TestInspect(t *testing.T) {
+	r := mlarun("", "inspect", glm)
+	for _, want := range []string{"deepseek2.attention.kv_lora_rank", "self_attn.k_b_proj", "blk.N.attn_k_b.weight", "F16 [48 64 5]", "layers 0-3",
+		"glm47tiny fits, quant profile", "mlarun uses glm47tiny."} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("code %d, lacks %q:\n%s", r.code, want, r.out)
+		}
+	}
+	r = mlarun("", "inspect", glm, "-bundle", "glm47mini")
+	for _, want := range []string{"glm47mini does not fit:", "kv_lora_rank: found 64, expected 256", "mlagen init -gguf"} {
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("code %d, lacks %q:\n%s", r.code, want, r.out)
+		}
+	}
+	if r := with(nil, "", "inspect", glm); r.code != 0 || !strings.Contains(r.out, "mlagen -spec specs/glm47_tiny_q4_0.yaml") {
+		t.Errorf("without bundles: code %d\n%s", r.code, r.out)
+	}
+}
+
+func TestRanges(t *testing.T) {
+	for want, layers := range map[string][]int{"": nil, "layer 3": {3}, "layers 0-2,4,7-8": {8, 0, 1, 2, 4, 7}} {
+		if got := ranges(layers); got != want {
+			t.Errorf("ranges(%d) = %q; want %q", layers, got, want)
+		}
+	}
+}
+
+// TestEmptyPrompt has a model that does not begin texts with BOS.
+func TestEmptyPrompt(t *testing.T) {
+	if r := mlarun("", "-model", glm, "-p", ""); r.code != 1 || !strings.Contains(r.err, "prompt is empty") {
+		t.Errorf("code %d, %s", r.code, r.err)
+	}
+}

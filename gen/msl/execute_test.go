@@ -1,0 +1,109 @@
+package msl
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+
+	"mla/gen/msl/execute"
+	"mla/runtime/plan"
+)
+
+// TestExecute runs every variant of every synthetic kernel on the CPU and
+// compares all of its memory with the float64 reference.
+func TestExecute(t *testing.T) {
+	b := synthetic(plan.ElemF32)
+	program, err := execute.Build(b, print(t, b), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range b.Kernels {
+		k := &b.Kernels[i]
+		for j := range k.Variants {
+			v := &k.Variants[j]
+			t.Run(v.Func, func(t *testing.T) {
+				got := newMemory(k, v)
+				want := got.clone()
+				if err := program.Run(v.Func, k.Groups(), k.Threads, got.data); err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range k.Parts {
+					want.run(p)
+				}
+				got.compare(t, want)
+			})
+		}
+	}
+}
+
+// tolerance is relative to the largest number of a result. The sums are float32
+// over up to 7168 terms, each lane adding some 200 of them one after the other:
+// about 200 × 2^-24, and as much again where a format's offset cancels.
+const tolerance = 3e-5
+
+// halfTolerance is for a cache of halves: a result next to the middle between
+// two halves may round either way.
+const halfTolerance = 0x1p-10
+
+// compare wants each buffer of m to equal want's.
+func (m *memory) compare(t *testing.T, want *memory) {
+	t.Helper()
+	for slot, s := range m.k.Slots {
+		switch {
+		case s.Elem == plan.ElemRoute:
+			m.compareRouting(t, want, slot)
+		case !s.Write:
+			if string(m.data[slot]) != string(want.data[slot]) {
+				t.Errorf("slot %s: changed, but only read", s.Name)
+			}
+		default:
+			m.compareNumbers(t, want, slot)
+		}
+	}
+}
+
+func (m *memory) compareNumbers(t *testing.T, want *memory, slot int) {
+	t.Helper()
+	n, allowed := len(m.data[slot])/4, tolerance
+	if m.half(slot) {
+		n, allowed = 2*n, halfTolerance
+	}
+	// The masks of empty splits are no measure for the rest.
+	largest := 0.0
+	for i := range n {
+		if w := math.Abs(want.at(slot, i)); w < 1e29 {
+			largest = max(largest, w)
+		}
+	}
+	for i := range n {
+		g, w := m.at(slot, i), want.at(slot, i)
+		if !(math.Abs(g-w) <= allowed*max(largest, math.Abs(w)/1e6)) {
+			t.Fatalf("slot %s[%d] is %g; expected %g (largest %g)", m.k.Slots[slot].Name, i, g, w, largest)
+		}
+	}
+}
+
+func (m *memory) compareRouting(t *testing.T, want *memory, slot int) {
+	t.Helper()
+	for i := range len(m.data[slot]) / 8 {
+		e, w := m.routing(slot, i)
+		we, ww := want.routing(slot, i)
+		if e != we || !(math.Abs(w-ww) <= tolerance) {
+			t.Fatalf("routing %d: expert %d with %g; expected %d with %g", i, e, w, we, ww)
+		}
+	}
+}
+
+// TestArgs holds the argument structs to plan.Kernel.Args: stride i at byte 8*i.
+func TestArgs(t *testing.T) {
+	b := &plan.Bundle{Kernels: expertKernels()}
+	for _, k := range b.Kernels {
+		m := newMemory(&k, &k.Variants[0])
+		for i, slot := range k.Args {
+			last := len(k.Slots) - 1
+			if got := binary.LittleEndian.Uint64(m.data[last][8*i:]); got <= padBytes || got > uint64(len(m.data[slot])) {
+				t.Errorf("%s: stride %d of %s is %d", k.Name, i, k.Slots[slot].Name, got)
+			}
+		}
+	}
+}

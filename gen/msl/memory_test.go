@@ -1,0 +1,207 @@
+package msl
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// The step that the kernels under test run at.
+const (
+	testToken   = 3
+	testPos     = 37
+	testContext = 64 // rows of the cache and of the rope table
+	testEntries = 64 // entries of every batched weight
+	padBytes    = 64 // between the entries of a weight whose stride is an argument
+)
+
+// memory holds one buffer per slot of a kernel.
+type memory struct {
+	k     *plan.Kernel
+	types map[int]quant.Type
+	data  [][]byte
+	rng   *rand.Rand
+}
+
+// newMemory fills all buffers with random content, the results too: what a
+// kernel leaves alone must stay.
+func newMemory(k *plan.Kernel, v *plan.Variant) *memory {
+	m := &memory{k: k, types: map[int]quant.Type{}, data: make([][]byte, len(k.Slots)), rng: rand.New(rand.NewPCG(1, uint64(len(v.Func))))}
+	for i, slot := range k.TypedSlots() {
+		m.types[slot] = v.Types[i]
+	}
+	for i := range k.Slots {
+		m.data[i] = m.fill(i)
+	}
+	for _, p := range k.Parts {
+		for _, r := range refs(p) {
+			switch r.use {
+			case weight:
+				m.data[r.slot] = m.weights(p, r)
+			case cacheIn, cacheOut:
+				m.data[r.slot] = m.encode(m.types[r.slot], testContext*cacheWidth(p))
+			}
+		}
+	}
+	return m
+}
+
+func cacheWidth(p plan.Part) int {
+	switch p := p.(type) {
+	case *plan.StoreKV:
+		return p.LatDim + p.PeDim
+	case *plan.Attend:
+		return p.LatDim + p.PeDim
+	}
+	return 0
+}
+
+// fill makes the buffer of a slot without blocks.
+func (m *memory) fill(slot int) []byte {
+	s := &m.k.Slots[slot]
+	switch {
+	case s.Elem == plan.ElemStep:
+		return words(testToken, testPos, testPos+1, 0)
+	case s.Elem == plan.ElemRoute:
+		var b []byte
+		for i := range 8 {
+			b = append(b, words(uint32(7*i+2), math.Float32bits(m.rng.Float32()))...)
+		}
+		return b
+	case s.Name == "splits":
+		return m.encode(quant.F32, 8*40*512)
+	}
+	return m.encode(quant.F32, 1<<13)
+}
+
+// weights makes the entries of a weight matrix, and writes down their stride if
+// it is an argument.
+func (m *memory) weights(p plan.Part, r ref) []byte {
+	rows, entries, pad := m.shape(p, r)
+	f, _ := quant.Lookup(m.types[r.slot])
+	rowBytes, _ := f.RowBytes(r.cols)
+	if at := slices.Index(m.k.Args, r.slot); at >= 0 {
+		args := slices.IndexFunc(m.k.Slots, func(s plan.Slot) bool { return s.Elem == plan.ElemArgs })
+		binary.LittleEndian.PutUint64(m.data[args][8*at:], uint64(rows*rowBytes+pad))
+	}
+	var b []byte
+	for range entries {
+		b = append(b, m.encode(f.Type, rows*r.cols)...)
+		b = append(b, make([]byte, pad)...)
+	}
+	return b
+}
+
+// shape is a weight's rows, entries and bytes between entries.
+func (m *memory) shape(p plan.Part, r ref) (rows, entries, pad int) {
+	rows, entries = matrixRows(p), 1
+	switch p := p.(type) {
+	case *plan.MatVec:
+		entries = p.Batch
+	case *plan.Experts:
+		entries = testEntries
+	case *plan.ExpertsSum:
+		if r.slot == p.W {
+			entries = testEntries
+		}
+	}
+	if slices.Contains(m.k.Args, r.slot) {
+		pad = padBytes
+	}
+	return rows, entries, pad
+}
+
+func matrixRows(p plan.Part) int {
+	if _, ok := p.(*plan.Embed); ok {
+		return testToken + 2
+	}
+	rows, _ := matrix(p)
+	return rows
+}
+
+// encode makes n random numbers of a type.
+func (m *memory) encode(t quant.Type, n int) []byte {
+	f, _ := quant.Lookup(t)
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(m.rng.NormFloat64())
+	}
+	b := make([]byte, n/f.BlockElems*f.BlockBytes)
+	f.Quantize(b, x)
+	return b
+}
+
+func words(list ...uint32) []byte {
+	var b []byte
+	for _, w := range list {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+// clone copies the buffers.
+func (m *memory) clone() *memory {
+	c := *m
+	c.data = make([][]byte, len(m.data))
+	for i := range m.data {
+		c.data[i] = slices.Clone(m.data[i])
+	}
+	return &c
+}
+
+// half says whether a slot holds halves.
+func (m *memory) half(slot int) bool { return m.types[slot] == quant.F16 }
+
+// at is number i of a slot of floats, or of a cache.
+func (m *memory) at(slot, i int) float64 {
+	if m.half(slot) {
+		return float64(quant.HalfToFloat(binary.LittleEndian.Uint16(m.data[slot][2*i:])))
+	}
+	return float64(math.Float32frombits(binary.LittleEndian.Uint32(m.data[slot][4*i:])))
+}
+
+func (m *memory) set(slot, i int, v float64) {
+	if m.half(slot) {
+		binary.LittleEndian.PutUint16(m.data[slot][2*i:], quant.FloatToHalf(float32(v)))
+		return
+	}
+	binary.LittleEndian.PutUint32(m.data[slot][4*i:], math.Float32bits(float32(v)))
+}
+
+// vec is entry e of a vector of n.
+func (m *memory) vec(v plan.Vec, e, n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = m.at(v.Slot, v.Offset+e*v.Stride+i)
+	}
+	return x
+}
+
+func (m *memory) setVec(v plan.Vec, e int, x []float64) {
+	for i := range x {
+		m.set(v.Slot, v.Offset+e*v.Stride+i, x[i])
+	}
+}
+
+// row is a row of an entry of a weight.
+func (m *memory) row(p plan.Part, slot, cols, entry, row int) []float64 {
+	rows, _, pad := m.shape(p, ref{slot: slot})
+	f, _ := quant.Lookup(m.types[slot])
+	rowBytes, _ := f.RowBytes(cols)
+	x := make([]float32, cols)
+	f.Dequantize(x, m.data[slot][entry*(rows*rowBytes+pad)+row*rowBytes:])
+	y := make([]float64, cols)
+	for i := range x {
+		y[i] = float64(x[i])
+	}
+	return y
+}
+
+func (m *memory) routing(slot, i int) (expert int, weight float64) {
+	b := m.data[slot][8*i:]
+	return int(binary.LittleEndian.Uint32(b)), float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4:])))
+}
