@@ -9,8 +9,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestExecute runs every variant of every synthetic kernel on the CPU and
-// compares all of its memory with the float64 reference.
+// TestExecute runs the synthetic kernels on the CPU and compares all of their
+// memory with the float64 reference. The first kernel, a plain mat-vec, runs with
+// every format; the others, whose code is the same for all formats, take turns.
 func TestExecute(t *testing.T) {
 	b := synthetic(plan.ElemF32)
 	program, err := execute.Build(b, print(t, b), t.TempDir())
@@ -21,6 +22,9 @@ func TestExecute(t *testing.T) {
 		k := &b.Kernels[i]
 		for j := range k.Variants {
 			v := &k.Variants[j]
+			if i > 0 && len(k.Variants) > 2 && j%5 != i%5 {
+				continue
+			}
 			t.Run(v.Func, func(t *testing.T) {
 				got := newMemory(k, v)
 				want := got.clone()

@@ -73,9 +73,9 @@ func (m *memory) fill(slot int) []byte {
 		}
 		return b
 	case s.Name == "splits":
-		return m.encode(quant.F32, 8*40*512)
+		return m.encode(quant.F32, 8*20*512)
 	}
-	return m.encode(quant.F32, 1<<13)
+	return m.encode(quant.F32, 1<<14)
 }
 
 // weights makes the entries of a weight matrix, and writes down their stride if

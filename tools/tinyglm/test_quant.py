@@ -10,7 +10,8 @@ import ggufio
 from ggufio import Tensor
 from quant import FORMATS
 
-# Relative root-mean-square error that normally distributed values may have: about 1/4 of a quantisation step.
+# Root-mean-square error allowed for values of variance 1. Rounding alone gives step/sqrt(12), where the step is a
+# block's range (about ±2.1 for 32 such values, ±1.8 for 16) over the number of levels; the rest is for rounded scales.
 NORMAL_ERROR = {"F32": 0.0, "Q5_0": 0.045, "Q4_K": 0.075, "Q6_K": 0.018}
 
 

@@ -1,8 +1,9 @@
 """Trains tinyglm on a CUDA device.
 
-    python3 train.py --dir build/tinyglm --steps 5000
+    python3 train.py --dir build/tinyglm
 
-Reads train.npy and heldout.npy; writes checkpoint.pt, the float32 state of the transformers model.
+Reads train.npy and heldout.npy; writes checkpoint.pt, the float32 state of the transformers model. The defaults are
+those of the model that ships.
 
 AdamW on random crops, with linear warm-up and then linear decay to zero. The last part of the run uses crops as long
 as the context. Experts are balanced without an auxiliary loss: after every step the selection bias of each expert
@@ -134,7 +135,7 @@ def main() -> None:
             print(f"step {step} loss {loss.item():.4f} busiest expert {worst.item():.2f} "
                   f"seconds {time.monotonic() - started:.0f}", flush=True)
 
-    model.eval()
+    model.eval()  # no dropout
     print("held out, trained weights:", describe_loss(held_out_loss(model, held_out, LONG_CROP)))
     state = {name: value.cpu() for name, value in model.state_dict().items()}
     torch.save(state, args.dir / "checkpoint.pt")

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include <memory>
 #include <string>
 #include <vector>
 #include "driver.h"
@@ -17,10 +18,10 @@ struct fiber {
   ucontext_t context;
   state where;
   void *site; // the call that waits
-  std::vector<char> stack;
+  std::unique_ptr<char[]> stack;
 };
 
-constexpr size_t stack_bytes = 256 << 10;
+constexpr size_t stack_bytes = 64 << 10;
 std::vector<fiber> fibers;
 ucontext_t scheduler;
 uint current;
@@ -48,9 +49,9 @@ void run_fiber() {
 
 void start(uint i) {
   fiber &f = fibers[i];
-  f.stack.resize(stack_bytes);
+  if (!f.stack) f.stack.reset(new char[stack_bytes]);
   getcontext(&f.context);
-  f.context.uc_stack.ss_sp = f.stack.data();
+  f.context.uc_stack.ss_sp = f.stack.get();
   f.context.uc_stack.ss_size = stack_bytes;
   f.context.uc_link = &scheduler;
   makecontext(&f.context, run_fiber, 0);

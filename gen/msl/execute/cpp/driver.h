@@ -9,7 +9,7 @@ typedef unsigned long ulong;
 
 // Where threads wait for each other.
 enum meeting : int { in_simdgroup = 1, in_threadgroup = 2 };
-void meet(meeting where);               // returns when all threads have come
+__attribute__((convergent)) void meet(meeting where); // returns when all threads have come; never duplicated
 void put(const void *v, size_t n);      // shows the lane's value to its simdgroup
 void get(void *v, size_t n, uint lane); // another lane's value
 uint lane_index();
