@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -132,9 +133,12 @@ func Commands(file string) string {
 	return fmt.Sprintf("  mlagen init -gguf %s -o %s\n  mlagen -spec %s\n  go build ./cmd/mlarun", quoted(file), spec, spec)
 }
 
+// shardSuffix ends the names of the parts of a split model.
+var shardSuffix = regexp.MustCompile(`-\d{5}-of-\d{5}$`)
+
 // specStem makes a bundle name, which must be a Go identifier, of a file name.
 func specStem(file string) string {
-	base := strings.TrimSuffix(filepath.Base(file), ".gguf")
+	base := shardSuffix.ReplaceAllString(strings.TrimSuffix(filepath.Base(file), ".gguf"), "")
 	words := strings.FieldsFunc(strings.ToLower(base), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})

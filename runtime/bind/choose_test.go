@@ -108,7 +108,7 @@ func TestSpecStem(t *testing.T) {
 		"/m/GLM-4.7-Flash-Q4_K_M.gguf": "glm_4_7_flash_q4_k_m",
 		"7b.gguf":                      "m7b",
 		"模型.gguf":                      "m",
-		"a-00001-of-00002.gguf":        "a_00001_of_00002",
+		"a-00001-of-00002.gguf":        "a",
 	} {
 		if got := specStem(file); got != want {
 			t.Errorf("specStem(%q) = %q; want %q", file, got, want)

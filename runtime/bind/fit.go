@@ -176,8 +176,13 @@ func slotTypes(k *plan.Kernel, types map[int]quant.Type) string {
 	return strings.Join(list, ", ")
 }
 
-// typeName is the name that file types carry: Q4_K.
-func typeName(t quant.Type) string { return strings.ToUpper(t.String()) }
+// typeName is the name that file types carry, such as Q4_K.
+func typeName(t quant.Type) string {
+	if _, known := quant.Lookup(t); !known {
+		return fmt.Sprintf("id %d, which this program does not know", uint32(t))
+	}
+	return strings.ToUpper(t.String())
+}
 
 func typeNames(types []quant.Type) string {
 	names := make([]string, len(types))

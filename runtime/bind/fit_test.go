@@ -145,3 +145,14 @@ func TestFitCombinations(t *testing.T) {
 		t.Errorf("mixed types give %v", bad)
 	}
 }
+
+// TestFitUnknownType has a type that package quant cannot read.
+func TestFitUnknownType(t *testing.T) {
+	file := newFile().open(t)
+	tensor, _ := file.Tensor("blk.1.attn_v_b.weight")
+	tensor.Type, tensor.Data = 16, nil // IQ2_XXS
+	bad := Fit(file, testBundle("b"))
+	if len(bad) != 1 || !strings.Contains(bad[0].String(), "found type id 16, which this program does not know, expected one of F32, Q8_0") {
+		t.Errorf("%v", bad)
+	}
+}

@@ -43,7 +43,7 @@ func Axpy(dst []float32, a float32, x []float32) {
 	}
 	x = x[n:]
 	for i := range dst[n:] {
-		dst[n+i] += a * x[i]
+		dst[n+i] += float32(a * x[i]) // the conversion keeps Go from fusing, as the loops do not
 	}
 }
 

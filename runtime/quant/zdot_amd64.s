@@ -5998,16 +5998,16 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), DX
 
 step:
-	VMOVUPS     (AX), Z1
-	VFMADD231PS (CX), Z0, Z1
-	VMOVUPS     Z1, (AX)
-	VMOVUPS     64(AX), Z1
-	VFMADD231PS 64(CX), Z0, Z1
-	VMOVUPS     Z1, 64(AX)
-	ADDQ        $0x00000080, AX
-	ADDQ        $0x00000080, CX
-	SUBQ        $0x00000020, DX
-	JNZ         step
+	VMULPS  (CX), Z0, Z1
+	VADDPS  (AX), Z1, Z1
+	VMOVUPS Z1, (AX)
+	VMULPS  64(CX), Z0, Z1
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JNZ     step
 	VZEROUPPER
 	RET
 
@@ -6106,7 +6106,7 @@ step:
 	RET
 
 // func axpyAVX2(dst *float32, a float32, x *float32, n int)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, AVX2, SSE
 TEXT ·axpyAVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+16(FP), CX
@@ -6115,22 +6115,22 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), DX
 
 step:
-	VMOVUPS     (AX), Y1
-	VFMADD231PS (CX), Y0, Y1
-	VMOVUPS     Y1, (AX)
-	VMOVUPS     32(AX), Y1
-	VFMADD231PS 32(CX), Y0, Y1
-	VMOVUPS     Y1, 32(AX)
-	VMOVUPS     64(AX), Y1
-	VFMADD231PS 64(CX), Y0, Y1
-	VMOVUPS     Y1, 64(AX)
-	VMOVUPS     96(AX), Y1
-	VFMADD231PS 96(CX), Y0, Y1
-	VMOVUPS     Y1, 96(AX)
-	ADDQ        $0x00000080, AX
-	ADDQ        $0x00000080, CX
-	SUBQ        $0x00000020, DX
-	JNZ         step
+	VMULPS  (CX), Y0, Y1
+	VADDPS  (AX), Y1, Y1
+	VMOVUPS Y1, (AX)
+	VMULPS  32(CX), Y0, Y1
+	VADDPS  32(AX), Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	VMULPS  64(CX), Y0, Y1
+	VADDPS  64(AX), Y1, Y1
+	VMOVUPS Y1, 64(AX)
+	VMULPS  96(CX), Y0, Y1
+	VADDPS  96(AX), Y1, Y1
+	VMOVUPS Y1, 96(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DX
+	JNZ     step
 	VZEROUPPER
 	RET
 

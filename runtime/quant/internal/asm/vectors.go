@@ -104,9 +104,10 @@ func (g *gen) axpyLoop(v isa) {
 		"axpy"+v.suffix+" adds a·x to n floats.")
 	dst, x, a := g.pointer("dst", 4), g.pointer("x", 4), g.factor(v)
 	g.each(v, []pointer{dst, x}, func(i int) {
+		// Not fused: an element has the same bits in the loop and in Go's tail.
 		t := v.vector(g)
-		g.VMOVUPS(dst.at(i), t)
-		g.VFMADD231PS(x.at(i), a, t)
+		g.VMULPS(x.at(i), a, t)
+		g.VADDPS(dst.at(i), t, t)
 		g.VMOVUPS(t, dst.at(i))
 	})
 	g.end()
