@@ -43,7 +43,7 @@ func (p *printer) check(k *plan.Kernel) error {
 }
 
 func (p *printer) checkVariant(k *plan.Kernel, v *plan.Variant) error {
-	if !isIdentifier(v.Func) || p.funcs[v.Func] {
+	if !isIdentifier(v.Func) || p.funcs[v.Func] || reserved()[v.Func] {
 		return fmt.Errorf("variant %q: expected an identifier of its own", v.Func)
 	}
 	p.funcs[v.Func] = true

@@ -1,7 +1,7 @@
 package msl
 
 import (
-	"encoding/binary"
+	"fmt"
 	"math"
 	"testing"
 
@@ -14,6 +14,29 @@ import (
 // every format; the others, whose code is the same for all formats, take turns.
 func TestExecute(t *testing.T) {
 	b := synthetic(plan.ElemF32)
+	for i := 1; i < len(b.Kernels); i++ {
+		k := &b.Kernels[i]
+		if n := len(k.Variants); n > 2 {
+			k.Variants = []plan.Variant{k.Variants[i%n], k.Variants[(i+5)%n], k.Variants[(i+10)%n]}
+		}
+	}
+	executeAll(t, b)
+}
+
+// TestExecuteHalf does so with activations in half, two formats per kernel.
+func TestExecuteHalf(t *testing.T) {
+	b := synthetic(plan.ElemF16)
+	for i := range b.Kernels {
+		k := &b.Kernels[i]
+		if n := len(k.Variants); n > 2 {
+			k.Variants = []plan.Variant{k.Variants[i%n], k.Variants[(i+7)%n]}
+		}
+	}
+	executeAll(t, b)
+}
+
+func executeAll(t *testing.T, b *plan.Bundle) {
+	t.Helper()
 	program, err := execute.Build(b, print(t, b), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -21,23 +44,32 @@ func TestExecute(t *testing.T) {
 	for i := range b.Kernels {
 		k := &b.Kernels[i]
 		for j := range k.Variants {
-			v := &k.Variants[j]
-			if i > 0 && len(k.Variants) > 2 && j%5 != i%5 {
-				continue
+			for _, pos := range positions(k) {
+				m := newMemory(k, &k.Variants[j], b.Activations, pos)
+				t.Run(fmt.Sprintf("%s/%d", k.Variants[j].Func, pos), func(t *testing.T) { m.execute(t, program, k.Variants[j].Func) })
 			}
-			t.Run(v.Func, func(t *testing.T) {
-				got := newMemory(k, v)
-				want := got.clone()
-				if err := program.Run(v.Func, k.Groups(), k.Threads, got.data); err != nil {
-					t.Fatal(err)
-				}
-				for _, p := range k.Parts {
-					want.run(p)
-				}
-				got.compare(t, want)
-			})
 		}
 	}
+}
+
+// positions are where a kernel runs: attention at the edges of tiles and splits.
+func positions(k *plan.Kernel) []int {
+	if _, ok := k.Parts[0].(*plan.Attend); ok || combineOf(k.Parts[0]) != nil {
+		return []int{0, 15, 16, 37, testContext - 1}
+	}
+	return []int{37}
+}
+
+// execute runs a kernel function and compares all memory.
+func (m *memory) execute(t *testing.T, program *execute.Program, function string) {
+	want := m.clone()
+	if err := program.Run(function, m.k.Groups(), m.k.Threads, m.data); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range m.k.Parts {
+		want.run(p)
+	}
+	m.compare(t, want)
 }
 
 // tolerance is relative to the largest number of a result. The sums are float32
@@ -45,8 +77,8 @@ func TestExecute(t *testing.T) {
 // about 200 × 2^-24, and as much again where a format's offset cancels.
 const tolerance = 3e-5
 
-// halfTolerance is for a cache of halves: a result next to the middle between
-// two halves may round either way.
+// halfTolerance is for halves: a result next to the middle between two halves may
+// round either way.
 const halfTolerance = 0x1p-10
 
 // compare wants each buffer of m to equal want's.
@@ -94,20 +126,6 @@ func (m *memory) compareRouting(t *testing.T, want *memory, slot int) {
 		we, ww := want.routing(slot, i)
 		if e != we || !(math.Abs(w-ww) <= tolerance) {
 			t.Fatalf("routing %d: expert %d with %g; expected %d with %g", i, e, w, we, ww)
-		}
-	}
-}
-
-// TestArgs holds the argument structs to plan.Kernel.Args: stride i at byte 8*i.
-func TestArgs(t *testing.T) {
-	b := &plan.Bundle{Kernels: expertKernels()}
-	for _, k := range b.Kernels {
-		m := newMemory(&k, &k.Variants[0])
-		for i, slot := range k.Args {
-			last := len(k.Slots) - 1
-			if got := binary.LittleEndian.Uint64(m.data[last][8*i:]); got <= padBytes || got > uint64(len(m.data[slot])) {
-				t.Errorf("%s: stride %d of %s is %d", k.Name, i, k.Slots[slot].Name, got)
-			}
 		}
 	}
 }

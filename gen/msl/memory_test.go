@@ -10,10 +10,9 @@ import (
 	"mla/runtime/quant"
 )
 
-// The step that the kernels under test run at.
+// What the kernels under test run on.
 const (
 	testToken   = 3
-	testPos     = 37
 	testContext = 64 // rows of the cache and of the rope table
 	testEntries = 64 // entries of every batched weight
 	padBytes    = 64 // between the entries of a weight whose stride is an argument
@@ -22,6 +21,8 @@ const (
 // memory holds one buffer per slot of a kernel.
 type memory struct {
 	k     *plan.Kernel
+	act   plan.Elem
+	pos   int // the position of the token
 	types map[int]quant.Type
 	data  [][]byte
 	rng   *rand.Rand
@@ -29,8 +30,8 @@ type memory struct {
 
 // newMemory fills all buffers with random content, the results too: what a
 // kernel leaves alone must stay.
-func newMemory(k *plan.Kernel, v *plan.Variant) *memory {
-	m := &memory{k: k, types: map[int]quant.Type{}, data: make([][]byte, len(k.Slots)), rng: rand.New(rand.NewPCG(1, uint64(len(v.Func))))}
+func newMemory(k *plan.Kernel, v *plan.Variant, act plan.Elem, pos int) *memory {
+	m := &memory{k: k, act: act, pos: pos, types: map[int]quant.Type{}, data: make([][]byte, len(k.Slots)), rng: rand.New(rand.NewPCG(1, uint64(len(v.Func))))}
 	for i, slot := range k.TypedSlots() {
 		m.types[slot] = v.Types[i]
 	}
@@ -65,15 +66,20 @@ func (m *memory) fill(slot int) []byte {
 	s := &m.k.Slots[slot]
 	switch {
 	case s.Elem == plan.ElemStep:
-		return words(testToken, testPos, testPos+1, 0)
+		return words(testToken, uint32(m.pos), uint32(m.pos+1), 0)
 	case s.Elem == plan.ElemRoute:
 		var b []byte
 		for i := range 8 {
 			b = append(b, words(uint32(7*i+2), math.Float32bits(m.rng.Float32()))...)
 		}
 		return b
+	case s.Name == "ml":
+		return m.positive(1 << 10)
 	case s.Name == "splits":
 		return m.encode(quant.F32, 8*20*512)
+	}
+	if m.half(slot) {
+		return m.encode(quant.F16, 1<<14)
 	}
 	return m.encode(quant.F32, 1<<14)
 }
@@ -128,10 +134,19 @@ func (m *memory) encode(t quant.Type, n int) []byte {
 	f, _ := quant.Lookup(t)
 	x := make([]float32, n)
 	for i := range x {
-		x[i] = float32(m.rng.NormFloat64())
+		x[i] = float32(m.rng.NormFloat64()) / 4
 	}
 	b := make([]byte, n/f.BlockElems*f.BlockBytes)
 	f.Quantize(b, x)
+	return b
+}
+
+// positive makes n positive floats: sums of a softmax, among others.
+func (m *memory) positive(n int) []byte {
+	b := m.encode(quant.F32, n)
+	for i := 3; i < len(b); i += 4 {
+		b[i] &= 0x7f // the sign
+	}
 	return b
 }
 
@@ -154,7 +169,9 @@ func (m *memory) clone() *memory {
 }
 
 // half says whether a slot holds halves.
-func (m *memory) half(slot int) bool { return m.types[slot] == quant.F16 }
+func (m *memory) half(slot int) bool {
+	return m.types[slot] == quant.F16 || m.k.Slots[slot].Elem == plan.ElemAct && m.act == plan.ElemF16
+}
 
 // at is number i of a slot of floats, or of a cache.
 func (m *memory) at(slot, i int) float64 {

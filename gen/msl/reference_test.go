@@ -49,7 +49,7 @@ func (m *memory) run(p plan.Part) {
 		pe := m.vec(p.KPe, 0, p.PeDim)
 		m.rope(p.Rope, pe)
 		row := append(m.input(p.Lat, 0, p.LatDim, p.Norm), pe...)
-		m.setVec(plan.Vec{Slot: p.Cache, Offset: testPos * len(row)}, 0, row)
+		m.setVec(plan.Vec{Slot: p.Cache, Offset: m.pos * len(row)}, 0, row)
 	case *plan.Attend:
 		m.attend(p)
 	case *plan.RouteVec:
@@ -147,14 +147,14 @@ func (m *memory) rope(r *plan.RopeAt, x []float64) {
 		if d < 0 {
 			continue
 		}
-		at := testPos*r.Dim + d
+		at := m.pos*r.Dim + d
 		cos, sin := m.at(r.Table, at), m.at(r.Table, at+1)
 		x[i], x[i+1] = x[i]*cos-x[i+1]*sin, x[i]*sin+x[i+1]*cos
 	}
 }
 
 func (m *memory) combine(c *plan.Combine, head, dim int) []float64 {
-	const n = testPos + 1
+	n := m.pos + 1
 	top, sum := math.Inf(-1), 0.0
 	o := make([]float64, dim)
 	used := ceil(n, c.Splits.Per(n))
@@ -173,7 +173,7 @@ func (m *memory) combine(c *plan.Combine, head, dim int) []float64 {
 }
 
 func (m *memory) attend(p *plan.Attend) {
-	const n = testPos + 1
+	n := m.pos + 1
 	per, width := p.Splits.Per(n), p.LatDim+p.PeDim
 	for s := range p.Splits.Count {
 		for h := range p.Heads {

@@ -55,7 +55,7 @@ func Build(b *plan.Bundle, source, dir string) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{binary: filepath.Join(dir, "kernels")}
-	cmd := exec.Command(compiler, "-std=c++20", "-O1", "-ffp-contract=off", "-I.", "-Wno-unknown-attributes", "-o", p.binary, "driver.cpp", "kernels.cpp")
+	cmd := exec.Command(compiler, "-std=c++20", "-O1", "-ffp-contract=off", "-I.", "-DUNROLL=", "-Wno-unknown-attributes", "-o", p.binary, "driver.cpp", "kernels.cpp")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", compiler, err, out)

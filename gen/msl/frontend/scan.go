@@ -22,7 +22,7 @@ type token struct {
 }
 
 var lexeme = regexp.MustCompile(`(?s)//[^\n]*|/\*.*?\*/|#[^\n]*|\n|"(?:\\.|[^"\\])*"` +
-	`|(?P<word>[A-Za-z_]\w*)|(?P<number>(?:0[xX][\w.]+(?:[pP][+-]?\w+)?|\.?\d(?:[eE][+-]\d|[\w.])*))|(?P<symbol>[^\s\w])`)
+	`|(?P<word>[A-Za-z_]\w*)|(?P<number>(?:0[xX](?:[pP][+-]\d|[\w.])*|\.?\d(?:[eE][+-]\d|[\w.])*))|(?P<symbol>[^\s\w])`)
 
 // scan cuts source into tokens, without comments, strings and preprocessor lines.
 func scan(source string) []token {

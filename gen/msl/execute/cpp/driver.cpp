@@ -1,6 +1,7 @@
 // Runs the kernels of kernels.cpp, one threadgroup after the other, a fiber per
 // thread. Requests come on stdin, results go to stdout; see execute.go. A barrier
 // that some threads miss, or meet in different places, ends the program.
+#define _XOPEN_SOURCE 700 // macOS: ucontext
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,127 @@
+package frontend
+
+import (
+	"strings"
+	"testing"
+)
+
+const prefix = "#include <metal_stdlib>\nusing namespace metal;\n"
+
+// good is a kernel with all that the templates use.
+const good = prefix + `
+template <typename X>
+static inline float first(X x) { return float(x[0]); }
+
+struct format {
+  template <ushort N, typename X>
+  static inline void dot(device const uchar * w, X x, thread float * sum) {
+    for (ushort r = 0; r < N; ++r) sum[r] = fma(float(*(device const half *)(w + r)), first(x), sum[r]);
+  }
+};
+
+struct Step { uint pos; };
+constant float values[2] = {1.0f, -1e30f};
+
+template <typename F>
+static inline void body(device const uchar * w, device half * out, constant Step & step, threadgroup float * xs, ushort lane) {
+  xs[lane] = 1.0f;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  float sum[2] = {};
+  F::template dot<2>(w, xs, sum);
+  out[step.pos] = simd_sum(sum[0]) * values[1];
+}
+
+kernel void k(device const uchar * w [[buffer(0)]], device half * out [[buffer(1)]], constant Step & step [[buffer(2)]],
+              ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float xs[32];
+  body<format>(w, out, step, xs, lane);
+}
+`
+
+func TestCheckAccepts(t *testing.T) {
+	if err := Check(good); err != nil {
+		t.Error(err)
+	}
+}
+
+// k wraps statements into a kernel.
+func k(statements string) string {
+	return prefix + "kernel void k(device float * a [[buffer(0)]], constant uint & n [[buffer(1)]]) {\n" + statements + "\n}\n"
+}
+
+func TestCheckRejects(t *testing.T) {
+	cases := []struct{ name, source, want string }{
+		{"assignment across address spaces", k("thread float v = 1.0f; device float * p = &v; p[0] = a[0];"), "cannot initialize"},
+		{"threadgroup pointer for a device one", prefix + "static inline float f(device float * p) { return p[0]; }\n" + "kernel void k(device float * a [[buffer(0)]]) { threadgroup float t[4]; a[0] = f(t); }", "no matching function"},
+		{"write to constant", prefix + "kernel void k(constant float * a [[buffer(0)]]) { a[0] = 1.0f; }", "constant"},
+		{"double variable", k("double d = 1.0f; a[0] = float(d);"), "double"},
+		{"mutable global", prefix + "float g = 1.0f;\nkernel void k(device float * a [[buffer(0)]]) { a[0] = g; }", "constant address space"},
+		{"threadgroup array in a helper", prefix + "static inline void f() { threadgroup float t[4]; t[0] = 1.0f; }\nkernel void k(device float * a [[buffer(0)]]) { f(); a[0] = 1.0f; }", "local"},
+		{"ambiguous max", k("a[0] = max(a[0], 0);"), "no matching function"},
+		{"unknown function", k("a[0] = tgamma(a[0]);"), "undeclared"},
+		{"kernel with a result", prefix + "kernel float k(device float * a [[buffer(0)]]) { return a[0]; }", "void"},
+		{"unused variable", k("float x = a[0];"), "unused variable"},
+		{"syntax", k("a[0] = ;"), "expected expression"},
+
+		{"double literal", k("a[0] = a[0] * 2.5;"), "double precision constant"},
+		{"infinity", k("a[0] = INFINITY;"), "INFINITY"},
+		{"unqualified pointer", k("float * p = a; p[0] = 1.0f;"), "no address space"},
+	}
+	for _, c := range cases {
+		if err := Check(c.source); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: Check says %v; expected %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestLint(t *testing.T) {
+	cases := []struct{ name, source, want string }{
+		{"good", good, ""},
+		{"float literals", k("a[0] = 1.5f + 1e30f + 0x1p-3f + 2.0h + .5f;"), ""},
+		{"integers", k("a[0] = float(0x1e3 + 15u + 1);"), ""},
+		{"literal in a comment", k("// 2.5 INFINITY float * p\na[0] = 1.0f; /* 3.5\n */"), ""},
+		{"product of variables", k("uint b = n; a[0] = float(b * n);"), ""},
+		{"double literal", k("a[0] = 2.5;"), "line 4: 2.5 is a double; write 2.5f"},
+		{"double with exponent", k("a[0] = 1e3;"), "1e3 is a double"},
+		{"hexadecimal double", k("a[0] = 0x1.8p3;"), "0x1.8p3 is a double"},
+		{"double", k("double d;"), "double: MSL has no double"},
+		{"infinity", k("a[0] = INFINITY;"), "INFINITY: masks are finite"},
+		{"NaN", k("a[0] = NAN;"), "NAN: no kernel makes a NaN"},
+		{"unqualified pointer parameter", prefix + "static inline float f(float * p) { return p[0]; }", "float * has no address space"},
+		{"unqualified reference", prefix + "static inline void f(float & v) { v = 1.0f; }", "float & has no address space"},
+		{"unqualified pointer to a struct", prefix + "struct S { uint n; };\nstatic inline uint f(S * p) { return p->n; }", "S * has no address space"},
+		{"unqualified pointer to a type parameter", prefix + "template <typename T>\nstatic inline T f(T * p) { return p[0]; }", "T * has no address space"},
+		{"unqualified cast", k("a[0] = *(float *)a;"), "float * has no address space"},
+		{"second parameter unqualified", prefix + "static inline void f(device float * a, const float * b) { a[0] = b[0]; }", "float * has no address space"},
+		{"no buffer index", prefix + "kernel void k(device float * a) { a[0] = 1.0f; }", "k: an argument without [[buffer(n)]]"},
+		{"buffer twice", prefix + "kernel void k(device float * a [[buffer(0)]], device float * b [[buffer(0)]]) { a[0] = b[0]; }", "k: buffer 0 twice"},
+		{"buffer 31", prefix + "kernel void k(device float * a [[buffer(31)]]) { a[0] = 1.0f; }", "k: buffer 31; expected at most 30"},
+		{"threadgroup memory fits", k("threadgroup float t[4096]; threadgroup half u[8192]; t[0] = float(u[0]);"), ""},
+		{"too much threadgroup memory", k("threadgroup float t[4096]; threadgroup half u[8193]; t[0] = float(u[0]);"), "32770 bytes of threadgroup memory"},
+		{"threadgroup memory of unknown size", k("threadgroup float t[N]; t[0] = 1.0f;"), "threadgroup memory of unknown size"},
+		{"return before a barrier", prefix + "static inline void f(uint i) {\n  if (i > 3u) return;\n  threadgroup_barrier(mem_flags::mem_threadgroup);\n}", "line 4: f: a return in a kernel or beside a barrier"},
+		{"return from a kernel", k("if (n > 3u) return;"), "k: a return in a kernel"},
+		{"recursion", prefix + "static inline uint f(uint i) { return i > 0u ? f(i - 1u) : 0u; }", "f calls itself"},
+		{"recursion through another", prefix + "static inline uint g(uint i);\nstatic inline uint f(uint i) { return g(i); }\nstatic inline uint g(uint i) { return f(i); }", "g calls itself"},
+		{"kernel calls kernel", k("a[0] = 1.0f;") + "kernel void m(device float * a [[buffer(0)]], constant uint & n [[buffer(1)]]) { k(a, n); }", "m calls the kernel k"},
+	}
+	for _, c := range cases {
+		var got []string
+		for _, err := range Lint(c.source) {
+			got = append(got, err.Error())
+		}
+		all := strings.Join(got, "\n")
+		if c.want == "" && all != "" || !strings.Contains(all, c.want) {
+			t.Errorf("%s: Lint says %q; expected %q", c.name, all, c.want)
+		}
+	}
+}
+
+// FuzzLint wants the lint to survive anything.
+func FuzzLint(f *testing.F) {
+	f.Add(good)
+	f.Add("kernel void k(((((")
+	f.Add("threadgroup float t[")
+	f.Add("typedef ; * &")
+	f.Fuzz(func(t *testing.T, source string) { Lint(source) })
+}
