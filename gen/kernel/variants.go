@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"slices"
-	"strings"
 
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -56,15 +55,11 @@ func dispatchTypes(b *plan.Bundle, d *plan.Dispatch, p *plan.Profile, kv quant.T
 }
 
 func variantName(kernel string, types []quant.Type) string {
-	var b strings.Builder
-	b.WriteString(kernel)
-	for i, t := range types {
-		if i == 0 {
-			b.WriteByte('_')
-		}
-		b.WriteString("_" + t.String())
+	name := kernel
+	for _, t := range types {
+		name += "_" + t.String()
 	}
-	return b.String()
+	return name
 }
 
 // weightTypes fills in which types each weight may have and who reads it.

@@ -37,7 +37,7 @@ var kernels = []plan.Kernel{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128},
 		},
 		Variants: []plan.Variant{
-			{Func: "embed__q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "embed_q4_k", Types: []quant.Type{quant.Q4_K}},
 		},
 	},
 	{
@@ -59,7 +59,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_kv_a__q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+			{Func: "q_kv_a_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
 		},
 	},
 	{
@@ -83,8 +83,8 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 5, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 6, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 256}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "store_kv_k_b__f32_q5_0", Types: []quant.Type{quant.F32, quant.Q5_0}},
-			{Func: "store_kv_k_b__f16_q5_0", Types: []quant.Type{quant.F16, quant.Q5_0}},
+			{Func: "store_kv_k_b_f32_q5_0", Types: []quant.Type{quant.F32, quant.Q5_0}},
+			{Func: "store_kv_k_b_f16_q5_0", Types: []quant.Type{quant.F16, quant.Q5_0}},
 		},
 	},
 	{
@@ -103,8 +103,8 @@ var kernels = []plan.Kernel{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 32, Tile: 16}},
 		},
 		Variants: []plan.Variant{
-			{Func: "attend__f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend__f16", Types: []quant.Type{quant.F16}},
+			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
+			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
 		},
 	},
 	{
@@ -124,7 +124,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "v_b__q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "v_b_q4_k", Types: []quant.Type{quant.Q4_K}},
 		},
 	},
 	{
@@ -141,7 +141,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "o_proj__q5_k", Types: []quant.Type{quant.Q5_K}},
+			{Func: "o_proj_q5_k", Types: []quant.Type{quant.Q5_K}},
 		},
 	},
 	{
@@ -159,7 +159,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 608, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 608}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: 3, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "gate_up__q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+			{Func: "gate_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
 		},
 	},
 	{
@@ -176,7 +176,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 608, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 608}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "down__q5_0", Types: []quant.Type{quant.Q5_0}},
+			{Func: "down_q5_0", Types: []quant.Type{quant.Q5_0}},
 		},
 	},
 	{
@@ -197,7 +197,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 4, Batch: 1, Rows: 320, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 320}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: 5, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up__f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
+			{Func: "router_shared_gate_shared_up_f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
 		},
 	},
 	{
@@ -219,7 +219,7 @@ var kernels = []plan.Kernel{
 			&plan.Experts{W: 1, Up: 5, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 160}, Norm: &plan.Norm{Weight: 4, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up__q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+			{Func: "experts_gate_experts_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
 		},
 	},
 	{
@@ -241,8 +241,8 @@ var kernels = []plan.Kernel{
 			&plan.ExpertsSum{K: 3, Rows: 256, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Routing: 2, Shared: 3, SharedCols: 320, SharedIn: plan.Vec{Slot: 4, Stride: 320}, Add: 5, Out: plan.Vec{Slot: 6}},
 		},
 		Variants: []plan.Variant{
-			{Func: "experts_down_shared_down__q5_0_q5_0", Types: []quant.Type{quant.Q5_0, quant.Q5_0}},
-			{Func: "experts_down_shared_down__q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
+			{Func: "experts_down_shared_down_q5_0_q5_0", Types: []quant.Type{quant.Q5_0, quant.Q5_0}},
+			{Func: "experts_down_shared_down_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
 		},
 	},
 	{
@@ -259,7 +259,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "lm_head__q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "lm_head_q6_k", Types: []quant.Type{quant.Q6_K}},
 		},
 	},
 }

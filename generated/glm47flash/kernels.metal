@@ -3,6 +3,11 @@
 #include <metal_stdlib>
 using namespace metal;
 
+// Loops over arrays that must stay in registers are unrolled, whatever their length.
+#ifndef UNROLL
+#define UNROLL _Pragma("clang loop unroll(full)")
+#endif
+
 typedef float act_t; // element of the activation buffers
 
 // The state of one decode step: the token, its position, the number of valid cache rows.
@@ -20,14 +25,14 @@ static inline float sigmoid(float v) { return 1.0f / (1.0f + exp(-v)); }
 template <ushort N>
 static inline float own(thread const float * v, ushort lane) {
   float mine = v[0];
-  for (ushort r = 1; r < N; ++r) mine = lane == r ? v[r] : mine;
+  UNROLL for (ushort r = 1; r < N; ++r) mine = lane == r ? v[r] : mine;
   return mine;
 }
 
 // Sums each element over the simdgroup; every lane gets the sums.
 template <ushort N>
 static inline void sum_lanes(thread float * v) {
-  for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
+  UNROLL for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
 }
 
 // Copies in[0..n) times a norm's weight to xs and returns what the thread saw of Σ in².
@@ -88,7 +93,7 @@ static inline uint ushort_at(device const uchar * p) { return uint(*(device cons
 template <typename X>
 static inline float load8(X x, thread float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; ++i) {
+  UNROLL for (ushort i = 0; i < 8; ++i) {
     y[i] = float(x[i]);
     sum += y[i];
   }
@@ -98,7 +103,7 @@ static inline float load8(X x, thread float * y) {
 // Scales 8 inputs so that low_nibbles (at 1) and high_nibbles (at 1/16) need no
 // shifts: within 2 bytes a nibble stands at bit 0, 4, 8 or 12. Exact, powers of two.
 static inline void scale_for_nibbles(thread float * y, float at) {
-  for (ushort i = 0; i < 8; i += 2) {
+  UNROLL for (ushort i = 0; i < 8; i += 2) {
     y[i] *= at;
     y[i + 1] *= at * 0.00390625f;
   }
@@ -107,7 +112,7 @@ static inline void scale_for_nibbles(thread float * y, float at) {
 // Σ y[i] * low nibble of p[i] over 8 bytes, y scaled at 1.
 static inline float low_nibbles(device const uchar * p, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; i += 2) {
+  UNROLL for (ushort i = 0; i < 8; i += 2) {
     const uint q = ushort_at(p + i);
     sum = fma(y[i], float(q & 0x000fu), sum);
     sum = fma(y[i + 1], float(q & 0x0f00u), sum);
@@ -118,7 +123,7 @@ static inline float low_nibbles(device const uchar * p, thread const float * y) 
 // Σ y[i] * high nibble of p[i] over 8 bytes, y scaled at 1/16.
 static inline float high_nibbles(device const uchar * p, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; i += 2) {
+  UNROLL for (ushort i = 0; i < 8; i += 2) {
     const uint q = ushort_at(p + i);
     sum = fma(y[i], float(q & 0x00f0u), sum);
     sum = fma(y[i + 1], float(q & 0xf000u), sum);
@@ -129,7 +134,7 @@ static inline float high_nibbles(device const uchar * p, thread const float * y)
 // Σ y[i] over the 8 bits that are set.
 static inline float set_bits(uint bits, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; ++i) sum = fma(float((bits >> i) & 1u), y[i], sum);
+  UNROLL for (ushort i = 0; i < 8; ++i) sum = fma(float((bits >> i) & 1u), y[i], sum);
   return sum;
 }
 
@@ -155,7 +160,7 @@ constant float iq4_values[16] = {-127.0f, -104.0f, -83.0f, -65.0f, -49.0f, -35.0
 // Σ over 8 bytes of y[i] * value of the low nibble + y[8+i] * value of the high nibble.
 static inline float table_nibbles(device const uchar * p, constant float * values, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; ++i) {
+  UNROLL for (ushort i = 0; i < 8; ++i) {
     const uint q = p[i];
     sum = fma(values[q & 15u], y[i], sum);
     sum = fma(values[q >> 4], y[8 + i], sum);
@@ -171,7 +176,7 @@ struct f32 {
   static inline void dot(device const uchar * w, ulong stride, X x, uint cols, ushort lane, thread float * sum) {
     for (uint i = lane; i < cols; i += 32u) {
       const float y = float(x[i]);
-      for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
+      UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
     }
   }
 
@@ -188,7 +193,7 @@ struct f16 {
   static inline void dot(device const uchar * w, ulong stride, X x, uint cols, ushort lane, thread float * sum) {
     for (uint i = lane; i < cols; i += 32u) {
       const float y = float(x[i]);
-      for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
+      UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
     }
   }
 
@@ -210,7 +215,7 @@ struct q4_0 {
       const float ysum = load8(x + b * 32u + h, y) + load8(x + b * 32u + 16u + h, y + 8);
       scale_for_nibbles(y, 1.0f);
       scale_for_nibbles(y + 8, 0.0625f);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 18u;
         const float q = low_nibbles(p + 2 + h, y) + high_nibbles(p + 2 + h, y + 8);
         sum[r] = fma(half_at(p), fma(-8.0f, ysum, q), sum[r]);
@@ -237,7 +242,7 @@ struct q4_1 {
       const float ysum = load8(x + b * 32u + h, y) + load8(x + b * 32u + 16u + h, y + 8);
       scale_for_nibbles(y, 1.0f);
       scale_for_nibbles(y + 8, 0.0625f);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 20u;
         const float q = low_nibbles(p + 4 + h, y) + high_nibbles(p + 4 + h, y + 8);
         sum[r] = fma(half_at(p), q, fma(half_at(p + 2), ysum, sum[r]));
@@ -263,10 +268,10 @@ struct q5_0 {
     for (uint b = lane / 2u; b < cols / 32u; b += 16u) {
       const float ysum = load8(x + b * 32u + h, y) + load8(x + b * 32u + 16u + h, y + 8);
       float z[16];
-      for (ushort i = 0; i < 16; ++i) z[i] = y[i];
+      UNROLL for (ushort i = 0; i < 16; ++i) z[i] = y[i];
       scale_for_nibbles(z, 1.0f);
       scale_for_nibbles(z + 8, 0.0625f);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 22u;
         const float q = low_nibbles(p + 6 + h, z) + high_nibbles(p + 6 + h, z + 8);
         const float bits = set_bits(ushort_at(p + 2) >> h, y) + set_bits(ushort_at(p + 4) >> h, y + 8);
@@ -295,10 +300,10 @@ struct q5_1 {
     for (uint b = lane / 2u; b < cols / 32u; b += 16u) {
       const float ysum = load8(x + b * 32u + h, y) + load8(x + b * 32u + 16u + h, y + 8);
       float z[16];
-      for (ushort i = 0; i < 16; ++i) z[i] = y[i];
+      UNROLL for (ushort i = 0; i < 16; ++i) z[i] = y[i];
       scale_for_nibbles(z, 1.0f);
       scale_for_nibbles(z + 8, 0.0625f);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 24u;
         const float q = low_nibbles(p + 8 + h, z) + high_nibbles(p + 8 + h, z + 8);
         const float bits = set_bits(ushort_at(p + 4) >> h, y) + set_bits(ushort_at(p + 6) >> h, y + 8);
@@ -326,11 +331,11 @@ struct q8_0 {
     float y[8];
     for (uint b = lane / 4u; b < cols / 32u; b += 8u) {
       load8(x + b * 32u + o, y);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 34u;
         device const char * q = (device const char *)(p + 2 + o);
         float s = 0.0f;
-        for (ushort i = 0; i < 8; ++i) s = fma(float(q[i]), y[i], s);
+        UNROLL for (ushort i = 0; i < 8; ++i) s = fma(float(q[i]), y[i], s);
         sum[r] = fma(half_at(p), s, sum[r]);
       }
     }
@@ -358,7 +363,7 @@ struct q4_k {
       const float yhigh = load8(x + b * 256u + c * 64u + 32u + o, y + 8);
       scale_for_nibbles(y, 1.0f);
       scale_for_nibbles(y + 8, 0.0625f);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 144u;
         device const uchar * qs = p + 16u + c * 32u + o;
         const float low = low_nibbles(qs, y), high = high_nibbles(qs, y + 8);
@@ -391,12 +396,12 @@ struct q5_k {
     for (uint b = lane / 16u; b < cols / 256u; b += 2u) {
       const float ylow = load8(x + b * 256u + c * 64u + o, y);
       const float yhigh = load8(x + b * 256u + c * 64u + 32u + o, y + 8);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 176u;
         device const uchar * qh = p + 16u + o;
         device const uchar * qs = p + 48u + c * 32u + o;
         float low = 0.0f, high = 0.0f;
-        for (ushort i = 0; i < 8; ++i) {
+        UNROLL for (ushort i = 0; i < 8; ++i) {
           const uint q = qs[i], bits = uint(qh[i]) >> (2u * c);
           low = fma(float((q & 15u) | (bits & 1u) << 4), y[i], low);
           high = fma(float(q >> 4 | (bits & 2u) << 3), y[8 + i], high);
@@ -431,15 +436,15 @@ struct q6_k {
     const uint l = (lane & 7u) * 4u;
     float y[16];
     for (uint b = lane / 16u; b < cols / 256u; b += 2u) {
-      for (ushort k = 0; k < 4; ++k) {
-        for (ushort i = 0; i < 4; ++i) y[4 * k + i] = float(x[b * 256u + n * 128u + k * 32u + l + i]);
+      UNROLL for (ushort k = 0; k < 4; ++k) {
+        UNROLL for (ushort i = 0; i < 4; ++i) y[4 * k + i] = float(x[b * 256u + n * 128u + k * 32u + l + i]);
       }
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 210u;
         device const uchar * ql = p + n * 64u + l;
         device const uchar * qh = p + 128u + n * 32u + l;
         float s[4] = {};
-        for (ushort i = 0; i < 4; ++i) {
+        UNROLL for (ushort i = 0; i < 4; ++i) {
           const uint q0 = ql[i], q1 = ql[32 + i], u = qh[i];
           s[0] = fma(float((q0 & 15u) | (u & 3u) << 4) - 32.0f, y[i], s[0]);
           s[1] = fma(float((q1 & 15u) | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
@@ -448,7 +453,7 @@ struct q6_k {
         }
         device const char * scales = (device const char *)(p + 192u + n * 8u + l / 16u);
         float q = 0.0f;
-        for (ushort k = 0; k < 4; ++k) q = fma(float(scales[2 * k]), s[k], q);
+        UNROLL for (ushort k = 0; k < 4; ++k) q = fma(float(scales[2 * k]), s[k], q);
         sum[r] = fma(half_at(p + 208), q, sum[r]);
       }
     }
@@ -472,7 +477,7 @@ struct bf16 {
   static inline void dot(device const uchar * w, ulong stride, X x, uint cols, ushort lane, thread float * sum) {
     for (uint i = lane; i < cols; i += 32u) {
       const float y = float(x[i]);
-      for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
+      UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
     }
   }
 
@@ -591,9 +596,9 @@ static inline void combine_splits(device const float * out, device const float *
 template <uint HEADS, uint HP, uint LAT, uint PE, uint NC, typename QA, typename QP>
 static inline void load_query(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride, thread float * q, ushort sg, ushort lane) {
   const uint c0 = (sg * (32u / HP) + lane / HP) * NC;
-  for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
+  UNROLL for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
     const uint h = k * HP + lane % HP;
-    for (uint j = 0; j < NC; ++j) {
+    UNROLL for (uint j = 0; j < NC; ++j) {
       const uint c = c0 + j;
       q[k * NC + j] = 0.0f;
       if (h < HEADS && c < LAT) q[k * NC + j] = float(q_abs[h * abs_stride + c]);
@@ -607,12 +612,12 @@ template <uint HEADS, uint HP, uint WIDTH, uint NC, uint TILE>
 static inline void tile_scores(threadgroup const float * tile, uint n, thread const float * q, threadgroup float * shares,
                                ushort sg, ushort lane) {
   const uint c0 = (sg * (32u / HP) + lane / HP) * NC;
-  for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
+  UNROLL for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
     const uint h = k * HP + lane;
     for (uint t = 0; t < n; ++t) {
       float s = 0.0f;
-      for (uint j = 0; j < NC; ++j) s = fma(q[k * NC + j], tile[t * WIDTH + min(c0 + j, WIDTH - 1u)], s);
-      for (ushort d = HP; d < 32; d *= 2) s += simd_shuffle_xor(s, d);
+      UNROLL for (uint j = 0; j < NC; ++j) s = fma(q[k * NC + j], tile[t * WIDTH + min(c0 + j, WIDTH - 1u)], s);
+      UNROLL for (ushort d = HP; d < 32; d *= 2) s += simd_shuffle_xor(s, d);
       if (lane < HP && h < HEADS) shares[(sg * HEADS + h) * TILE + t] = s;
     }
   }
@@ -644,12 +649,23 @@ static inline void tile_softmax(threadgroup const float * shares, uint n, float 
 template <uint HEADS, uint LAT, uint WIDTH, uint COLUMNS, uint THREADS>
 static inline void tile_values(threadgroup const float * tile, uint n, threadgroup const float * p, threadgroup const float * shrink,
                                thread float * sums, uint tid) {
-  for (uint k = 0; k < COLUMNS; ++k) {
+  UNROLL for (uint k = 0; k < COLUMNS; ++k) {
     const uint c = min(tid + k * THREADS, LAT - 1u);
-    for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] *= shrink[h];
+    UNROLL for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] *= shrink[h];
     for (uint t = 0; t < n; ++t) {
       const float v = tile[t * WIDTH + c];
-      for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] = fma(p[t * HEADS + h], v, sums[k * HEADS + h]);
+      UNROLL for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] = fma(p[t * HEADS + h], v, sums[k * HEADS + h]);
+    }
+  }
+}
+
+// Stores the thread's sums; out is [HEADS][LAT].
+template <uint HEADS, uint LAT, uint COLUMNS, uint THREADS>
+static inline void store_values(device float * out, thread const float * sums, uint tid) {
+  UNROLL for (uint k = 0; k < COLUMNS; ++k) {
+    const uint c = tid + k * THREADS;
+    if (c < LAT) {
+      UNROLL for (uint h = 0; h < HEADS; ++h) out[h * LAT + c] = sums[k * HEADS + h];
     }
   }
 }
@@ -669,7 +685,7 @@ static inline void embed_body(
   }
 }
 
-kernel void embed__f16(
+kernel void embed_f16(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -680,7 +696,7 @@ kernel void embed__f16(
   embed_body<f16>(step, w_embed_tokens, x_, tg, tid, sg, lane);
 }
 
-kernel void embed__q4_0(
+kernel void embed_q4_0(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -691,7 +707,7 @@ kernel void embed__q4_0(
   embed_body<q4_0>(step, w_embed_tokens, x_, tg, tid, sg, lane);
 }
 
-kernel void embed__q4_1(
+kernel void embed_q4_1(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -702,7 +718,7 @@ kernel void embed__q4_1(
   embed_body<q4_1>(step, w_embed_tokens, x_, tg, tid, sg, lane);
 }
 
-kernel void embed__q8_0(
+kernel void embed_q8_0(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -713,7 +729,7 @@ kernel void embed__q8_0(
   embed_body<q8_0>(step, w_embed_tokens, x_, tg, tid, sg, lane);
 }
 
-kernel void embed__q4_k(
+kernel void embed_q4_k(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -724,7 +740,7 @@ kernel void embed__q4_k(
   embed_body<q4_k>(step, w_embed_tokens, x_, tg, tid, sg, lane);
 }
 
-kernel void embed__q5_k(
+kernel void embed_q5_k(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -735,7 +751,7 @@ kernel void embed__q5_k(
   embed_body<q5_k>(step, w_embed_tokens, x_, tg, tid, sg, lane);
 }
 
-kernel void embed__q6_k(
+kernel void embed_q6_k(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -746,7 +762,7 @@ kernel void embed__q6_k(
   embed_body<q6_k>(step, w_embed_tokens, x_, tg, tid, sg, lane);
 }
 
-kernel void embed__bf16(
+kernel void embed_bf16(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -826,7 +842,7 @@ static inline void q_a_kv_a_body(
   }
 }
 
-kernel void q_a_kv_a__f16_f16(
+kernel void q_a_kv_a_f16_f16(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -841,7 +857,7 @@ kernel void q_a_kv_a__f16_f16(
   q_a_kv_a_body<f16, f16>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q4_0_q4_0(
+kernel void q_a_kv_a_q4_0_q4_0(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -856,7 +872,7 @@ kernel void q_a_kv_a__q4_0_q4_0(
   q_a_kv_a_body<q4_0, q4_0>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q4_1_q4_1(
+kernel void q_a_kv_a_q4_1_q4_1(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -871,7 +887,7 @@ kernel void q_a_kv_a__q4_1_q4_1(
   q_a_kv_a_body<q4_1, q4_1>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q8_0_q8_0(
+kernel void q_a_kv_a_q8_0_q8_0(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -886,7 +902,7 @@ kernel void q_a_kv_a__q8_0_q8_0(
   q_a_kv_a_body<q8_0, q8_0>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q4_k_q4_k(
+kernel void q_a_kv_a_q4_k_q4_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -901,7 +917,7 @@ kernel void q_a_kv_a__q4_k_q4_k(
   q_a_kv_a_body<q4_k, q4_k>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q5_k_q5_k(
+kernel void q_a_kv_a_q5_k_q5_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -916,7 +932,7 @@ kernel void q_a_kv_a__q5_k_q5_k(
   q_a_kv_a_body<q5_k, q5_k>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q6_k_q6_k(
+kernel void q_a_kv_a_q6_k_q6_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -931,7 +947,7 @@ kernel void q_a_kv_a__q6_k_q6_k(
   q_a_kv_a_body<q6_k, q6_k>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__bf16_bf16(
+kernel void q_a_kv_a_bf16_bf16(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -1018,7 +1034,7 @@ static inline void q_b_store_kv_body(
   }
 }
 
-kernel void q_b_store_kv__f16_f32(
+kernel void q_b_store_kv_f16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1036,7 +1052,7 @@ kernel void q_b_store_kv__f16_f32(
   q_b_store_kv_body<f16, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__f16_f16(
+kernel void q_b_store_kv_f16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1054,7 +1070,7 @@ kernel void q_b_store_kv__f16_f16(
   q_b_store_kv_body<f16, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_0_f32(
+kernel void q_b_store_kv_q4_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1072,7 +1088,7 @@ kernel void q_b_store_kv__q4_0_f32(
   q_b_store_kv_body<q4_0, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_0_f16(
+kernel void q_b_store_kv_q4_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1090,7 +1106,7 @@ kernel void q_b_store_kv__q4_0_f16(
   q_b_store_kv_body<q4_0, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_1_f32(
+kernel void q_b_store_kv_q4_1_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1108,7 +1124,7 @@ kernel void q_b_store_kv__q4_1_f32(
   q_b_store_kv_body<q4_1, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_1_f16(
+kernel void q_b_store_kv_q4_1_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1126,7 +1142,7 @@ kernel void q_b_store_kv__q4_1_f16(
   q_b_store_kv_body<q4_1, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q8_0_f32(
+kernel void q_b_store_kv_q8_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1144,7 +1160,7 @@ kernel void q_b_store_kv__q8_0_f32(
   q_b_store_kv_body<q8_0, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q8_0_f16(
+kernel void q_b_store_kv_q8_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1162,7 +1178,7 @@ kernel void q_b_store_kv__q8_0_f16(
   q_b_store_kv_body<q8_0, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_k_f32(
+kernel void q_b_store_kv_q4_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1180,7 +1196,7 @@ kernel void q_b_store_kv__q4_k_f32(
   q_b_store_kv_body<q4_k, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_k_f16(
+kernel void q_b_store_kv_q4_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1198,7 +1214,7 @@ kernel void q_b_store_kv__q4_k_f16(
   q_b_store_kv_body<q4_k, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q5_k_f32(
+kernel void q_b_store_kv_q5_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1216,7 +1232,7 @@ kernel void q_b_store_kv__q5_k_f32(
   q_b_store_kv_body<q5_k, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q5_k_f16(
+kernel void q_b_store_kv_q5_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1234,7 +1250,7 @@ kernel void q_b_store_kv__q5_k_f16(
   q_b_store_kv_body<q5_k, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q6_k_f32(
+kernel void q_b_store_kv_q6_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1252,7 +1268,7 @@ kernel void q_b_store_kv__q6_k_f32(
   q_b_store_kv_body<q6_k, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q6_k_f16(
+kernel void q_b_store_kv_q6_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1270,7 +1286,7 @@ kernel void q_b_store_kv__q6_k_f16(
   q_b_store_kv_body<q6_k, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__bf16_f32(
+kernel void q_b_store_kv_bf16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1288,7 +1304,7 @@ kernel void q_b_store_kv__bf16_f32(
   q_b_store_kv_body<bf16, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__bf16_f16(
+kernel void q_b_store_kv_bf16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1336,7 +1352,7 @@ static inline void k_b_body(
   if (mine) q_abs_[entry * 512u + at] = v;
 }
 
-kernel void k_b__f16(
+kernel void k_b_f16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1348,7 +1364,7 @@ kernel void k_b__f16(
   k_b_body<f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__q4_0(
+kernel void k_b_q4_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1360,7 +1376,7 @@ kernel void k_b__q4_0(
   k_b_body<q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__q4_1(
+kernel void k_b_q4_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1372,7 +1388,7 @@ kernel void k_b__q4_1(
   k_b_body<q4_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__q5_0(
+kernel void k_b_q5_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1384,7 +1400,7 @@ kernel void k_b__q5_0(
   k_b_body<q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__q5_1(
+kernel void k_b_q5_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1396,7 +1412,7 @@ kernel void k_b__q5_1(
   k_b_body<q5_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__q8_0(
+kernel void k_b_q8_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1408,7 +1424,7 @@ kernel void k_b__q8_0(
   k_b_body<q8_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__bf16(
+kernel void k_b_bf16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1461,16 +1477,11 @@ static inline void attend_body(
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint k = 0; k < 2u; ++k) {
-    const uint c = tid + k * 256u;
-    for (uint h = 0; c < 512u && h < 20u; ++h) {
-      attend_out[(split * 20u + h) * 512u + c] = sums[k * 20u + h];
-    }
-  }
+  store_values<20u, 512u, 2u, 256u>(attend_out + split * 10240u, sums, tid);
   for (uint i = tid; i < 40u; i += 256u) attend_ml[split * 40u + i] = ml[i];
 }
 
-kernel void attend__f32(
+kernel void attend_f32(
     constant Step & step [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
@@ -1485,7 +1496,7 @@ kernel void attend__f32(
   attend_body<f32>(step, q_abs_, q_rope, cache, attend_out, attend_ml, scratch, tg, tid, sg, lane);
 }
 
-kernel void attend__f16(
+kernel void attend_f16(
     constant Step & step [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
@@ -1537,7 +1548,7 @@ static inline void v_b_body(
   if (mine) attention[entry * 256u + at] = v;
 }
 
-kernel void v_b__f16(
+kernel void v_b_f16(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1552,7 +1563,7 @@ kernel void v_b__f16(
   v_b_body<f16>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q4_0(
+kernel void v_b_q4_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1567,7 +1578,7 @@ kernel void v_b__q4_0(
   v_b_body<q4_0>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q4_1(
+kernel void v_b_q4_1(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1582,7 +1593,7 @@ kernel void v_b__q4_1(
   v_b_body<q4_1>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q8_0(
+kernel void v_b_q8_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1597,7 +1608,7 @@ kernel void v_b__q8_0(
   v_b_body<q8_0>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q4_k(
+kernel void v_b_q4_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1612,7 +1623,7 @@ kernel void v_b__q4_k(
   v_b_body<q4_k>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q5_k(
+kernel void v_b_q5_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1627,7 +1638,7 @@ kernel void v_b__q5_k(
   v_b_body<q5_k>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q6_k(
+kernel void v_b_q6_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1642,7 +1653,7 @@ kernel void v_b__q6_k(
   v_b_body<q6_k>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__bf16(
+kernel void v_b_bf16(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1683,7 +1694,7 @@ static inline void o_proj_body(
   if (mine) x_2[at] = float(x_[at]) + v;
 }
 
-kernel void o_proj__f16(
+kernel void o_proj_f16(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1695,7 +1706,7 @@ kernel void o_proj__f16(
   o_proj_body<f16>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q4_0(
+kernel void o_proj_q4_0(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1707,7 +1718,7 @@ kernel void o_proj__q4_0(
   o_proj_body<q4_0>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q4_1(
+kernel void o_proj_q4_1(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1719,7 +1730,7 @@ kernel void o_proj__q4_1(
   o_proj_body<q4_1>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q8_0(
+kernel void o_proj_q8_0(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1731,7 +1742,7 @@ kernel void o_proj__q8_0(
   o_proj_body<q8_0>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q4_k(
+kernel void o_proj_q4_k(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1743,7 +1754,7 @@ kernel void o_proj__q4_k(
   o_proj_body<q4_k>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q5_k(
+kernel void o_proj_q5_k(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1755,7 +1766,7 @@ kernel void o_proj__q5_k(
   o_proj_body<q5_k>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q6_k(
+kernel void o_proj_q6_k(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1767,7 +1778,7 @@ kernel void o_proj__q6_k(
   o_proj_body<q6_k>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__bf16(
+kernel void o_proj_bf16(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1823,7 +1834,7 @@ static inline void gate_up_body(
   if (mine) swiglu[at] = v;
 }
 
-kernel void gate_up__f16_f16(
+kernel void gate_up_f16_f16(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1837,7 +1848,7 @@ kernel void gate_up__f16_f16(
   gate_up_body<f16, f16>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q4_0_q4_0(
+kernel void gate_up_q4_0_q4_0(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1851,7 +1862,7 @@ kernel void gate_up__q4_0_q4_0(
   gate_up_body<q4_0, q4_0>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q4_1_q4_1(
+kernel void gate_up_q4_1_q4_1(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1865,7 +1876,7 @@ kernel void gate_up__q4_1_q4_1(
   gate_up_body<q4_1, q4_1>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q8_0_q8_0(
+kernel void gate_up_q8_0_q8_0(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1879,7 +1890,7 @@ kernel void gate_up__q8_0_q8_0(
   gate_up_body<q8_0, q8_0>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q4_k_q4_k(
+kernel void gate_up_q4_k_q4_k(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1893,7 +1904,7 @@ kernel void gate_up__q4_k_q4_k(
   gate_up_body<q4_k, q4_k>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q5_k_q5_k(
+kernel void gate_up_q5_k_q5_k(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1907,7 +1918,7 @@ kernel void gate_up__q5_k_q5_k(
   gate_up_body<q5_k, q5_k>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q6_k_q6_k(
+kernel void gate_up_q6_k_q6_k(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1921,7 +1932,7 @@ kernel void gate_up__q6_k_q6_k(
   gate_up_body<q6_k, q6_k>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__bf16_bf16(
+kernel void gate_up_bf16_bf16(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1961,7 +1972,7 @@ static inline void down_body(
   if (mine) x_2[at] = float(x_[at]) + v;
 }
 
-kernel void down__f16(
+kernel void down_f16(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1973,7 +1984,7 @@ kernel void down__f16(
   down_body<f16>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q4_0(
+kernel void down_q4_0(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1985,7 +1996,7 @@ kernel void down__q4_0(
   down_body<q4_0>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q4_1(
+kernel void down_q4_1(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1997,7 +2008,7 @@ kernel void down__q4_1(
   down_body<q4_1>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q8_0(
+kernel void down_q8_0(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -2009,7 +2020,7 @@ kernel void down__q8_0(
   down_body<q8_0>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q5_k(
+kernel void down_q5_k(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -2021,7 +2032,7 @@ kernel void down__q5_k(
   down_body<q5_k>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q6_k(
+kernel void down_q6_k(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -2033,7 +2044,7 @@ kernel void down__q6_k(
   down_body<q6_k>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__bf16(
+kernel void down_bf16(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -2121,7 +2132,7 @@ static inline void router_shared_gate_shared_up_body(
   }
 }
 
-kernel void router_shared_gate_shared_up__f32_f16_f16(
+kernel void router_shared_gate_shared_up_f32_f16_f16(
     device const uchar * w_gate [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -2137,7 +2148,7 @@ kernel void router_shared_gate_shared_up__f32_f16_f16(
   router_shared_gate_shared_up_body<f32, f16, f16>(w_gate, x_, w_post_attention_layernorm, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void router_shared_gate_shared_up__f32_q4_0_q4_0(
+kernel void router_shared_gate_shared_up_f32_q4_0_q4_0(
     device const uchar * w_gate [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -2153,7 +2164,7 @@ kernel void router_shared_gate_shared_up__f32_q4_0_q4_0(
   router_shared_gate_shared_up_body<f32, q4_0, q4_0>(w_gate, x_, w_post_attention_layernorm, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void router_shared_gate_shared_up__f32_q4_1_q4_1(
+kernel void router_shared_gate_shared_up_f32_q4_1_q4_1(
     device const uchar * w_gate [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -2169,7 +2180,7 @@ kernel void router_shared_gate_shared_up__f32_q4_1_q4_1(
   router_shared_gate_shared_up_body<f32, q4_1, q4_1>(w_gate, x_, w_post_attention_layernorm, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void router_shared_gate_shared_up__f32_q8_0_q8_0(
+kernel void router_shared_gate_shared_up_f32_q8_0_q8_0(
     device const uchar * w_gate [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -2185,7 +2196,7 @@ kernel void router_shared_gate_shared_up__f32_q8_0_q8_0(
   router_shared_gate_shared_up_body<f32, q8_0, q8_0>(w_gate, x_, w_post_attention_layernorm, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void router_shared_gate_shared_up__f32_q4_k_q4_k(
+kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
     device const uchar * w_gate [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -2201,7 +2212,7 @@ kernel void router_shared_gate_shared_up__f32_q4_k_q4_k(
   router_shared_gate_shared_up_body<f32, q4_k, q4_k>(w_gate, x_, w_post_attention_layernorm, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void router_shared_gate_shared_up__f32_q5_k_q5_k(
+kernel void router_shared_gate_shared_up_f32_q5_k_q5_k(
     device const uchar * w_gate [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -2217,7 +2228,7 @@ kernel void router_shared_gate_shared_up__f32_q5_k_q5_k(
   router_shared_gate_shared_up_body<f32, q5_k, q5_k>(w_gate, x_, w_post_attention_layernorm, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void router_shared_gate_shared_up__f32_q6_k_q6_k(
+kernel void router_shared_gate_shared_up_f32_q6_k_q6_k(
     device const uchar * w_gate [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -2233,7 +2244,7 @@ kernel void router_shared_gate_shared_up__f32_q6_k_q6_k(
   router_shared_gate_shared_up_body<f32, q6_k, q6_k>(w_gate, x_, w_post_attention_layernorm, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void router_shared_gate_shared_up__f32_bf16_bf16(
+kernel void router_shared_gate_shared_up_f32_bf16_bf16(
     device const uchar * w_gate [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -2323,7 +2334,7 @@ static inline void experts_gate_experts_up_body(
   if (mine) experts_swiglu[entry * 1536u + at] = v;
 }
 
-kernel void experts_gate_experts_up__f16_f16(
+kernel void experts_gate_experts_up_f16_f16(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
@@ -2341,7 +2352,7 @@ kernel void experts_gate_experts_up__f16_f16(
   experts_gate_experts_up_body<f16, f16>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, x_, w_post_attention_layernorm, w_experts_up_proj, experts_swiglu, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void experts_gate_experts_up__q4_0_q4_0(
+kernel void experts_gate_experts_up_q4_0_q4_0(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
@@ -2359,7 +2370,7 @@ kernel void experts_gate_experts_up__q4_0_q4_0(
   experts_gate_experts_up_body<q4_0, q4_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, x_, w_post_attention_layernorm, w_experts_up_proj, experts_swiglu, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void experts_gate_experts_up__q4_1_q4_1(
+kernel void experts_gate_experts_up_q4_1_q4_1(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
@@ -2377,7 +2388,7 @@ kernel void experts_gate_experts_up__q4_1_q4_1(
   experts_gate_experts_up_body<q4_1, q4_1>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, x_, w_post_attention_layernorm, w_experts_up_proj, experts_swiglu, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void experts_gate_experts_up__q8_0_q8_0(
+kernel void experts_gate_experts_up_q8_0_q8_0(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
@@ -2395,7 +2406,7 @@ kernel void experts_gate_experts_up__q8_0_q8_0(
   experts_gate_experts_up_body<q8_0, q8_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, x_, w_post_attention_layernorm, w_experts_up_proj, experts_swiglu, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void experts_gate_experts_up__q4_k_q4_k(
+kernel void experts_gate_experts_up_q4_k_q4_k(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
@@ -2413,7 +2424,7 @@ kernel void experts_gate_experts_up__q4_k_q4_k(
   experts_gate_experts_up_body<q4_k, q4_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, x_, w_post_attention_layernorm, w_experts_up_proj, experts_swiglu, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void experts_gate_experts_up__q5_k_q5_k(
+kernel void experts_gate_experts_up_q5_k_q5_k(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
@@ -2431,7 +2442,7 @@ kernel void experts_gate_experts_up__q5_k_q5_k(
   experts_gate_experts_up_body<q5_k, q5_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, x_, w_post_attention_layernorm, w_experts_up_proj, experts_swiglu, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void experts_gate_experts_up__q6_k_q6_k(
+kernel void experts_gate_experts_up_q6_k_q6_k(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
@@ -2449,7 +2460,7 @@ kernel void experts_gate_experts_up__q6_k_q6_k(
   experts_gate_experts_up_body<q6_k, q6_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, x_, w_post_attention_layernorm, w_experts_up_proj, experts_swiglu, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void experts_gate_experts_up__bf16_bf16(
+kernel void experts_gate_experts_up_bf16_bf16(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
@@ -2498,7 +2509,7 @@ static inline void experts_down_shared_down_body(
       float part[4] = {};
       T_w_experts_down_proj::template dot<4>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(1536u), T_w_experts_down_proj::row_bytes(1536u),
           experts_swiglu + i * 1536u, 1536u, lane, part);
-      for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
+      UNROLL for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, part[r], sum[r]);
     }
     // the shared experts, one matrix of 1536 columns
     T_w_shared_experts_down_proj::template dot<4>(w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(1536u), T_w_shared_experts_down_proj::row_bytes(1536u),
@@ -2510,7 +2521,7 @@ static inline void experts_down_shared_down_body(
   if (lane < 4 && at >= row && at < end) x_2[at] = float(x_[at]) + v;
 }
 
-kernel void experts_down_shared_down__f16_f16(
+kernel void experts_down_shared_down_f16_f16(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
     device const Routing * routing [[buffer(2)]],
@@ -2526,7 +2537,7 @@ kernel void experts_down_shared_down__f16_f16(
   experts_down_shared_down_body<f16, f16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, args, tg, tid, sg, lane);
 }
 
-kernel void experts_down_shared_down__q4_0_q4_0(
+kernel void experts_down_shared_down_q4_0_q4_0(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
     device const Routing * routing [[buffer(2)]],
@@ -2542,7 +2553,7 @@ kernel void experts_down_shared_down__q4_0_q4_0(
   experts_down_shared_down_body<q4_0, q4_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, args, tg, tid, sg, lane);
 }
 
-kernel void experts_down_shared_down__q4_1_q4_1(
+kernel void experts_down_shared_down_q4_1_q4_1(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
     device const Routing * routing [[buffer(2)]],
@@ -2558,7 +2569,7 @@ kernel void experts_down_shared_down__q4_1_q4_1(
   experts_down_shared_down_body<q4_1, q4_1>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, args, tg, tid, sg, lane);
 }
 
-kernel void experts_down_shared_down__q8_0_q8_0(
+kernel void experts_down_shared_down_q8_0_q8_0(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
     device const Routing * routing [[buffer(2)]],
@@ -2574,7 +2585,7 @@ kernel void experts_down_shared_down__q8_0_q8_0(
   experts_down_shared_down_body<q8_0, q8_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, args, tg, tid, sg, lane);
 }
 
-kernel void experts_down_shared_down__q4_k_q4_k(
+kernel void experts_down_shared_down_q4_k_q4_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
     device const Routing * routing [[buffer(2)]],
@@ -2590,7 +2601,7 @@ kernel void experts_down_shared_down__q4_k_q4_k(
   experts_down_shared_down_body<q4_k, q4_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, args, tg, tid, sg, lane);
 }
 
-kernel void experts_down_shared_down__q5_k_q5_k(
+kernel void experts_down_shared_down_q5_k_q5_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
     device const Routing * routing [[buffer(2)]],
@@ -2606,7 +2617,7 @@ kernel void experts_down_shared_down__q5_k_q5_k(
   experts_down_shared_down_body<q5_k, q5_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, args, tg, tid, sg, lane);
 }
 
-kernel void experts_down_shared_down__q6_k_q6_k(
+kernel void experts_down_shared_down_q6_k_q6_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
     device const Routing * routing [[buffer(2)]],
@@ -2622,7 +2633,7 @@ kernel void experts_down_shared_down__q6_k_q6_k(
   experts_down_shared_down_body<q6_k, q6_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, args, tg, tid, sg, lane);
 }
 
-kernel void experts_down_shared_down__bf16_bf16(
+kernel void experts_down_shared_down_bf16_bf16(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
     device const Routing * routing [[buffer(2)]],
@@ -2676,7 +2687,7 @@ static inline void lm_head_body(
   if (mine) lm_head[at] = v;
 }
 
-kernel void lm_head__f16(
+kernel void lm_head_f16(
     device const uchar * w_lm_head [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_norm [[buffer(2)]],
@@ -2689,7 +2700,7 @@ kernel void lm_head__f16(
   lm_head_body<f16>(w_lm_head, x_, w_norm, lm_head, scratch, tg, tid, sg, lane);
 }
 
-kernel void lm_head__q8_0(
+kernel void lm_head_q8_0(
     device const uchar * w_lm_head [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_norm [[buffer(2)]],
@@ -2702,7 +2713,7 @@ kernel void lm_head__q8_0(
   lm_head_body<q8_0>(w_lm_head, x_, w_norm, lm_head, scratch, tg, tid, sg, lane);
 }
 
-kernel void lm_head__q6_k(
+kernel void lm_head_q6_k(
     device const uchar * w_lm_head [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_norm [[buffer(2)]],
@@ -2715,7 +2726,7 @@ kernel void lm_head__q6_k(
   lm_head_body<q6_k>(w_lm_head, x_, w_norm, lm_head, scratch, tg, tid, sg, lane);
 }
 
-kernel void lm_head__bf16(
+kernel void lm_head_bf16(
     device const uchar * w_lm_head [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_norm [[buffer(2)]],

@@ -38,7 +38,7 @@ var kernels = []plan.Kernel{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128},
 		},
 		Variants: []plan.Variant{
-			{Func: "embed__q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "embed_q4_k", Types: []quant.Type{quant.Q4_K}},
 		},
 	},
 	{
@@ -58,7 +58,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 4, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 288}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_a_kv_a__q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+			{Func: "q_a_kv_a_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
 		},
 	},
 	{
@@ -81,8 +81,8 @@ var kernels = []plan.Kernel{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: 8, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv__q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv__q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
+			{Func: "q_b_store_kv_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
+			{Func: "q_b_store_kv_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
 		},
 	},
 	{
@@ -100,7 +100,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 5, Rows: 256, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 2, Stride: 256}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "k_b__q5_0", Types: []quant.Type{quant.Q5_0}},
+			{Func: "k_b_q5_0", Types: []quant.Type{quant.Q5_0}},
 		},
 	},
 	{
@@ -119,8 +119,8 @@ var kernels = []plan.Kernel{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 96, Stride: 128}, Heads: 5, LatDim: 256, PeDim: 32, Scale: 0.08838834764831843, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 32, Tile: 16}},
 		},
 		Variants: []plan.Variant{
-			{Func: "attend__f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend__f16", Types: []quant.Type{quant.F16}},
+			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
+			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
 		},
 	},
 	{
@@ -140,7 +140,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 5, Rows: 128, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 5}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "v_b__q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "v_b_q4_k", Types: []quant.Type{quant.Q4_K}},
 		},
 	},
 	{
@@ -157,7 +157,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 640, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 640}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "o_proj__q5_1", Types: []quant.Type{quant.Q5_1}},
+			{Func: "o_proj_q5_1", Types: []quant.Type{quant.Q5_1}},
 		},
 	},
 	{
@@ -175,7 +175,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 768}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Up: 3, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "gate_up__q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+			{Func: "gate_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
 		},
 	},
 	{
@@ -192,7 +192,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "down__q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "down_q4_k", Types: []quant.Type{quant.Q4_K}},
 		},
 	},
 	{
@@ -213,7 +213,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 4, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 256}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Up: 5, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up__f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
+			{Func: "router_shared_gate_shared_up_f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
 		},
 	},
 	{
@@ -236,7 +236,7 @@ var kernels = []plan.Kernel{
 			&plan.Experts{W: 2, Up: 6, K: 4, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 256}, Norm: &plan.Norm{Weight: 5, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
 		},
 		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up__q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+			{Func: "experts_gate_experts_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
 		},
 	},
 	{
@@ -258,8 +258,8 @@ var kernels = []plan.Kernel{
 			&plan.ExpertsSum{K: 4, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Routing: 2, Shared: 3, SharedCols: 256, SharedIn: plan.Vec{Slot: 4, Stride: 256}, Add: 5, Out: plan.Vec{Slot: 6}},
 		},
 		Variants: []plan.Variant{
-			{Func: "experts_down_shared_down__q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-			{Func: "experts_down_shared_down__q6_k_q6_k", Types: []quant.Type{quant.Q6_K, quant.Q6_K}},
+			{Func: "experts_down_shared_down_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+			{Func: "experts_down_shared_down_q6_k_q6_k", Types: []quant.Type{quant.Q6_K, quant.Q6_K}},
 		},
 	},
 	{
@@ -276,7 +276,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "lm_head__q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "lm_head_q6_k", Types: []quant.Type{quant.Q6_K}},
 		},
 	},
 }

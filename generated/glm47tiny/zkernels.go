@@ -38,7 +38,7 @@ var kernels = []plan.Kernel{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 96, RowsPerGroup: 128},
 		},
 		Variants: []plan.Variant{
-			{Func: "embed__q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "embed_q4_0", Types: []quant.Type{quant.Q4_0}},
 		},
 	},
 	{
@@ -58,7 +58,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 4, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 80}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_a_kv_a__q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
+			{Func: "q_a_kv_a_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
 		},
 	},
 	{
@@ -81,8 +81,8 @@ var kernels = []plan.Kernel{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: 8, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv__q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv__q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
+			{Func: "q_b_store_kv_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
+			{Func: "q_b_store_kv_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
 		},
 	},
 	{
@@ -100,7 +100,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 5, Rows: 64, Cols: 48, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 64}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "k_b__f16", Types: []quant.Type{quant.F16}},
+			{Func: "k_b_f16", Types: []quant.Type{quant.F16}},
 		},
 	},
 	{
@@ -119,8 +119,8 @@ var kernels = []plan.Kernel{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 48, Stride: 64}, Heads: 5, LatDim: 64, PeDim: 16, Scale: 0.125, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 32, Tile: 16}},
 		},
 		Variants: []plan.Variant{
-			{Func: "attend__f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend__f16", Types: []quant.Type{quant.F16}},
+			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
+			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
 		},
 	},
 	{
@@ -140,7 +140,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 5, Rows: 64, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 5}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "v_b__q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "v_b_q4_0", Types: []quant.Type{quant.Q4_0}},
 		},
 	},
 	{
@@ -157,7 +157,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 96, Cols: 320, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 320}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "o_proj__q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "o_proj_q4_0", Types: []quant.Type{quant.Q4_0}},
 		},
 	},
 	{
@@ -175,7 +175,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Up: 3, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "gate_up__q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
+			{Func: "gate_up_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
 		},
 	},
 	{
@@ -192,7 +192,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "down__q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "down_q4_0", Types: []quant.Type{quant.Q4_0}},
 		},
 	},
 	{
@@ -213,7 +213,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 4, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 6, Stride: 64}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Up: 5, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up__f32_q4_0_q4_0", Types: []quant.Type{quant.F32, quant.Q4_0, quant.Q4_0}},
+			{Func: "router_shared_gate_shared_up_f32_q4_0_q4_0", Types: []quant.Type{quant.F32, quant.Q4_0, quant.Q4_0}},
 		},
 	},
 	{
@@ -236,7 +236,7 @@ var kernels = []plan.Kernel{
 			&plan.Experts{W: 2, Up: 6, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, Norm: &plan.Norm{Weight: 5, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
 		},
 		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up__q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
+			{Func: "experts_gate_experts_up_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
 		},
 	},
 	{
@@ -258,7 +258,7 @@ var kernels = []plan.Kernel{
 			&plan.ExpertsSum{K: 4, Rows: 96, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Routing: 2, Shared: 3, SharedCols: 64, SharedIn: plan.Vec{Slot: 4, Stride: 64}, Add: 5, Out: plan.Vec{Slot: 6}},
 		},
 		Variants: []plan.Variant{
-			{Func: "experts_down_shared_down__q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
+			{Func: "experts_down_shared_down_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
 		},
 	},
 	{
@@ -275,7 +275,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 384}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "lm_head__q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "lm_head_q4_0", Types: []quant.Type{quant.Q4_0}},
 		},
 	},
 }

@@ -3,6 +3,11 @@
 #include <metal_stdlib>
 using namespace metal;
 
+// Loops over arrays that must stay in registers are unrolled, whatever their length.
+#ifndef UNROLL
+#define UNROLL _Pragma("clang loop unroll(full)")
+#endif
+
 typedef float act_t; // element of the activation buffers
 
 // The state of one decode step: the token, its position, the number of valid cache rows.
@@ -20,14 +25,14 @@ static inline float sigmoid(float v) { return 1.0f / (1.0f + exp(-v)); }
 template <ushort N>
 static inline float own(thread const float * v, ushort lane) {
   float mine = v[0];
-  for (ushort r = 1; r < N; ++r) mine = lane == r ? v[r] : mine;
+  UNROLL for (ushort r = 1; r < N; ++r) mine = lane == r ? v[r] : mine;
   return mine;
 }
 
 // Sums each element over the simdgroup; every lane gets the sums.
 template <ushort N>
 static inline void sum_lanes(thread float * v) {
-  for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
+  UNROLL for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
 }
 
 // Copies in[0..n) times a norm's weight to xs and returns what the thread saw of Σ in².
@@ -88,7 +93,7 @@ static inline uint ushort_at(device const uchar * p) { return uint(*(device cons
 template <typename X>
 static inline float load8(X x, thread float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; ++i) {
+  UNROLL for (ushort i = 0; i < 8; ++i) {
     y[i] = float(x[i]);
     sum += y[i];
   }
@@ -98,7 +103,7 @@ static inline float load8(X x, thread float * y) {
 // Scales 8 inputs so that low_nibbles (at 1) and high_nibbles (at 1/16) need no
 // shifts: within 2 bytes a nibble stands at bit 0, 4, 8 or 12. Exact, powers of two.
 static inline void scale_for_nibbles(thread float * y, float at) {
-  for (ushort i = 0; i < 8; i += 2) {
+  UNROLL for (ushort i = 0; i < 8; i += 2) {
     y[i] *= at;
     y[i + 1] *= at * 0.00390625f;
   }
@@ -107,7 +112,7 @@ static inline void scale_for_nibbles(thread float * y, float at) {
 // Σ y[i] * low nibble of p[i] over 8 bytes, y scaled at 1.
 static inline float low_nibbles(device const uchar * p, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; i += 2) {
+  UNROLL for (ushort i = 0; i < 8; i += 2) {
     const uint q = ushort_at(p + i);
     sum = fma(y[i], float(q & 0x000fu), sum);
     sum = fma(y[i + 1], float(q & 0x0f00u), sum);
@@ -118,7 +123,7 @@ static inline float low_nibbles(device const uchar * p, thread const float * y) 
 // Σ y[i] * high nibble of p[i] over 8 bytes, y scaled at 1/16.
 static inline float high_nibbles(device const uchar * p, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; i += 2) {
+  UNROLL for (ushort i = 0; i < 8; i += 2) {
     const uint q = ushort_at(p + i);
     sum = fma(y[i], float(q & 0x00f0u), sum);
     sum = fma(y[i + 1], float(q & 0xf000u), sum);
@@ -129,7 +134,7 @@ static inline float high_nibbles(device const uchar * p, thread const float * y)
 // Σ y[i] over the 8 bits that are set.
 static inline float set_bits(uint bits, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; ++i) sum = fma(float((bits >> i) & 1u), y[i], sum);
+  UNROLL for (ushort i = 0; i < 8; ++i) sum = fma(float((bits >> i) & 1u), y[i], sum);
   return sum;
 }
 
@@ -155,7 +160,7 @@ constant float iq4_values[16] = {-127.0f, -104.0f, -83.0f, -65.0f, -49.0f, -35.0
 // Σ over 8 bytes of y[i] * value of the low nibble + y[8+i] * value of the high nibble.
 static inline float table_nibbles(device const uchar * p, constant float * values, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; ++i) {
+  UNROLL for (ushort i = 0; i < 8; ++i) {
     const uint q = p[i];
     sum = fma(values[q & 15u], y[i], sum);
     sum = fma(values[q >> 4], y[8 + i], sum);
@@ -171,7 +176,7 @@ struct f32 {
   static inline void dot(device const uchar * w, ulong stride, X x, uint cols, ushort lane, thread float * sum) {
     for (uint i = lane; i < cols; i += 32u) {
       const float y = float(x[i]);
-      for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
+      UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
     }
   }
 
@@ -188,7 +193,7 @@ struct f16 {
   static inline void dot(device const uchar * w, ulong stride, X x, uint cols, ushort lane, thread float * sum) {
     for (uint i = lane; i < cols; i += 32u) {
       const float y = float(x[i]);
-      for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
+      UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
     }
   }
 
@@ -210,7 +215,7 @@ struct q4_0 {
       const float ysum = load8(x + b * 32u + h, y) + load8(x + b * 32u + 16u + h, y + 8);
       scale_for_nibbles(y, 1.0f);
       scale_for_nibbles(y + 8, 0.0625f);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 18u;
         const float q = low_nibbles(p + 2 + h, y) + high_nibbles(p + 2 + h, y + 8);
         sum[r] = fma(half_at(p), fma(-8.0f, ysum, q), sum[r]);
@@ -237,7 +242,7 @@ struct q4_1 {
       const float ysum = load8(x + b * 32u + h, y) + load8(x + b * 32u + 16u + h, y + 8);
       scale_for_nibbles(y, 1.0f);
       scale_for_nibbles(y + 8, 0.0625f);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 20u;
         const float q = low_nibbles(p + 4 + h, y) + high_nibbles(p + 4 + h, y + 8);
         sum[r] = fma(half_at(p), q, fma(half_at(p + 2), ysum, sum[r]));
@@ -263,10 +268,10 @@ struct q5_0 {
     for (uint b = lane / 2u; b < cols / 32u; b += 16u) {
       const float ysum = load8(x + b * 32u + h, y) + load8(x + b * 32u + 16u + h, y + 8);
       float z[16];
-      for (ushort i = 0; i < 16; ++i) z[i] = y[i];
+      UNROLL for (ushort i = 0; i < 16; ++i) z[i] = y[i];
       scale_for_nibbles(z, 1.0f);
       scale_for_nibbles(z + 8, 0.0625f);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 22u;
         const float q = low_nibbles(p + 6 + h, z) + high_nibbles(p + 6 + h, z + 8);
         const float bits = set_bits(ushort_at(p + 2) >> h, y) + set_bits(ushort_at(p + 4) >> h, y + 8);
@@ -295,10 +300,10 @@ struct q5_1 {
     for (uint b = lane / 2u; b < cols / 32u; b += 16u) {
       const float ysum = load8(x + b * 32u + h, y) + load8(x + b * 32u + 16u + h, y + 8);
       float z[16];
-      for (ushort i = 0; i < 16; ++i) z[i] = y[i];
+      UNROLL for (ushort i = 0; i < 16; ++i) z[i] = y[i];
       scale_for_nibbles(z, 1.0f);
       scale_for_nibbles(z + 8, 0.0625f);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 24u;
         const float q = low_nibbles(p + 8 + h, z) + high_nibbles(p + 8 + h, z + 8);
         const float bits = set_bits(ushort_at(p + 4) >> h, y) + set_bits(ushort_at(p + 6) >> h, y + 8);
@@ -326,11 +331,11 @@ struct q8_0 {
     float y[8];
     for (uint b = lane / 4u; b < cols / 32u; b += 8u) {
       load8(x + b * 32u + o, y);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 34u;
         device const char * q = (device const char *)(p + 2 + o);
         float s = 0.0f;
-        for (ushort i = 0; i < 8; ++i) s = fma(float(q[i]), y[i], s);
+        UNROLL for (ushort i = 0; i < 8; ++i) s = fma(float(q[i]), y[i], s);
         sum[r] = fma(half_at(p), s, sum[r]);
       }
     }
@@ -358,7 +363,7 @@ struct q4_k {
       const float yhigh = load8(x + b * 256u + c * 64u + 32u + o, y + 8);
       scale_for_nibbles(y, 1.0f);
       scale_for_nibbles(y + 8, 0.0625f);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 144u;
         device const uchar * qs = p + 16u + c * 32u + o;
         const float low = low_nibbles(qs, y), high = high_nibbles(qs, y + 8);
@@ -391,12 +396,12 @@ struct q5_k {
     for (uint b = lane / 16u; b < cols / 256u; b += 2u) {
       const float ylow = load8(x + b * 256u + c * 64u + o, y);
       const float yhigh = load8(x + b * 256u + c * 64u + 32u + o, y + 8);
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 176u;
         device const uchar * qh = p + 16u + o;
         device const uchar * qs = p + 48u + c * 32u + o;
         float low = 0.0f, high = 0.0f;
-        for (ushort i = 0; i < 8; ++i) {
+        UNROLL for (ushort i = 0; i < 8; ++i) {
           const uint q = qs[i], bits = uint(qh[i]) >> (2u * c);
           low = fma(float((q & 15u) | (bits & 1u) << 4), y[i], low);
           high = fma(float(q >> 4 | (bits & 2u) << 3), y[8 + i], high);
@@ -431,15 +436,15 @@ struct q6_k {
     const uint l = (lane & 7u) * 4u;
     float y[16];
     for (uint b = lane / 16u; b < cols / 256u; b += 2u) {
-      for (ushort k = 0; k < 4; ++k) {
-        for (ushort i = 0; i < 4; ++i) y[4 * k + i] = float(x[b * 256u + n * 128u + k * 32u + l + i]);
+      UNROLL for (ushort k = 0; k < 4; ++k) {
+        UNROLL for (ushort i = 0; i < 4; ++i) y[4 * k + i] = float(x[b * 256u + n * 128u + k * 32u + l + i]);
       }
-      for (ushort r = 0; r < N; ++r) {
+      UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * stride + ulong(b) * 210u;
         device const uchar * ql = p + n * 64u + l;
         device const uchar * qh = p + 128u + n * 32u + l;
         float s[4] = {};
-        for (ushort i = 0; i < 4; ++i) {
+        UNROLL for (ushort i = 0; i < 4; ++i) {
           const uint q0 = ql[i], q1 = ql[32 + i], u = qh[i];
           s[0] = fma(float((q0 & 15u) | (u & 3u) << 4) - 32.0f, y[i], s[0]);
           s[1] = fma(float((q1 & 15u) | (u & 12u) << 2) - 32.0f, y[4 + i], s[1]);
@@ -448,7 +453,7 @@ struct q6_k {
         }
         device const char * scales = (device const char *)(p + 192u + n * 8u + l / 16u);
         float q = 0.0f;
-        for (ushort k = 0; k < 4; ++k) q = fma(float(scales[2 * k]), s[k], q);
+        UNROLL for (ushort k = 0; k < 4; ++k) q = fma(float(scales[2 * k]), s[k], q);
         sum[r] = fma(half_at(p + 208), q, sum[r]);
       }
     }
@@ -472,7 +477,7 @@ struct bf16 {
   static inline void dot(device const uchar * w, ulong stride, X x, uint cols, ushort lane, thread float * sum) {
     for (uint i = lane; i < cols; i += 32u) {
       const float y = float(x[i]);
-      for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
+      UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
     }
   }
 
@@ -508,9 +513,9 @@ static inline void combine_splits(device const float * out, device const float *
 template <uint HEADS, uint HP, uint LAT, uint PE, uint NC, typename QA, typename QP>
 static inline void load_query(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride, thread float * q, ushort sg, ushort lane) {
   const uint c0 = (sg * (32u / HP) + lane / HP) * NC;
-  for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
+  UNROLL for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
     const uint h = k * HP + lane % HP;
-    for (uint j = 0; j < NC; ++j) {
+    UNROLL for (uint j = 0; j < NC; ++j) {
       const uint c = c0 + j;
       q[k * NC + j] = 0.0f;
       if (h < HEADS && c < LAT) q[k * NC + j] = float(q_abs[h * abs_stride + c]);
@@ -524,12 +529,12 @@ template <uint HEADS, uint HP, uint WIDTH, uint NC, uint TILE>
 static inline void tile_scores(threadgroup const float * tile, uint n, thread const float * q, threadgroup float * shares,
                                ushort sg, ushort lane) {
   const uint c0 = (sg * (32u / HP) + lane / HP) * NC;
-  for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
+  UNROLL for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
     const uint h = k * HP + lane;
     for (uint t = 0; t < n; ++t) {
       float s = 0.0f;
-      for (uint j = 0; j < NC; ++j) s = fma(q[k * NC + j], tile[t * WIDTH + min(c0 + j, WIDTH - 1u)], s);
-      for (ushort d = HP; d < 32; d *= 2) s += simd_shuffle_xor(s, d);
+      UNROLL for (uint j = 0; j < NC; ++j) s = fma(q[k * NC + j], tile[t * WIDTH + min(c0 + j, WIDTH - 1u)], s);
+      UNROLL for (ushort d = HP; d < 32; d *= 2) s += simd_shuffle_xor(s, d);
       if (lane < HP && h < HEADS) shares[(sg * HEADS + h) * TILE + t] = s;
     }
   }
@@ -561,12 +566,23 @@ static inline void tile_softmax(threadgroup const float * shares, uint n, float 
 template <uint HEADS, uint LAT, uint WIDTH, uint COLUMNS, uint THREADS>
 static inline void tile_values(threadgroup const float * tile, uint n, threadgroup const float * p, threadgroup const float * shrink,
                                thread float * sums, uint tid) {
-  for (uint k = 0; k < COLUMNS; ++k) {
+  UNROLL for (uint k = 0; k < COLUMNS; ++k) {
     const uint c = min(tid + k * THREADS, LAT - 1u);
-    for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] *= shrink[h];
+    UNROLL for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] *= shrink[h];
     for (uint t = 0; t < n; ++t) {
       const float v = tile[t * WIDTH + c];
-      for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] = fma(p[t * HEADS + h], v, sums[k * HEADS + h]);
+      UNROLL for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] = fma(p[t * HEADS + h], v, sums[k * HEADS + h]);
+    }
+  }
+}
+
+// Stores the thread's sums; out is [HEADS][LAT].
+template <uint HEADS, uint LAT, uint COLUMNS, uint THREADS>
+static inline void store_values(device float * out, thread const float * sums, uint tid) {
+  UNROLL for (uint k = 0; k < COLUMNS; ++k) {
+    const uint c = tid + k * THREADS;
+    if (c < LAT) {
+      UNROLL for (uint h = 0; h < HEADS; ++h) out[h * LAT + c] = sums[k * HEADS + h];
     }
   }
 }
@@ -586,7 +602,7 @@ static inline void embed_body(
   }
 }
 
-kernel void embed__f16(
+kernel void embed_f16(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -597,7 +613,7 @@ kernel void embed__f16(
   embed_body<f16>(step, w_embed_tokens, x_, tg, tid, sg, lane);
 }
 
-kernel void embed__q8_0(
+kernel void embed_q8_0(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -608,7 +624,7 @@ kernel void embed__q8_0(
   embed_body<q8_0>(step, w_embed_tokens, x_, tg, tid, sg, lane);
 }
 
-kernel void embed__q6_k(
+kernel void embed_q6_k(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -619,7 +635,7 @@ kernel void embed__q6_k(
   embed_body<q6_k>(step, w_embed_tokens, x_, tg, tid, sg, lane);
 }
 
-kernel void embed__bf16(
+kernel void embed_bf16(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -699,7 +715,7 @@ static inline void q_a_kv_a_body(
   }
 }
 
-kernel void q_a_kv_a__f16_f16(
+kernel void q_a_kv_a_f16_f16(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -714,7 +730,7 @@ kernel void q_a_kv_a__f16_f16(
   q_a_kv_a_body<f16, f16>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q4_0_q4_0(
+kernel void q_a_kv_a_q4_0_q4_0(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -729,7 +745,7 @@ kernel void q_a_kv_a__q4_0_q4_0(
   q_a_kv_a_body<q4_0, q4_0>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q4_1_q4_1(
+kernel void q_a_kv_a_q4_1_q4_1(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -744,7 +760,7 @@ kernel void q_a_kv_a__q4_1_q4_1(
   q_a_kv_a_body<q4_1, q4_1>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q8_0_q8_0(
+kernel void q_a_kv_a_q8_0_q8_0(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -759,7 +775,7 @@ kernel void q_a_kv_a__q8_0_q8_0(
   q_a_kv_a_body<q8_0, q8_0>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q4_k_q4_k(
+kernel void q_a_kv_a_q4_k_q4_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -774,7 +790,7 @@ kernel void q_a_kv_a__q4_k_q4_k(
   q_a_kv_a_body<q4_k, q4_k>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q5_k_q5_k(
+kernel void q_a_kv_a_q5_k_q5_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -789,7 +805,7 @@ kernel void q_a_kv_a__q5_k_q5_k(
   q_a_kv_a_body<q5_k, q5_k>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__q6_k_q6_k(
+kernel void q_a_kv_a_q6_k_q6_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -804,7 +820,7 @@ kernel void q_a_kv_a__q6_k_q6_k(
   q_a_kv_a_body<q6_k, q6_k>(w_q_a_proj, x_, w_input_layernorm, q_a, w_kv_a_proj_with_mqa, kv_a, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_a_kv_a__bf16_bf16(
+kernel void q_a_kv_a_bf16_bf16(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -891,7 +907,7 @@ static inline void q_b_store_kv_body(
   }
 }
 
-kernel void q_b_store_kv__f16_f32(
+kernel void q_b_store_kv_f16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -909,7 +925,7 @@ kernel void q_b_store_kv__f16_f32(
   q_b_store_kv_body<f16, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__f16_f16(
+kernel void q_b_store_kv_f16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -927,7 +943,7 @@ kernel void q_b_store_kv__f16_f16(
   q_b_store_kv_body<f16, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_0_f32(
+kernel void q_b_store_kv_q4_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -945,7 +961,7 @@ kernel void q_b_store_kv__q4_0_f32(
   q_b_store_kv_body<q4_0, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_0_f16(
+kernel void q_b_store_kv_q4_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -963,7 +979,7 @@ kernel void q_b_store_kv__q4_0_f16(
   q_b_store_kv_body<q4_0, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_1_f32(
+kernel void q_b_store_kv_q4_1_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -981,7 +997,7 @@ kernel void q_b_store_kv__q4_1_f32(
   q_b_store_kv_body<q4_1, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_1_f16(
+kernel void q_b_store_kv_q4_1_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -999,7 +1015,7 @@ kernel void q_b_store_kv__q4_1_f16(
   q_b_store_kv_body<q4_1, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q8_0_f32(
+kernel void q_b_store_kv_q8_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1017,7 +1033,7 @@ kernel void q_b_store_kv__q8_0_f32(
   q_b_store_kv_body<q8_0, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q8_0_f16(
+kernel void q_b_store_kv_q8_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1035,7 +1051,7 @@ kernel void q_b_store_kv__q8_0_f16(
   q_b_store_kv_body<q8_0, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_k_f32(
+kernel void q_b_store_kv_q4_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1053,7 +1069,7 @@ kernel void q_b_store_kv__q4_k_f32(
   q_b_store_kv_body<q4_k, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q4_k_f16(
+kernel void q_b_store_kv_q4_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1071,7 +1087,7 @@ kernel void q_b_store_kv__q4_k_f16(
   q_b_store_kv_body<q4_k, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q5_k_f32(
+kernel void q_b_store_kv_q5_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1089,7 +1105,7 @@ kernel void q_b_store_kv__q5_k_f32(
   q_b_store_kv_body<q5_k, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q5_k_f16(
+kernel void q_b_store_kv_q5_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1107,7 +1123,7 @@ kernel void q_b_store_kv__q5_k_f16(
   q_b_store_kv_body<q5_k, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q6_k_f32(
+kernel void q_b_store_kv_q6_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1125,7 +1141,7 @@ kernel void q_b_store_kv__q6_k_f32(
   q_b_store_kv_body<q6_k, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__q6_k_f16(
+kernel void q_b_store_kv_q6_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1143,7 +1159,7 @@ kernel void q_b_store_kv__q6_k_f16(
   q_b_store_kv_body<q6_k, f16>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__bf16_f32(
+kernel void q_b_store_kv_bf16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1161,7 +1177,7 @@ kernel void q_b_store_kv__bf16_f32(
   q_b_store_kv_body<bf16, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__bf16_f16(
+kernel void q_b_store_kv_bf16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -1209,7 +1225,7 @@ static inline void k_b_body(
   if (mine) q_abs_[entry * 512u + at] = v;
 }
 
-kernel void k_b__f16(
+kernel void k_b_f16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1221,7 +1237,7 @@ kernel void k_b__f16(
   k_b_body<f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__q4_0(
+kernel void k_b_q4_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1233,7 +1249,7 @@ kernel void k_b__q4_0(
   k_b_body<q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__q4_1(
+kernel void k_b_q4_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1245,7 +1261,7 @@ kernel void k_b__q4_1(
   k_b_body<q4_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__q5_0(
+kernel void k_b_q5_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1257,7 +1273,7 @@ kernel void k_b__q5_0(
   k_b_body<q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__q5_1(
+kernel void k_b_q5_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1269,7 +1285,7 @@ kernel void k_b__q5_1(
   k_b_body<q5_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__q8_0(
+kernel void k_b_q8_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1281,7 +1297,7 @@ kernel void k_b__q8_0(
   k_b_body<q8_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-kernel void k_b__bf16(
+kernel void k_b_bf16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -1334,16 +1350,11 @@ static inline void attend_body(
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint k = 0; k < 2u; ++k) {
-    const uint c = tid + k * 256u;
-    for (uint h = 0; c < 512u && h < 16u; ++h) {
-      attend_out[(split * 16u + h) * 512u + c] = sums[k * 16u + h];
-    }
-  }
+  store_values<16u, 512u, 2u, 256u>(attend_out + split * 8192u, sums, tid);
   for (uint i = tid; i < 32u; i += 256u) attend_ml[split * 32u + i] = ml[i];
 }
 
-kernel void attend__f32(
+kernel void attend_f32(
     constant Step & step [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
@@ -1358,7 +1369,7 @@ kernel void attend__f32(
   attend_body<f32>(step, q_abs_, q_rope, cache, attend_out, attend_ml, scratch, tg, tid, sg, lane);
 }
 
-kernel void attend__f16(
+kernel void attend_f16(
     constant Step & step [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
@@ -1410,7 +1421,7 @@ static inline void v_b_body(
   if (mine) attention[entry * 128u + at] = v;
 }
 
-kernel void v_b__f16(
+kernel void v_b_f16(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1425,7 +1436,7 @@ kernel void v_b__f16(
   v_b_body<f16>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q4_0(
+kernel void v_b_q4_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1440,7 +1451,7 @@ kernel void v_b__q4_0(
   v_b_body<q4_0>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q4_1(
+kernel void v_b_q4_1(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1455,7 +1466,7 @@ kernel void v_b__q4_1(
   v_b_body<q4_1>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q8_0(
+kernel void v_b_q8_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1470,7 +1481,7 @@ kernel void v_b__q8_0(
   v_b_body<q8_0>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q4_k(
+kernel void v_b_q4_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1485,7 +1496,7 @@ kernel void v_b__q4_k(
   v_b_body<q4_k>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q5_k(
+kernel void v_b_q5_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1500,7 +1511,7 @@ kernel void v_b__q5_k(
   v_b_body<q5_k>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__q6_k(
+kernel void v_b_q6_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1515,7 +1526,7 @@ kernel void v_b__q6_k(
   v_b_body<q6_k>(w_v_b_proj, step, attend_out, attend_ml, attention, args, scratch, tg, tid, sg, lane);
 }
 
-kernel void v_b__bf16(
+kernel void v_b_bf16(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -1556,7 +1567,7 @@ static inline void o_proj_body(
   if (mine) x_2[at] = float(x_[at]) + v;
 }
 
-kernel void o_proj__f16(
+kernel void o_proj_f16(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1568,7 +1579,7 @@ kernel void o_proj__f16(
   o_proj_body<f16>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q4_0(
+kernel void o_proj_q4_0(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1580,7 +1591,7 @@ kernel void o_proj__q4_0(
   o_proj_body<q4_0>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q4_1(
+kernel void o_proj_q4_1(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1592,7 +1603,7 @@ kernel void o_proj__q4_1(
   o_proj_body<q4_1>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q8_0(
+kernel void o_proj_q8_0(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1604,7 +1615,7 @@ kernel void o_proj__q8_0(
   o_proj_body<q8_0>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q4_k(
+kernel void o_proj_q4_k(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1616,7 +1627,7 @@ kernel void o_proj__q4_k(
   o_proj_body<q4_k>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q5_k(
+kernel void o_proj_q5_k(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1628,7 +1639,7 @@ kernel void o_proj__q5_k(
   o_proj_body<q5_k>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__q6_k(
+kernel void o_proj_q6_k(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1640,7 +1651,7 @@ kernel void o_proj__q6_k(
   o_proj_body<q6_k>(w_o_proj, attention, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void o_proj__bf16(
+kernel void o_proj_bf16(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1696,7 +1707,7 @@ static inline void gate_up_body(
   if (mine) swiglu[at] = v;
 }
 
-kernel void gate_up__f16_f16(
+kernel void gate_up_f16_f16(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1710,7 +1721,7 @@ kernel void gate_up__f16_f16(
   gate_up_body<f16, f16>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q4_0_q4_0(
+kernel void gate_up_q4_0_q4_0(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1724,7 +1735,7 @@ kernel void gate_up__q4_0_q4_0(
   gate_up_body<q4_0, q4_0>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q4_1_q4_1(
+kernel void gate_up_q4_1_q4_1(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1738,7 +1749,7 @@ kernel void gate_up__q4_1_q4_1(
   gate_up_body<q4_1, q4_1>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q8_0_q8_0(
+kernel void gate_up_q8_0_q8_0(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1752,7 +1763,7 @@ kernel void gate_up__q8_0_q8_0(
   gate_up_body<q8_0, q8_0>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q4_k_q4_k(
+kernel void gate_up_q4_k_q4_k(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1766,7 +1777,7 @@ kernel void gate_up__q4_k_q4_k(
   gate_up_body<q4_k, q4_k>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q5_k_q5_k(
+kernel void gate_up_q5_k_q5_k(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1780,7 +1791,7 @@ kernel void gate_up__q5_k_q5_k(
   gate_up_body<q5_k, q5_k>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__q6_k_q6_k(
+kernel void gate_up_q6_k_q6_k(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1794,7 +1805,7 @@ kernel void gate_up__q6_k_q6_k(
   gate_up_body<q6_k, q6_k>(w_gate_proj, x_, w_post_attention_layernorm, w_up_proj, swiglu, scratch, tg, tid, sg, lane);
 }
 
-kernel void gate_up__bf16_bf16(
+kernel void gate_up_bf16_bf16(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -1834,7 +1845,7 @@ static inline void down_body(
   if (mine) x_2[at] = float(x_[at]) + v;
 }
 
-kernel void down__f16(
+kernel void down_f16(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1846,7 +1857,7 @@ kernel void down__f16(
   down_body<f16>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q4_0(
+kernel void down_q4_0(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1858,7 +1869,7 @@ kernel void down__q4_0(
   down_body<q4_0>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q4_1(
+kernel void down_q4_1(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1870,7 +1881,7 @@ kernel void down__q4_1(
   down_body<q4_1>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q8_0(
+kernel void down_q8_0(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1882,7 +1893,7 @@ kernel void down__q8_0(
   down_body<q8_0>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q4_k(
+kernel void down_q4_k(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1894,7 +1905,7 @@ kernel void down__q4_k(
   down_body<q4_k>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q5_k(
+kernel void down_q5_k(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1906,7 +1917,7 @@ kernel void down__q5_k(
   down_body<q5_k>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__q6_k(
+kernel void down_q6_k(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1918,7 +1929,7 @@ kernel void down__q6_k(
   down_body<q6_k>(w_down_proj, swiglu, x_, x_2, tg, tid, sg, lane);
 }
 
-kernel void down__bf16(
+kernel void down_bf16(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -1968,7 +1979,7 @@ static inline void lm_head_body(
   if (mine) lm_head[at] = v;
 }
 
-kernel void lm_head__f16(
+kernel void lm_head_f16(
     device const uchar * w_embed_tokens [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_norm [[buffer(2)]],
@@ -1981,7 +1992,7 @@ kernel void lm_head__f16(
   lm_head_body<f16>(w_embed_tokens, x_, w_norm, lm_head, scratch, tg, tid, sg, lane);
 }
 
-kernel void lm_head__q8_0(
+kernel void lm_head_q8_0(
     device const uchar * w_embed_tokens [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_norm [[buffer(2)]],
@@ -1994,7 +2005,7 @@ kernel void lm_head__q8_0(
   lm_head_body<q8_0>(w_embed_tokens, x_, w_norm, lm_head, scratch, tg, tid, sg, lane);
 }
 
-kernel void lm_head__q6_k(
+kernel void lm_head_q6_k(
     device const uchar * w_embed_tokens [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_norm [[buffer(2)]],
@@ -2007,7 +2018,7 @@ kernel void lm_head__q6_k(
   lm_head_body<q6_k>(w_embed_tokens, x_, w_norm, lm_head, scratch, tg, tid, sg, lane);
 }
 
-kernel void lm_head__bf16(
+kernel void lm_head_bf16(
     device const uchar * w_embed_tokens [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_norm [[buffer(2)]],

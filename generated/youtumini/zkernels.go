@@ -35,7 +35,7 @@ var kernels = []plan.Kernel{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128},
 		},
 		Variants: []plan.Variant{
-			{Func: "embed__q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "embed_q6_k", Types: []quant.Type{quant.Q6_K}},
 		},
 	},
 	{
@@ -55,8 +55,8 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 4, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 288}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_a_kv_a__q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-			{Func: "q_a_kv_a__q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+			{Func: "q_a_kv_a_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
+			{Func: "q_a_kv_a_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
 		},
 	},
 	{
@@ -79,10 +79,10 @@ var kernels = []plan.Kernel{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: 8, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv__q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv__q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-			{Func: "q_b_store_kv__q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv__q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
+			{Func: "q_b_store_kv_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
+			{Func: "q_b_store_kv_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
+			{Func: "q_b_store_kv_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
+			{Func: "q_b_store_kv_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
 		},
 	},
 	{
@@ -100,8 +100,8 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 2, Stride: 256}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "k_b__q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "k_b__q5_0", Types: []quant.Type{quant.Q5_0}},
+			{Func: "k_b_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "k_b_q5_0", Types: []quant.Type{quant.Q5_0}},
 		},
 	},
 	{
@@ -120,8 +120,8 @@ var kernels = []plan.Kernel{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.10206207261596577, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 32, Tile: 16}},
 		},
 		Variants: []plan.Variant{
-			{Func: "attend__f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend__f16", Types: []quant.Type{quant.F16}},
+			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
+			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
 		},
 	},
 	{
@@ -141,8 +141,8 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "v_b__q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "v_b__q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "v_b_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "v_b_q4_k", Types: []quant.Type{quant.Q4_K}},
 		},
 	},
 	{
@@ -159,8 +159,8 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "o_proj__q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "o_proj__q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "o_proj_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "o_proj_q4_k", Types: []quant.Type{quant.Q4_K}},
 		},
 	},
 	{
@@ -178,8 +178,8 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 768}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: 3, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "gate_up__q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-			{Func: "gate_up__q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+			{Func: "gate_up_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
+			{Func: "gate_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
 		},
 	},
 	{
@@ -196,9 +196,9 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "down__q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "down__q4_k", Types: []quant.Type{quant.Q4_K}},
-			{Func: "down__q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "down_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "down_q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "down_q6_k", Types: []quant.Type{quant.Q6_K}},
 		},
 	},
 	{
@@ -215,7 +215,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "lm_head__q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "lm_head_q6_k", Types: []quant.Type{quant.Q6_K}},
 		},
 	},
 }

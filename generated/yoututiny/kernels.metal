@@ -3,6 +3,11 @@
 #include <metal_stdlib>
 using namespace metal;
 
+// Loops over arrays that must stay in registers are unrolled, whatever their length.
+#ifndef UNROLL
+#define UNROLL _Pragma("clang loop unroll(full)")
+#endif
+
 typedef float act_t; // element of the activation buffers
 
 // The state of one decode step: the token, its position, the number of valid cache rows.
@@ -20,14 +25,14 @@ static inline float sigmoid(float v) { return 1.0f / (1.0f + exp(-v)); }
 template <ushort N>
 static inline float own(thread const float * v, ushort lane) {
   float mine = v[0];
-  for (ushort r = 1; r < N; ++r) mine = lane == r ? v[r] : mine;
+  UNROLL for (ushort r = 1; r < N; ++r) mine = lane == r ? v[r] : mine;
   return mine;
 }
 
 // Sums each element over the simdgroup; every lane gets the sums.
 template <ushort N>
 static inline void sum_lanes(thread float * v) {
-  for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
+  UNROLL for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
 }
 
 // Copies in[0..n) times a norm's weight to xs and returns what the thread saw of Σ in².
@@ -88,7 +93,7 @@ static inline uint ushort_at(device const uchar * p) { return uint(*(device cons
 template <typename X>
 static inline float load8(X x, thread float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; ++i) {
+  UNROLL for (ushort i = 0; i < 8; ++i) {
     y[i] = float(x[i]);
     sum += y[i];
   }
@@ -98,7 +103,7 @@ static inline float load8(X x, thread float * y) {
 // Scales 8 inputs so that low_nibbles (at 1) and high_nibbles (at 1/16) need no
 // shifts: within 2 bytes a nibble stands at bit 0, 4, 8 or 12. Exact, powers of two.
 static inline void scale_for_nibbles(thread float * y, float at) {
-  for (ushort i = 0; i < 8; i += 2) {
+  UNROLL for (ushort i = 0; i < 8; i += 2) {
     y[i] *= at;
     y[i + 1] *= at * 0.00390625f;
   }
@@ -107,7 +112,7 @@ static inline void scale_for_nibbles(thread float * y, float at) {
 // Σ y[i] * low nibble of p[i] over 8 bytes, y scaled at 1.
 static inline float low_nibbles(device const uchar * p, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; i += 2) {
+  UNROLL for (ushort i = 0; i < 8; i += 2) {
     const uint q = ushort_at(p + i);
     sum = fma(y[i], float(q & 0x000fu), sum);
     sum = fma(y[i + 1], float(q & 0x0f00u), sum);
@@ -118,7 +123,7 @@ static inline float low_nibbles(device const uchar * p, thread const float * y) 
 // Σ y[i] * high nibble of p[i] over 8 bytes, y scaled at 1/16.
 static inline float high_nibbles(device const uchar * p, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; i += 2) {
+  UNROLL for (ushort i = 0; i < 8; i += 2) {
     const uint q = ushort_at(p + i);
     sum = fma(y[i], float(q & 0x00f0u), sum);
     sum = fma(y[i + 1], float(q & 0xf000u), sum);
@@ -129,7 +134,7 @@ static inline float high_nibbles(device const uchar * p, thread const float * y)
 // Σ y[i] over the 8 bits that are set.
 static inline float set_bits(uint bits, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; ++i) sum = fma(float((bits >> i) & 1u), y[i], sum);
+  UNROLL for (ushort i = 0; i < 8; ++i) sum = fma(float((bits >> i) & 1u), y[i], sum);
   return sum;
 }
 
@@ -155,7 +160,7 @@ constant float iq4_values[16] = {-127.0f, -104.0f, -83.0f, -65.0f, -49.0f, -35.0
 // Σ over 8 bytes of y[i] * value of the low nibble + y[8+i] * value of the high nibble.
 static inline float table_nibbles(device const uchar * p, constant float * values, thread const float * y) {
   float sum = 0.0f;
-  for (ushort i = 0; i < 8; ++i) {
+  UNROLL for (ushort i = 0; i < 8; ++i) {
     const uint q = p[i];
     sum = fma(values[q & 15u], y[i], sum);
     sum = fma(values[q >> 4], y[8 + i], sum);
@@ -171,7 +176,7 @@ struct f32 {
   static inline void dot(device const uchar * w, ulong stride, X x, uint cols, ushort lane, thread float * sum) {
     for (uint i = lane; i < cols; i += 32u) {
       const float y = float(x[i]);
-      for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
+      UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
     }
   }
 
@@ -188,7 +193,7 @@ struct f16 {
   static inline void dot(device const uchar * w, ulong stride, X x, uint cols, ushort lane, thread float * sum) {
     for (uint i = lane; i < cols; i += 32u) {
       const float y = float(x[i]);
-      for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
+      UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(get(w + r * stride, i), y, sum[r]);
     }
   }
 
@@ -226,9 +231,9 @@ static inline void combine_splits(device const float * out, device const float *
 template <uint HEADS, uint HP, uint LAT, uint PE, uint NC, typename QA, typename QP>
 static inline void load_query(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride, thread float * q, ushort sg, ushort lane) {
   const uint c0 = (sg * (32u / HP) + lane / HP) * NC;
-  for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
+  UNROLL for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
     const uint h = k * HP + lane % HP;
-    for (uint j = 0; j < NC; ++j) {
+    UNROLL for (uint j = 0; j < NC; ++j) {
       const uint c = c0 + j;
       q[k * NC + j] = 0.0f;
       if (h < HEADS && c < LAT) q[k * NC + j] = float(q_abs[h * abs_stride + c]);
@@ -242,12 +247,12 @@ template <uint HEADS, uint HP, uint WIDTH, uint NC, uint TILE>
 static inline void tile_scores(threadgroup const float * tile, uint n, thread const float * q, threadgroup float * shares,
                                ushort sg, ushort lane) {
   const uint c0 = (sg * (32u / HP) + lane / HP) * NC;
-  for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
+  UNROLL for (uint k = 0; k < (HEADS + HP - 1u) / HP; ++k) {
     const uint h = k * HP + lane;
     for (uint t = 0; t < n; ++t) {
       float s = 0.0f;
-      for (uint j = 0; j < NC; ++j) s = fma(q[k * NC + j], tile[t * WIDTH + min(c0 + j, WIDTH - 1u)], s);
-      for (ushort d = HP; d < 32; d *= 2) s += simd_shuffle_xor(s, d);
+      UNROLL for (uint j = 0; j < NC; ++j) s = fma(q[k * NC + j], tile[t * WIDTH + min(c0 + j, WIDTH - 1u)], s);
+      UNROLL for (ushort d = HP; d < 32; d *= 2) s += simd_shuffle_xor(s, d);
       if (lane < HP && h < HEADS) shares[(sg * HEADS + h) * TILE + t] = s;
     }
   }
@@ -279,12 +284,23 @@ static inline void tile_softmax(threadgroup const float * shares, uint n, float 
 template <uint HEADS, uint LAT, uint WIDTH, uint COLUMNS, uint THREADS>
 static inline void tile_values(threadgroup const float * tile, uint n, threadgroup const float * p, threadgroup const float * shrink,
                                thread float * sums, uint tid) {
-  for (uint k = 0; k < COLUMNS; ++k) {
+  UNROLL for (uint k = 0; k < COLUMNS; ++k) {
     const uint c = min(tid + k * THREADS, LAT - 1u);
-    for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] *= shrink[h];
+    UNROLL for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] *= shrink[h];
     for (uint t = 0; t < n; ++t) {
       const float v = tile[t * WIDTH + c];
-      for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] = fma(p[t * HEADS + h], v, sums[k * HEADS + h]);
+      UNROLL for (uint h = 0; h < HEADS; ++h) sums[k * HEADS + h] = fma(p[t * HEADS + h], v, sums[k * HEADS + h]);
+    }
+  }
+}
+
+// Stores the thread's sums; out is [HEADS][LAT].
+template <uint HEADS, uint LAT, uint COLUMNS, uint THREADS>
+static inline void store_values(device float * out, thread const float * sums, uint tid) {
+  UNROLL for (uint k = 0; k < COLUMNS; ++k) {
+    const uint c = tid + k * THREADS;
+    if (c < LAT) {
+      UNROLL for (uint h = 0; h < HEADS; ++h) out[h * LAT + c] = sums[k * HEADS + h];
     }
   }
 }
@@ -304,7 +320,7 @@ static inline void embed_body(
   }
 }
 
-kernel void embed__f32(
+kernel void embed_f32(
     constant Step & step [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
@@ -384,7 +400,7 @@ static inline void q_a_kv_a_body(
   }
 }
 
-kernel void q_a_kv_a__f32_f32(
+kernel void q_a_kv_a_f32_f32(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_input_layernorm [[buffer(2)]],
@@ -471,7 +487,7 @@ static inline void q_b_store_kv_body(
   }
 }
 
-kernel void q_b_store_kv__f32_f32(
+kernel void q_b_store_kv_f32_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -489,7 +505,7 @@ kernel void q_b_store_kv__f32_f32(
   q_b_store_kv_body<f32, f32>(w_q_b_proj, q_a, w_q_a_layernorm, step, rope, q_rope, kv_a, w_kv_a_layernorm, cache, scratch, tg, tid, sg, lane);
 }
 
-kernel void q_b_store_kv__f32_f16(
+kernel void q_b_store_kv_f32_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * q_a [[buffer(1)]],
     device const float * w_q_a_layernorm [[buffer(2)]],
@@ -537,7 +553,7 @@ static inline void k_b_body(
   if (mine) q_abs_[entry * 64u + at] = v;
 }
 
-kernel void k_b__f32(
+kernel void k_b_f32(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
@@ -590,16 +606,11 @@ static inline void attend_body(
     threadgroup_barrier(mem_flags::mem_threadgroup);
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint k = 0; k < 1u; ++k) {
-    const uint c = tid + k * 256u;
-    for (uint h = 0; c < 64u && h < 3u; ++h) {
-      attend_out[(split * 3u + h) * 64u + c] = sums[k * 3u + h];
-    }
-  }
+  store_values<3u, 64u, 1u, 256u>(attend_out + split * 192u, sums, tid);
   for (uint i = tid; i < 6u; i += 256u) attend_ml[split * 6u + i] = ml[i];
 }
 
-kernel void attend__f32(
+kernel void attend_f32(
     constant Step & step [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
@@ -614,7 +625,7 @@ kernel void attend__f32(
   attend_body<f32>(step, q_abs_, q_rope, cache, attend_out, attend_ml, scratch, tg, tid, sg, lane);
 }
 
-kernel void attend__f16(
+kernel void attend_f16(
     constant Step & step [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
@@ -666,7 +677,7 @@ static inline void v_b_body(
   if (mine) attention[entry * 32u + at] = v;
 }
 
-kernel void v_b__f32(
+kernel void v_b_f32(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant Step & step [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
@@ -707,7 +718,7 @@ static inline void o_proj_body(
   if (mine) x_2[at] = float(x_[at]) + v;
 }
 
-kernel void o_proj__f32(
+kernel void o_proj_f32(
     device const uchar * w_o_proj [[buffer(0)]],
     device const float * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -763,7 +774,7 @@ static inline void gate_up_body(
   if (mine) swiglu[at] = v;
 }
 
-kernel void gate_up__f32_f32(
+kernel void gate_up_f32_f32(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_post_attention_layernorm [[buffer(2)]],
@@ -803,7 +814,7 @@ static inline void down_body(
   if (mine) x_2[at] = float(x_[at]) + v;
 }
 
-kernel void down__f32(
+kernel void down_f32(
     device const uchar * w_down_proj [[buffer(0)]],
     device const float * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
@@ -853,7 +864,7 @@ static inline void lm_head_body(
   if (mine) lm_head[at] = v;
 }
 
-kernel void lm_head__f32(
+kernel void lm_head_f32(
     device const uchar * w_embed_tokens [[buffer(0)]],
     device const float * x_ [[buffer(1)]],
     device const float * w_norm [[buffer(2)]],

@@ -35,7 +35,7 @@ var kernels = []plan.Kernel{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 96, RowsPerGroup: 128},
 		},
 		Variants: []plan.Variant{
-			{Func: "embed__f32", Types: []quant.Type{quant.F32}},
+			{Func: "embed_f32", Types: []quant.Type{quant.F32}},
 		},
 	},
 	{
@@ -55,7 +55,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 4, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 80}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_a_kv_a__f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
+			{Func: "q_a_kv_a_f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
 		},
 	},
 	{
@@ -78,8 +78,8 @@ var kernels = []plan.Kernel{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: 8, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv__f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
-			{Func: "q_b_store_kv__f32_f16", Types: []quant.Type{quant.F32, quant.F16}},
+			{Func: "q_b_store_kv_f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
+			{Func: "q_b_store_kv_f32_f16", Types: []quant.Type{quant.F32, quant.F16}},
 		},
 	},
 	{
@@ -97,7 +97,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 3, Rows: 64, Cols: 32, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 48}, Out: plan.Vec{Slot: 2, Stride: 64}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "k_b__f32", Types: []quant.Type{quant.F32}},
+			{Func: "k_b_f32", Types: []quant.Type{quant.F32}},
 		},
 	},
 	{
@@ -116,8 +116,8 @@ var kernels = []plan.Kernel{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 32, Tile: 16}},
 		},
 		Variants: []plan.Variant{
-			{Func: "attend__f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend__f16", Types: []quant.Type{quant.F16}},
+			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
+			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
 		},
 	},
 	{
@@ -137,7 +137,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 3, Rows: 32, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 32}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 3}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "v_b__f32", Types: []quant.Type{quant.F32}},
+			{Func: "v_b_f32", Types: []quant.Type{quant.F32}},
 		},
 	},
 	{
@@ -154,7 +154,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 96, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "o_proj__f32", Types: []quant.Type{quant.F32}},
+			{Func: "o_proj_f32", Types: []quant.Type{quant.F32}},
 		},
 	},
 	{
@@ -172,7 +172,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: 3, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "gate_up__f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
+			{Func: "gate_up_f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
 		},
 	},
 	{
@@ -189,7 +189,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2},
 		},
 		Variants: []plan.Variant{
-			{Func: "down__f32", Types: []quant.Type{quant.F32}},
+			{Func: "down_f32", Types: []quant.Type{quant.F32}},
 		},
 	},
 	{
@@ -206,7 +206,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 384}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
-			{Func: "lm_head__f32", Types: []quant.Type{quant.F32}},
+			{Func: "lm_head_f32", Types: []quant.Type{quant.F32}},
 		},
 	},
 }
