@@ -4,6 +4,7 @@ package gen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"mla/gen/golang"
@@ -33,6 +34,11 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(disable) == 0 { // with fewer passes, kernels have other names
+		if err := s.CheckKernels(kernelNames(p)); err != nil {
+			return nil, err
+		}
+	}
 	b := &plan.Bundle{Name: s.Name, SpecHash: s.Hash, Model: model(s), Weights: kernel.WeightTable(p)}
 	if s.Activations == "f16" {
 		b.Activations = plan.ElemF16
@@ -52,6 +58,18 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
 	return b, nil
+}
+
+// kernelNames are the names of the program's kernels, in the order of their
+// first use.
+func kernelNames(p *ir.Program) []string {
+	var names []string
+	for _, s := range p.Steps {
+		if !slices.Contains(names, s.Name()) {
+			names = append(names, s.Name())
+		}
+	}
+	return names
 }
 
 // Generate returns the files of a spec's bundle.

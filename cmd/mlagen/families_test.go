@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -22,6 +23,9 @@ import (
 	"mla/runtime/quant"
 )
 
+// families is how many times TestFamilies goes through all stock types.
+var families = flag.Int("families", 2, "models per quant profile in TestFamilies")
+
 // familyTolerance bounds the difference of logits near 1 between float32 sums
 // of up to a few thousand terms, some layers deep, and the interpreter's in
 // float64. The weights of both are the same dequantised blocks.
@@ -33,7 +37,7 @@ const familyTolerance = 1e-4
 // file was made from.
 func TestFamilies(t *testing.T) {
 	profiles := familyProfiles()
-	for seed := range uint64(2 * len(profiles)) {
+	for seed := range uint64(*families * len(profiles)) {
 		s, profile := spectest.Family(seed), profiles[seed%uint64(len(profiles))]
 		t.Run(fmt.Sprintf("%d %s", seed, profile), func(t *testing.T) {
 			compareFile(t, synthFile(t, s, profile, seed), s)
@@ -52,7 +56,7 @@ func familyProfiles() []string {
 // relatives, whose files are read without q_lora_rank.
 func TestLiteLayers(t *testing.T) {
 	for _, layers := range []int{26, 27} {
-		s := small(spectest.Family(1))
+		s := small(deepseek(t))
 		s.Model.NumHiddenLayers, s.Model.QLoraRank = layers, 0
 		f := loadModel(t, synthFile(t, s, "q4_k_m", 1))
 		f.set("attention.q_lora_rank", gguf.Uint32(64)) // there, but wrong
@@ -62,14 +66,37 @@ func TestLiteLayers(t *testing.T) {
 	}
 }
 
-// small reduces a model to the widths that every type fits.
+// TestManyHeads has more heads than the default attention has registers for.
+func TestManyHeads(t *testing.T) {
+	for _, heads := range []int{33, 128} {
+		s := small(deepseek(t))
+		s.Model.NumAttentionHeads, s.Model.KVLoraRank = heads, 512
+		compareFile(t, synthFile(t, s, "q4_0", 1), s)
+	}
+}
+
+// deepseek and glm are models of one family that have experts behind one
+// dense layer.
+func deepseek(t *testing.T) *spec.Spec { return family(t, "deepseek-llm") }
+func glm(t *testing.T) *spec.Spec      { return family(t, "glm4") }
+
+func family(t *testing.T, tokenizer string) *spec.Spec {
+	t.Helper()
+	for seed := range uint64(1000) {
+		s := spectest.Family(seed)
+		if s.Tokenizer == tokenizer && s.MoE.FirstKDenseReplace == 1 && s.MoE.NGroup == 1 && s.MoE.NSharedExperts > 0 {
+			return s
+		}
+	}
+	t.Fatalf("no seed gives a model of %s's family", tokenizer)
+	return nil
+}
+
+// small reduces a model to widths that keep many layers quick.
 func small(s *spec.Spec) *spec.Spec {
 	m := &s.Model
 	m.HiddenSize, m.NumAttentionHeads, m.KVLoraRank, m.QKNopeHeadDim, m.QKRopeHeadDim, m.VHeadDim = 64, 2, 32, 32, 16, 32
-	m.IntermediateSize = 64
-	if s.MoE != nil {
-		s.MoE.MoEIntermediateSize = 32
-	}
+	m.IntermediateSize, s.MoE.MoEIntermediateSize = 64, 32
 	return s
 }
 

@@ -76,9 +76,15 @@ func (g *generateFlags) files() (*tree, error) {
 		}
 	}
 	paths := []string{g.spec}
-	if g.all {
-		var err error
-		if paths, err = filepath.Glob(filepath.Join(root, "specs", "*.yaml")); err != nil {
+	if g.out == "" {
+		all, err := specFiles(root)
+		if err != nil {
+			return nil, err
+		}
+		if g.all {
+			paths = all
+		}
+		if err := distinct(append(all, paths...)); err != nil {
 			return nil, err
 		}
 	}
@@ -95,6 +101,33 @@ func (g *generateFlags) files() (*tree, error) {
 		return t, nil
 	}
 	return t, g.registry(t, root, names)
+}
+
+// specFiles lists the project's specs.
+func specFiles(root string) ([]string, error) {
+	var all []string
+	for _, pattern := range []string{"*.yaml", "*.yml"} {
+		paths, err := filepath.Glob(filepath.Join(root, "specs", pattern))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, paths...)
+	}
+	return all, nil
+}
+
+// distinct refuses specs whose file names differ but not those of their
+// bundles, so that one does not replace the other.
+func distinct(paths []string) error {
+	owner := map[string]string{}
+	for _, path := range paths {
+		name, file := spec.Name(path), filepath.Base(path)
+		if other, taken := owner[name]; taken && other != file {
+			return fmt.Errorf("specs %s and %s would both make the bundle %s; rename one", other, file, name)
+		}
+		owner[name] = file
+	}
+	return nil
 }
 
 // bundle generates one spec's files into t.

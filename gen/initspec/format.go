@@ -38,6 +38,11 @@ func format(s *spec.Spec, source string) ([]byte, error) {
 	for _, q := range s.Quants {
 		w.quant(s, &q)
 	}
+	if n := s.Tuning.Attention.Simdgroups; n != spec.DefaultTuning.Attention.Simdgroups {
+		w.line("\ntuning:")
+		w.line("  attention:")
+		w.line("    simdgroups: %d", n)
+	}
 	return []byte(w.String()), nil
 }
 

@@ -65,6 +65,7 @@ func Generate(f *gguf.File, out string) ([]byte, error) {
 		return nil, err
 	}
 	s.Model.Title = title(f)
+	s.Tuning.Attention.Simdgroups = spec.AttentionSimdgroups(s)
 	q, err := profile(f, s, h.LegacyKVB)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)

@@ -1,5 +1,7 @@
 package ir
 
+import "slices"
+
 // Ops calls f for every op in order.
 func (p *Program) Ops(f func(s *Step, part *Part, op *Op)) {
 	for _, s := range p.Steps {
@@ -11,30 +13,10 @@ func (p *Program) Ops(f func(s *Step, part *Part, op *Op)) {
 	}
 }
 
-// Reads says whether op reads v.
-func (op *Op) Reads(v *Value) bool {
-	for _, r := range op.In {
-		if r.V == v {
-			return true
-		}
-	}
-	return false
-}
-
 // Writes says whether op writes v.
 func (op *Op) Writes(v *Value) bool {
 	for _, o := range op.Out {
 		if o == v {
-			return true
-		}
-	}
-	return false
-}
-
-// Reads says whether an op of the part reads v.
-func (p *Part) Reads(v *Value) bool {
-	for _, op := range p.Ops {
-		if op.Reads(v) {
 			return true
 		}
 	}
@@ -61,43 +43,57 @@ func (p *Part) Find(k Kind) *Op {
 	return nil
 }
 
-// Readers lists the parts that read v, in program order.
-func (p *Program) Readers(v *Value) []*Part {
-	var parts []*Part
-	for _, s := range p.Steps {
-		for _, part := range s.Parts {
-			if part.Reads(v) {
-				parts = append(parts, part)
-			}
-		}
-	}
-	return parts
-}
-
 // Uses is how the values of a program travel between its parts.
 type Uses struct {
+	order   map[*Part]int // place in the program
 	writer  map[*Value]*Part
-	readers map[*Value][]*Part
+	readers map[*Value][]*Part // in program order, each part once
 }
 
 // Analyze finds every value's writer and readers.
 func Analyze(p *Program) *Uses {
-	u := &Uses{writer: map[*Value]*Part{}, readers: map[*Value][]*Part{}}
+	u := &Uses{order: map[*Part]int{}, writer: map[*Value]*Part{}, readers: map[*Value][]*Part{}}
 	p.Ops(func(_ *Step, part *Part, op *Op) {
-		for _, r := range op.In {
-			rs := u.readers[r.V]
-			if len(rs) == 0 || rs[len(rs)-1] != part {
-				u.readers[r.V] = append(rs, part)
-			}
+		if _, ok := u.order[part]; !ok {
+			u.order[part] = len(u.order)
 		}
-		for _, o := range op.Out {
-			u.writer[o] = part
-		}
+		u.add(part, op)
 	})
 	return u
 }
 
-// Writer is the part that writes v.
+// Move tells u that the ops of part from now belong to part into: one fusion
+// needs no new analysis of the whole program.
+func (u *Uses) Move(from, into *Part) {
+	for _, op := range from.Ops {
+		for _, r := range op.In {
+			if i, ok := u.find(r.V, from); ok {
+				u.readers[r.V] = slices.Delete(u.readers[r.V], i, i+1)
+			}
+		}
+	}
+	for _, op := range from.Ops {
+		u.add(into, op)
+	}
+}
+
+func (u *Uses) add(part *Part, op *Op) {
+	for _, r := range op.In {
+		if i, ok := u.find(r.V, part); !ok {
+			u.readers[r.V] = slices.Insert(u.readers[r.V], i, part)
+		}
+	}
+	for _, o := range op.Out {
+		u.writer[o] = part
+	}
+}
+
+// find is where part stands, or would stand, among the readers of v.
+func (u *Uses) find(v *Value, part *Part) (int, bool) {
+	return slices.BinarySearchFunc(u.readers[v], part, func(a, b *Part) int { return u.order[a] - u.order[b] })
+}
+
+// Writer is the part that writes v; nil if none does.
 func (u *Uses) Writer(v *Value) *Part { return u.writer[v] }
 
 // Readers are the parts that read v, in program order.

@@ -17,9 +17,9 @@ type life struct {
 	size        int64
 }
 
-// buffers gives every value that leaves its part a place in the arena: first
-// fit, larger lives first come first served. Two values share bytes only if
-// their steps do not overlap; a step's inputs and outputs always differ.
+// buffers gives every value that leaves its part a place in the arena: the
+// first that fits, in the order in which values are made. Two values share bytes
+// only if no step needs both, so a step's inputs and outputs never overlap.
 func buffers(p *ir.Program) error {
 	var placed []*life
 	for _, l := range lives(p) {

@@ -1,35 +1,73 @@
 package pass
 
-import "mla/gen/ir"
+import (
+	"slices"
 
-// pull moves the ops of the part that writes v to the front of the part that
-// reads it. It does so only if the result is a kernel that exists and if no
-// part reads any of the moved outputs earlier. It reports whether it did.
-func pull(p *ir.Program, into *ir.Part, v *ir.Value) bool {
-	u := ir.Analyze(p)
-	from := u.Writer(v)
-	if from == nil || from == into {
-		return false
-	}
-	for _, op := range from.Ops {
-		for _, o := range op.Out {
-			if o.Output || o.Class == ir.Cache || !firstReader(u, from, into, o) {
-				return false
+	"mla/gen/ir"
+)
+
+// eachPart calls f for the parts of p that still have ops when their turn
+// comes. f keeps uses up to date; parts that it empties go at the end.
+func eachPart(p *ir.Program, f func(uses *ir.Uses, part *ir.Part)) {
+	uses := ir.Analyze(p)
+	for _, s := range p.Steps {
+		for _, part := range s.Parts {
+			if len(part.Ops) > 0 {
+				f(uses, part)
 			}
 		}
 	}
-	fused := &ir.Part{Ops: append(append([]*ir.Op{}, from.Ops...), into.Ops...)}
-	if !ir.Composable(fused) {
-		return false
-	}
-	into.Ops, from.Ops = fused.Ops, nil
 	sweep(p)
-	return true
+}
+
+// sweep drops parts without ops and steps without parts.
+func sweep(p *ir.Program) {
+	for _, s := range p.Steps {
+		s.Parts = slices.DeleteFunc(s.Parts, func(part *ir.Part) bool { return len(part.Ops) == 0 })
+	}
+	p.Steps = slices.DeleteFunc(p.Steps, func(s *ir.Step) bool { return len(s.Parts) == 0 })
+}
+
+// joined is the part that runs the ops of from, then those of into.
+func joined(into *ir.Part, from ...*ir.Part) *ir.Part {
+	all := &ir.Part{}
+	for _, part := range from {
+		all.Ops = append(all.Ops, part.Ops...)
+	}
+	all.Ops = append(all.Ops, into.Ops...)
+	return all
+}
+
+// join moves the ops of from to the front of into.
+func join(uses *ir.Uses, into *ir.Part, from ...*ir.Part) {
+	into.Ops = joined(into, from...).Ops
+	for _, part := range from {
+		uses.Move(part, into)
+		part.Ops = nil
+	}
+}
+
+// pull joins the part that writes v and the part that reads it. It does so only
+// if the result is a kernel that exists and if no part reads any of the moved
+// outputs earlier.
+func pull(uses *ir.Uses, into *ir.Part, v *ir.Value) {
+	from := uses.Writer(v)
+	if from == nil || from == into || !ir.Composable(joined(into, from)) {
+		return
+	}
+	for _, op := range from.Ops {
+		for _, o := range op.Out {
+			if o.Output || o.Class == ir.Cache || !firstReader(uses, from, into, o) {
+				return
+			}
+		}
+	}
+	join(uses, into, from)
 }
 
 // firstReader says whether no part but from reads v before into does.
-func firstReader(u *ir.Uses, from, into *ir.Part, v *ir.Value) bool {
-	for _, r := range u.Readers(v) {
+func firstReader(uses *ir.Uses, from, into *ir.Part, v *ir.Value) bool {
+	for _, r := range uses.Readers(v) {
 		if r != from {
 			return r == into
 		}
@@ -37,70 +75,31 @@ func firstReader(u *ir.Uses, from, into *ir.Part, v *ir.Value) bool {
 	return true // only from itself reads it
 }
 
-// sweep drops parts without ops and steps without parts.
-func sweep(p *ir.Program) {
-	steps := p.Steps[:0]
-	for _, s := range p.Steps {
-		parts := s.Parts[:0]
-		for _, part := range s.Parts {
-			if len(part.Ops) > 0 {
-				parts = append(parts, part)
-			}
-		}
-		s.Parts = parts
-		if len(parts) > 0 {
-			steps = append(steps, s)
-		}
-	}
-	p.Steps = steps
-}
-
-// eachPart calls f for the parts of p as they are now.
-func eachPart(p *ir.Program, f func(part *ir.Part)) {
-	var parts []*ir.Part
-	for _, s := range p.Steps {
-		parts = append(parts, s.Parts...)
-	}
-	for _, part := range parts {
-		if len(part.Ops) > 0 {
-			f(part)
-		}
-	}
-}
-
-// pullInto pulls the writer of every input of the ops of kind k.
+// pullInto pulls the writers of the inputs of the ops of kind k, if they hold an
+// op of one of the kinds from.
 func pullInto(p *ir.Program, k ir.Kind, from ...ir.Kind) {
-	eachPart(p, func(part *ir.Part) {
+	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		op := part.Find(k)
 		if op == nil {
 			return
 		}
 		// Later inputs first: each pull goes to the front.
-		for i := len(op.In) - 1; i >= 0; i-- {
-			w := ir.Analyze(p).Writer(op.In[i].V)
-			if w != nil && hasAny(w, from) {
-				pull(p, part, op.In[i].V)
+		for _, in := range slices.Backward(op.In) {
+			if w := uses.Writer(in.V); w != nil && hasAny(w, from) {
+				pull(uses, part, in.V)
 			}
 		}
 	})
 }
 
 func hasAny(part *ir.Part, kinds []ir.Kind) bool {
-	for _, k := range kinds {
-		if part.Find(k) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(kinds, func(k ir.Kind) bool { return part.Find(k) != nil })
 }
 
 func groupGating(p *ir.Program) error {
-	eachPart(p, func(part *ir.Part) {
+	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if w := part.Find(ir.RouteWeights); w != nil {
-			top, scores := ir.Analyze(p).Writer(w.In[1].V), ir.Analyze(p).Writer(w.In[0].V)
-			part.Ops = append(append(append([]*ir.Op{}, scores.Ops...), top.Ops...), part.Ops...)
-			top.Ops, scores.Ops = nil, nil
-			sweep(p)
+			join(uses, part, uses.Writer(w.In[0].V), uses.Writer(w.In[1].V))
 		}
 	})
 	return nil
@@ -108,22 +107,16 @@ func groupGating(p *ir.Program) error {
 
 // fuseSwiGLU needs both inputs at once: one mat-vec and a SwiGLU are no kernel.
 func fuseSwiGLU(p *ir.Program) error {
-	eachPart(p, func(part *ir.Part) {
-		op := part.Find(ir.SwiGLU)
-		if op == nil || len(part.Ops) > 1 {
+	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
+		if part.Signature() != "G" {
 			return
 		}
-		u := ir.Analyze(p)
-		gate, up := u.Writer(op.In[0].V), u.Writer(op.In[1].V)
-		if gate == up || len(u.Readers(op.In[0].V)) > 1 || len(u.Readers(op.In[1].V)) > 1 {
-			return
+		in := part.Ops[0].In
+		gate, up := uses.Writer(in[0].V), uses.Writer(in[1].V)
+		alone := len(uses.Readers(in[0].V)) == 1 && len(uses.Readers(in[1].V)) == 1
+		if alone && gate != up && ir.Composable(joined(part, gate, up)) {
+			join(uses, part, gate, up)
 		}
-		fused := &ir.Part{Ops: append(append(append([]*ir.Op{}, gate.Ops...), up.Ops...), op)}
-		if !ir.Composable(fused) {
-			return
-		}
-		part.Ops, gate.Ops, up.Ops = fused.Ops, nil, nil
-		sweep(p)
 	})
 	return nil
 }
@@ -144,43 +137,39 @@ func fuseExpertsSum(p *ir.Program) error { pullInto(p, ir.WeightedSum, ir.Expert
 // fuseSharedDown joins the sum over the experts and the shared down projection
 // in the add between them.
 func fuseSharedDown(p *ir.Program) error {
-	eachPart(p, func(part *ir.Part) {
-		add := part.Find(ir.Add)
-		if add == nil || len(part.Ops) > 1 {
+	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
+		if part.Signature() != "A" {
 			return
 		}
-		u := ir.Analyze(p)
-		sum, shared := u.Writer(add.In[0].V), u.Writer(add.In[1].V)
-		if sum.Signature() != "EW" || shared.Signature() != "M" {
-			return
+		in := part.Ops[0].In
+		sum, shared := uses.Writer(in[0].V), uses.Writer(in[1].V)
+		if sum.Signature() == "EW" && shared.Signature() == "M" {
+			join(uses, part, sum, shared)
 		}
-		part.Ops = append(append(append([]*ir.Op{}, sum.Ops...), shared.Ops...), add)
-		sum.Ops, shared.Ops = nil, nil
-		sweep(p)
 	})
 	return nil
 }
 
 func fuseResidual(p *ir.Program) error {
-	eachPart(p, func(part *ir.Part) {
-		if add := part.Find(ir.Add); add != nil && len(part.Ops) == 1 {
-			pull(p, part, add.In[1].V)
+	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
+		if part.Signature() == "A" {
+			pull(uses, part, part.Ops[0].In[1].V)
 		}
 	})
 	return nil
 }
 
-// fuseNorm copies a norm into every part that reads it.
+// fuseNorm copies a norm into every part that reads it, or into none. The
+// readers of the other norms stay what they were.
 func fuseNorm(p *ir.Program) error {
-	eachPart(p, func(part *ir.Part) {
+	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if part.Signature() != "N" {
 			return
 		}
 		norm := part.Ops[0]
-		readers := p.Readers(norm.Out[0])
+		readers := uses.Readers(norm.Out[0])
 		for _, r := range readers {
-			trial := &ir.Part{Ops: append([]*ir.Op{norm}, r.Ops...)}
-			if r.Find(ir.StoreKV) != nil || !ir.Composable(trial) {
+			if r.Find(ir.StoreKV) != nil || !ir.Composable(joined(r, part)) {
 				return
 			}
 		}
@@ -188,7 +177,6 @@ func fuseNorm(p *ir.Program) error {
 			r.Ops = append([]*ir.Op{copyNorm(p, r, norm)}, r.Ops...)
 		}
 		part.Ops = nil
-		sweep(p)
 	})
 	return nil
 }
@@ -200,13 +188,12 @@ func copyNorm(p *ir.Program, part *ir.Part, norm *ir.Op) *ir.Op {
 	out := p.NewValue(old.Name, old.Layer, old.Len)
 	c.Out = []*ir.Value{out}
 	for _, op := range part.Ops {
-		in := append([]ir.Ref{}, op.In...)
-		for i := range in {
-			if in[i].V == old {
-				in[i].V = out
+		op.In = slices.Clone(op.In) // ops may share it
+		for i := range op.In {
+			if op.In[i].V == old {
+				op.In[i].V = out
 			}
 		}
-		op.In = in
 	}
 	return &c
 }

@@ -1,30 +1,47 @@
 package pass
 
-import "mla/gen/ir"
+import (
+	"slices"
+
+	"mla/gen/ir"
+)
+
+// merger puts steps of one layer side by side. Parts move as they are, so who
+// writes what stays true.
+type merger struct {
+	uses  *ir.Uses
+	steps []*ir.Step // of the layer, in order
+}
+
+// eachLayer calls f for every layer's steps; those that f empties go at the end.
+func eachLayer(p *ir.Program, f func(m *merger)) error {
+	m := merger{uses: ir.Analyze(p)}
+	layers := make([][]*ir.Step, p.Spec.Model.NumHiddenLayers)
+	for _, s := range p.Steps {
+		if s.Layer >= 0 {
+			layers[s.Layer] = append(layers[s.Layer], s)
+		}
+	}
+	for _, m.steps = range layers {
+		f(&m)
+	}
+	sweep(p)
+	return nil
+}
 
 // merge moves the parts of step b into the earlier step a if nothing from a up
-// to b writes what they read.
-func merge(p *ir.Program, a, b *ir.Step) bool {
-	u := ir.Analyze(p)
+// to b writes what they read. It reports whether it did.
+func (m *merger) merge(a, b *ir.Step) bool {
 	between := map[*ir.Part]bool{}
-	inside := false
-	for _, s := range p.Steps {
-		if s == a {
-			inside = true
-		}
-		if s == b {
-			break
-		}
-		if inside {
-			for _, part := range s.Parts {
-				between[part] = true
-			}
+	for _, s := range m.steps[slices.Index(m.steps, a):slices.Index(m.steps, b)] {
+		for _, part := range s.Parts {
+			between[part] = true
 		}
 	}
 	for _, part := range b.Parts {
 		for _, op := range part.Ops {
 			for _, r := range op.In {
-				if w := u.Writer(r.V); w != part && between[w] {
+				if w := m.uses.Writer(r.V); w != part && between[w] {
 					return false
 				}
 			}
@@ -32,19 +49,15 @@ func merge(p *ir.Program, a, b *ir.Step) bool {
 	}
 	a.Parts = append(a.Parts, b.Parts...)
 	b.Parts = nil
-	sweep(p)
 	return true
 }
 
-// steps finds the steps of a layer that carry an op of that name.
-func stepOf(p *ir.Program, layer int, names ...string) *ir.Step {
-	for _, s := range p.Steps {
-		if s.Layer != layer {
-			continue
-		}
+// step finds the layer's step that carries an op of one of the names, or nil.
+func (m *merger) step(names ...string) *ir.Step {
+	for _, s := range m.steps {
 		for _, part := range s.Parts {
 			for _, op := range part.Ops {
-				if contains(names, op.Name) {
+				if slices.Contains(names, op.Name) {
 					return s
 				}
 			}
@@ -53,40 +66,29 @@ func stepOf(p *ir.Program, layer int, names ...string) *ir.Step {
 	return nil
 }
 
-func eachLayer(p *ir.Program, f func(layer int)) {
-	for l := 0; l < p.Spec.Model.NumHiddenLayers; l++ {
-		f(l)
-	}
-}
-
 func mergeQKVA(p *ir.Program) error {
-	eachLayer(p, func(l int) {
-		merge(p, stepOf(p, l, "q_a", "q"), stepOf(p, l, "kv_a"))
-	})
-	return nil
+	return eachLayer(p, func(m *merger) { m.merge(m.step("q_a", "q"), m.step("kv_a")) })
 }
 
 // mergeStoreKV puts the cache write beside the step before it, or the step
 // after it beside the cache write.
 func mergeStoreKV(p *ir.Program) error {
-	eachLayer(p, func(l int) {
-		store := stepOf(p, l, "store_kv")
-		if q := stepOf(p, l, "q_b"); q != nil && merge(p, q, store) {
+	return eachLayer(p, func(m *merger) {
+		store := m.step("store_kv")
+		if q := m.step("q_b"); q != nil && m.merge(q, store) {
 			return
 		}
-		if kb := stepOf(p, l, "k_b"); kb != store {
-			merge(p, store, kb)
+		if kb := m.step("k_b"); kb != store {
+			m.merge(store, kb)
 		}
 	})
-	return nil
 }
 
 func mergeShared(p *ir.Program) error {
-	eachLayer(p, func(l int) {
-		router, shared := stepOf(p, l, "router"), stepOf(p, l, "shared_gate")
+	return eachLayer(p, func(m *merger) {
+		router, shared := m.step("router"), m.step("shared_gate")
 		if router != nil && shared != nil && router != shared {
-			merge(p, router, shared)
+			m.merge(router, shared)
 		}
 	})
-	return nil
 }

@@ -1,6 +1,10 @@
 package spec
 
-import "gopkg.in/yaml.v3"
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
 
 // What a threadgroup and a thread have; see templates/msl for what the kernels
 // keep there.
@@ -44,6 +48,22 @@ var budgets = []budget{
 		remedy: "more tuning.attention.simdgroups share the work",
 	},
 	{
+		// A simdgroup deals its lanes over heads (a power of two of them) and columns;
+		// a thread keeps its columns of the queries of its heads.
+		what: "attention keeps", unit: "floats of queries in the registers of a thread", limit: maxRegisters,
+		needs: []string{"model.num_attention_heads", "model.kv_lora_rank", "model.qk_rope_head_dim"},
+		used: func(s *Spec) int {
+			m, lanes := &s.Model, 1
+			for lanes < min(m.NumAttentionHeads, simdgroup) {
+				lanes *= 2
+			}
+			columns := ceil(m.KVLoraRank+m.QKRopeHeadDim, s.Tuning.Attention.Simdgroups*(simdgroup/lanes))
+			return columns * ceil(m.NumAttentionHeads, lanes)
+		},
+		blame:  []string{"tuning.attention.simdgroups", "model.num_attention_heads"},
+		remedy: "more tuning.attention.simdgroups share the work",
+	},
+	{
 		// The combined latent and the factors of the splits.
 		what: "the combine of the splits takes", unit: "bytes of threadgroup memory", limit: maxMemory,
 		needs:  []string{"model.kv_lora_rank"},
@@ -62,6 +82,24 @@ var budgets = []budget{
 		blame:  []string{"moe.n_routed_experts"},
 		remedy: "fewer experts fit",
 	},
+}
+
+// AttentionSimdgroups is the number of simdgroups that the attention of s takes
+// unless a spec says otherwise: the default, or in models of many heads the
+// least multiple of it by a power of two with which all of it fits.
+func AttentionSimdgroups(s *Spec) int {
+	try := *s
+	try.Tuning = DefaultTuning
+	a := &try.Tuning.Attention
+	tooMuch := func(b budget) bool {
+		return b.blame[0] == "tuning.attention.simdgroups" && b.used(&try) > b.limit
+	}
+	for ; a.Simdgroups <= maxSimdgroups; a.Simdgroups *= 2 {
+		if !slices.ContainsFunc(budgets, tooMuch) {
+			return a.Simdgroups
+		}
+	}
+	return DefaultTuning.Attention.Simdgroups // none fits, as Parse will report
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }

@@ -56,11 +56,18 @@ func unknown(what, name string, allowed []string) string {
 	return fmt.Sprintf("unknown %s %q; allowed: %s", what, name, strings.Join(allowed, ", "))
 }
 
-// nearMiss returns the candidate closest to name, or "" if none is close.
+// nearMiss returns the first candidate that name is the beginning of, else the
+// one closest to it, or "" if none is close.
 func nearMiss(name string, candidates []string) string {
 	const longest = 64 // of a name worth correcting; keeps the distance cheap
 	if len(name) > longest {
 		return ""
+	}
+	const shortest = 3 // of a beginning that says enough
+	for _, c := range candidates {
+		if len(name) >= shortest && strings.HasPrefix(c, strings.ToLower(name)) {
+			return c
+		}
 	}
 	best, bestDistance := "", 1+max(1, len(name)/3)
 	for _, c := range candidates {

@@ -1,6 +1,10 @@
 package spec
 
-import "gopkg.in/yaml.v3"
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
 
 // Upper bounds of dimensions: far above any known model, and small enough for
 // the number of elements of any tensor to stay below 2^53.
@@ -22,8 +26,8 @@ var (
 	scoringFuncs  = []string{"softmax", "sigmoid"}
 )
 
-// defaultTuning is what keys missing under tuning mean.
-var defaultTuning = Tuning{
+// DefaultTuning is what keys missing under tuning mean.
+var DefaultTuning = Tuning{
 	MatVec:    Shape{RowsPerSimdgroup: 4, Simdgroups: 4},
 	Attention: Attention{Splits: 32, Tile: 16, Simdgroups: 8},
 }
@@ -148,7 +152,8 @@ func even(f field, dst *int) field {
 const maxKernels = 64
 
 // kernels decodes a mapping from kernel names to shapes. Its keys are the names
-// that the compiler gives, which this package does not know.
+// that the compiler gives, which this package does not know; CheckKernels does
+// when they are known.
 func (d *decoder) kernels(n *yaml.Node, path string, t *Tuning) bool {
 	if n.Kind != yaml.MappingNode || len(n.Content) > 2*maxKernels {
 		d.errorf(n, "%s is %s; expected a mapping from at most %d kernel names to shapes", path, describe(n), maxKernels)
@@ -164,11 +169,26 @@ func (d *decoder) kernels(n *yaml.Node, path string, t *Tuning) bool {
 			continue
 		}
 		seen[key.Value] = true
-		k := KernelShape{Kernel: key.Value} // what it leaves out is that of matvec, see inherit
+		k := KernelShape{Kernel: key.Value, Line: key.Line, Column: key.Column} // what it leaves out is that of matvec, see inherit
 		ok = d.mapping(n.Content[i+1], path+"."+key.Value, shapeFields(&k.Shape)) && ok
 		t.Kernels = append(t.Kernels, k)
 	}
 	return ok
+}
+
+// CheckKernels reports the kernels in tuning that are none of names, at their
+// positions in the file.
+func (s *Spec) CheckKernels(names []string) error {
+	var errs ErrorList
+	for _, k := range s.Tuning.Kernels {
+		if !slices.Contains(names, k.Kernel) {
+			errs = append(errs, Error{s.Path, k.Line, k.Column, unknown("kernel in tuning.kernels", k.Kernel, names)})
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return errs
 }
 
 func isIdentifier(s string) bool {

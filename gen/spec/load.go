@@ -37,7 +37,7 @@ func Load(path string) (*Spec, error) {
 func Parse(file string, data []byte) (*Spec, error) {
 	d := &decoder{file: file, at: map[string]*yaml.Node{}}
 	hash := sha256.Sum256(data)
-	s := &Spec{Name: Name(file), File: filepath.Base(file), Hash: hex.EncodeToString(hash[:]), Activations: "f32", Tuning: defaultTuning}
+	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Hash: hex.EncodeToString(hash[:]), Activations: "f32", Tuning: DefaultTuning}
 	if root := d.parse(data); root != nil {
 		d.mapping(root, "", rootFields(s))
 		d.checkDims(s)
@@ -107,9 +107,10 @@ func (d *decoder) rejectAliases(n *yaml.Node) {
 	}
 }
 
-// reserved are names of folders or packages that the go command treats in
-// ways of their own.
-var reserved = map[string]bool{"main": true, "internal": true, "vendor": true, "testdata": true, "documentation": true}
+// reserved are names that a package of the registry cannot have: the go command
+// or the compiler treats them in ways of their own, or the registry declares them.
+var reserved = map[string]bool{"main": true, "internal": true, "vendor": true, "testdata": true, "documentation": true,
+	"init": true, "bundles": true}
 
 // Name is the stem of a file's name as a Go identifier of lower-case letters
 // and digits: it names the bundle, its folder and its package. Other characters

@@ -10,6 +10,7 @@ import "mla/runtime/quant"
 type Spec struct {
 	Name string // stem of the file as a Go identifier; names the bundle
 	File string // base name of the file
+	Path string // of the file as it was given, for messages
 	Hash string // sha256 of the file, hexadecimal
 
 	Model        Model
@@ -103,10 +104,11 @@ type Shape struct {
 	RowsPerSimdgroup, Simdgroups int
 }
 
-// KernelShape is a Shape for one kernel.
+// KernelShape is a Shape for one kernel, and where the file gives it.
 type KernelShape struct {
 	Kernel string
 	Shape
+	Line, Column int
 }
 
 // Attention is how attention is cut along the KV axis.

@@ -43,7 +43,7 @@ func TestLoad(t *testing.T) {
 	if *s.MoE != wantMoE {
 		t.Errorf("moe %+v", *s.MoE)
 	}
-	wantTuning := Tuning{MatVec: Shape{8, 4}, Attention: Attention{32, 16, 8}, Kernels: []KernelShape{{"lm_head", Shape{8, 2}}}}
+	wantTuning := Tuning{MatVec: Shape{8, 4}, Attention: Attention{32, 16, 8}, Kernels: []KernelShape{{"lm_head", Shape{8, 2}, 59, 5}}}
 	if !reflect.DeepEqual(s.Tuning, wantTuning) {
 		t.Errorf("tuning %+v", s.Tuning)
 	}
@@ -103,8 +103,10 @@ func TestMistakes(t *testing.T) {
 		{"scoring_func: sigmoid", "scoring_func: sigmoid\n  n_group: 4", "20:24: moe.num_experts_per_tok is 4, more than the experts of the 1 groups that are kept (topk_group)"},
 		{"scoring_func: sigmoid", "scoring_func: sigmoid\n  topk_group: 2", "25:15: moe.topk_group is 2, more than n_group, which is 1"},
 		{"first_k_dense_replace: 1", "first_k_dense_replace: 4", "23:26: moe.first_k_dense_replace is 4, which leaves none of the 4 layers to experts; leave out moe for a dense model"},
-		{"num_attention_heads: 5", "num_attention_heads: 512", "6:24: attention keeps 512 sums in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work"},
-		{"kv_lora_rank: 256", "kv_lora_rank: 8192", "8:17: attention takes 33136 bytes of threadgroup memory; expected at most 32768: a smaller kv_lora_rank, fewer heads or fewer tuning.attention.simdgroups fit\n" +
+		{"num_attention_heads: 5", "num_attention_heads: 512", "6:24: attention keeps 512 sums in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work\n" +
+			"6:24: attention keeps 576 floats of queries in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work"},
+		{"kv_lora_rank: 256", "kv_lora_rank: 8192", "6:24: attention keeps 257 floats of queries in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work\n" +
+			"8:17: attention takes 33136 bytes of threadgroup memory; expected at most 32768: a smaller kv_lora_rank, fewer heads or fewer tuning.attention.simdgroups fit\n" +
 			"8:17: the combine of the splits takes 32896 bytes of threadgroup memory; expected at most 32768: fewer tuning.attention.splits fit"},
 		{"n_routed_experts: 8", "n_routed_experts: 4096", "19:21: the choice of experts takes 33844 bytes of threadgroup memory; expected at most 32768: fewer experts fit"},
 		{"lm_head: {simdgroups: 2}", "lm_head: {simdgroups: 40}", "59:27: tuning.kernels.lm_head.simdgroups is 40; expected an integer from 1 to 32"},
@@ -115,6 +117,7 @@ func TestMistakes(t *testing.T) {
 		{"title: Test", "title: T\n  title: U", "3:3: key \"title\" appears twice in model"},
 		{"type: yarn", "type: linear", "17:19: unknown rope.scaling.type \"linear\"; allowed: yarn"},
 		{"- q4_k_m", "- q4_k_x", "31:5: quants: unknown quant profile \"q4_k_x\" (did you mean \"q4_k_m\"?)"},
+		{"- q4_k_m", "- q4_k", "31:5: quants: unknown quant profile \"q4_k\" (did you mean \"q4_k_m\"?)"},
 		{"- q4_k_m", "- q4_k_m imatrx", "31:5: quants: unknown word after q4_k_m \"imatrx\" (did you mean \"imatrix\"?)"},
 		{"- q4_k_m", "- q4_k_m\n  - q4_k_m", "32:5: quants has two profiles called \"q4_k_m\""},
 		{"- q4_k_m", "- {imatrix: true}", "31:5: quants: a profile lacks the key \"stock\" or \"types\""},

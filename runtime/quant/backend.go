@@ -11,6 +11,9 @@ type backend struct {
 	name    string
 	kernels map[Type]kernel // formats without an entry run their pure Go Dot
 	vectors *vectorLoops    // nil: pure Go
+	// products come most columns first, then most rows; those of as many columns
+	// end with one row.
+	products []productLoop
 }
 
 // kernel is the assembly of one format. It works on steps of step elements; the

@@ -39,6 +39,14 @@ var avx512Backend = backend{
 		scale: scaleAVX512,
 		widen: widenAVX512,
 		round: roundAVX512,
+		exp:   expAVX512,
+	},
+	products: []productLoop{
+		{4, 64, product4x64AVX512},
+		{1, 64, product1x64AVX512},
+		{16, 16, product16x16AVX512},
+		{4, 16, product4x16AVX512},
+		{1, 16, product1x16AVX512},
 	},
 }
 
@@ -66,5 +74,12 @@ var avx2Backend = backend{
 		scale: scaleAVX2,
 		widen: widenAVX2,
 		round: roundAVX2,
+		exp:   expAVX2,
+	},
+	products: []productLoop{
+		{6, 16, product6x16AVX2},
+		{4, 16, product4x16AVX2},
+		{2, 16, product2x16AVX2},
+		{1, 16, product1x16AVX2},
 	},
 }

@@ -12,3 +12,19 @@ func TestKernelsComplete(t *testing.T) {
 		}
 	}
 }
+
+// TestProductsComplete checks the order that AddProduct relies on: every number
+// of rows is done, and every multiple of ProductCols columns.
+func TestProductsComplete(t *testing.T) {
+	for _, b := range []*backend{&avx512Backend, &avx2Backend} {
+		for i, p := range b.products {
+			last := i == len(b.products)-1 || b.products[i+1].cols < p.cols
+			if last != (p.rows == 1) {
+				t.Errorf("%s: loop %d is for %d rows of %d columns", b.name, i, p.rows, p.cols)
+			}
+		}
+		if last := b.products[len(b.products)-1]; last.cols != ProductCols {
+			t.Errorf("%s: the narrowest loops have %d columns", b.name, last.cols)
+		}
+	}
+}

@@ -111,7 +111,7 @@ func TestRowsGrouping(t *testing.T) {
 // TestAllocations checks that no function of the hot path allocates.
 func TestAllocations(t *testing.T) {
 	const n = 256
-	x, h, y := make([]float32, n), make([]uint16, n), make([]float32, 5)
+	x, h, y, z := make([]float32, n), make([]uint16, n), make([]float32, 5), make([]float32, n)
 	for _, name := range backendNames() {
 		useBackend(t, name)
 		for _, f := range Formats() {
@@ -132,6 +132,10 @@ func TestAllocations(t *testing.T) {
 			Axpy(x, DotF32(x, x), x)
 			Scale(x, 2)
 			FloatsToHalves(h, x)
+			Exps(x)
+			row := Matrix{Data: x, Rows: 1, Cols: n, Row: n, Col: 1}
+			one := Matrix{Data: y, Rows: 1, Cols: 1}
+			AddProduct(&row, &one, &Matrix{Data: z, Rows: 1, Cols: n, Row: n, Col: 1})
 		}); allocs != 0 {
 			t.Errorf("%s: %v allocations by the vector functions", name, allocs)
 		}

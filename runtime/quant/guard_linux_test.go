@@ -91,6 +91,43 @@ func TestVectorsStayInside(t *testing.T) {
 	}
 }
 
+// TestExpsStayInside does the same for the exponentials.
+func TestExpsStayInside(t *testing.T) {
+	as := guarded(t, 4*vectorLengths)
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		for n := VectorStep; n < vectorLengths; n += VectorStep {
+			if faults(func() { Exps(floatsIn(as, n)) }) {
+				t.Errorf("%s: %d floats: access outside the vector", name, n)
+			}
+		}
+	}
+}
+
+// TestProductsStayInside puts the last rows of a product right before
+// inaccessible pages, and no floats between the rows.
+func TestProductsStayInside(t *testing.T) {
+	const maxRows, maxCols, maxTerms = 40, 150, 5
+	as, bs, cs := guarded(t, 4*maxRows*maxTerms), guarded(t, 4*maxTerms*maxCols), guarded(t, 4*maxRows*maxCols)
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		for rows := 1; rows <= maxRows; rows++ {
+			for _, cols := range productSizes.cols[1:] {
+				terms := 1 + (rows+cols)%maxTerms
+				a := Matrix{Data: floatsIn(as, rows*terms), Rows: rows, Cols: terms, Row: terms, Col: 1}
+				if cols%2 == 0 {
+					a.Row, a.Col = 1, rows
+				}
+				b := Matrix{Data: floatsIn(bs, terms*cols), Rows: terms, Cols: cols, Row: cols, Col: 1}
+				c := Matrix{Data: floatsIn(cs, rows*cols), Rows: rows, Cols: cols, Row: cols, Col: 1}
+				if faults(func() { AddProduct(&c, &a, &b) }) {
+					t.Errorf("%s: %d × %d × %d: access outside the matrices", name, rows, terms, cols)
+				}
+			}
+		}
+	}
+}
+
 // TestFaultsAreSeen proves that the tests above would notice.
 func TestFaultsAreSeen(t *testing.T) {
 	b := guarded(t, 64)

@@ -1,17 +1,18 @@
 package quant
 
-// vectorStep is the number of elements that the vector loops of the assembly
+// VectorStep is the number of elements that the vector loops of the assembly
 // back ends work on at a time; the functions below do the rest in Go.
-const vectorStep = 32
+const VectorStep = 32
 
 // vectorLoops are the float loops of a back end over n elements, n a positive
-// multiple of vectorStep.
+// multiple of VectorStep.
 type vectorLoops struct {
 	dot   func(a, b *float32, n int) float32
 	axpy  func(dst *float32, a float32, x *float32, n int)
 	scale func(dst *float32, a float32, n int)
 	widen func(dst *float32, src *uint16, n int)
 	round func(dst *uint16, src *float32, n int)
+	exp   func(x *float32, n int)
 }
 
 // whole returns how many of n elements are for the vector loops of the active
@@ -21,7 +22,7 @@ func whole(n int) (int, *vectorLoops) {
 	if b.vectors == nil {
 		return 0, nil
 	}
-	return n &^ (vectorStep - 1), b.vectors
+	return n &^ (VectorStep - 1), b.vectors
 }
 
 // DotF32 returns Σ a[i]·b[i] over len(a) elements; b must be at least as long.
@@ -35,6 +36,8 @@ func DotF32(a, b []float32) float32 {
 }
 
 // Axpy adds a·x to dst, element by element; x must be at least as long as dst.
+// Products are rounded before they are added, on every back end, so that the bits
+// of an element do not depend on its place.
 func Axpy(dst []float32, a float32, x []float32) {
 	x = x[:len(dst)]
 	n, loops := whole(len(dst))

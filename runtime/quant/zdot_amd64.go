@@ -212,7 +212,7 @@ func dotIQ4_XSAVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotVectorsAVX512(a *float32, b *float32, n int) float32
 
-// axpyAVX512 adds a·x to n floats.
+// axpyAVX512 adds a·x to n floats, rounding the products.
 //
 //go:noescape
 func axpyAVX512(dst *float32, a float32, x *float32, n int)
@@ -232,12 +232,42 @@ func widenAVX512(dst *float32, src *uint16, n int)
 //go:noescape
 func roundAVX512(dst *uint16, src *float32, n int)
 
+// expAVX512 replaces n floats by their exponentials.
+//
+//go:noescape
+func expAVX512(x *float32, n int)
+
+// product4x64AVX512 is the productFunc of 4 rows and multiples of 64 columns.
+//
+//go:noescape
+func product4x64AVX512(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+
+// product1x64AVX512 is the productFunc of 1 rows and multiples of 64 columns.
+//
+//go:noescape
+func product1x64AVX512(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+
+// product16x16AVX512 is the productFunc of 16 rows and multiples of 16 columns.
+//
+//go:noescape
+func product16x16AVX512(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+
+// product4x16AVX512 is the productFunc of 4 rows and multiples of 16 columns.
+//
+//go:noescape
+func product4x16AVX512(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+
+// product1x16AVX512 is the productFunc of 1 rows and multiples of 16 columns.
+//
+//go:noescape
+func product1x16AVX512(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+
 // dotVectorsAVX2 returns the dot product of n floats.
 //
 //go:noescape
 func dotVectorsAVX2(a *float32, b *float32, n int) float32
 
-// axpyAVX2 adds a·x to n floats.
+// axpyAVX2 adds a·x to n floats, rounding the products.
 //
 //go:noescape
 func axpyAVX2(dst *float32, a float32, x *float32, n int)
@@ -256,3 +286,28 @@ func widenAVX2(dst *float32, src *uint16, n int)
 //
 //go:noescape
 func roundAVX2(dst *uint16, src *float32, n int)
+
+// expAVX2 replaces n floats by their exponentials.
+//
+//go:noescape
+func expAVX2(x *float32, n int)
+
+// product6x16AVX2 is the productFunc of 6 rows and multiples of 16 columns.
+//
+//go:noescape
+func product6x16AVX2(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+
+// product4x16AVX2 is the productFunc of 4 rows and multiples of 16 columns.
+//
+//go:noescape
+func product4x16AVX2(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+
+// product2x16AVX2 is the productFunc of 2 rows and multiples of 16 columns.
+//
+//go:noescape
+func product2x16AVX2(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+
+// product1x16AVX2 is the productFunc of 1 rows and multiples of 16 columns.
+//
+//go:noescape
+func product1x16AVX2(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)

@@ -6068,6 +6068,486 @@ step:
 	VZEROUPPER
 	RET
 
+// func expAVX512(x *float32, n int)
+// Requires: AVX, AVX512F
+TEXT ·expAVX512(SB), NOSPLIT, $0-16
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS expLow<>+0(SB), Z0
+	VBROADCASTSS expHigh<>+0(SB), Z1
+	VBROADCASTSS log2e<>+0(SB), Z2
+	VBROADCASTSS expShift<>+0(SB), Z3
+	VBROADCASTSS ln2<>+0(SB), Z4
+	VBROADCASTSS ln2Rest<>+0(SB), Z5
+	VBROADCASTSS one<>+0(SB), Z6
+	MOVQ         n+8(FP), CX
+
+step:
+	VMAXPS       (AX), Z0, Z7
+	VMINPS       Z7, Z1, Z7
+	VMOVAPS      Z3, Z8
+	VFMADD231PS  Z2, Z7, Z8
+	VSUBPS       Z3, Z8, Z9
+	VFNMADD231PS Z4, Z9, Z7
+	VFNMADD231PS Z5, Z9, Z7
+	VBROADCASTSS taylor<>+0(SB), Z9
+	VBROADCASTSS taylor<>+4(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+8(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+12(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+16(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+20(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+24(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+28(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VPSUBD       Z3, Z8, Z8
+	VPSRAD       $0x01, Z8, Z7
+	VPSUBD       Z7, Z8, Z8
+	VPSLLD       $0x17, Z7, Z7
+	VPADDD       Z6, Z7, Z7
+	VMULPS       Z7, Z9, Z9
+	VPSLLD       $0x17, Z8, Z8
+	VPADDD       Z6, Z8, Z8
+	VMULPS       Z8, Z9, Z9
+	VMOVUPS      Z9, (AX)
+	VMAXPS       64(AX), Z0, Z7
+	VMINPS       Z7, Z1, Z7
+	VMOVAPS      Z3, Z8
+	VFMADD231PS  Z2, Z7, Z8
+	VSUBPS       Z3, Z8, Z9
+	VFNMADD231PS Z4, Z9, Z7
+	VFNMADD231PS Z5, Z9, Z7
+	VBROADCASTSS taylor<>+0(SB), Z9
+	VBROADCASTSS taylor<>+4(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+8(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+12(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+16(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+20(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+24(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VBROADCASTSS taylor<>+28(SB), Z10
+	VFMADD213PS  Z10, Z7, Z9
+	VPSUBD       Z3, Z8, Z8
+	VPSRAD       $0x01, Z8, Z7
+	VPSUBD       Z7, Z8, Z8
+	VPSLLD       $0x17, Z7, Z7
+	VPADDD       Z6, Z7, Z7
+	VMULPS       Z7, Z9, Z9
+	VPSLLD       $0x17, Z8, Z8
+	VPADDD       Z6, Z8, Z8
+	VMULPS       Z8, Z9, Z9
+	VMOVUPS      Z9, 64(AX)
+	ADDQ         $0x00000080, AX
+	SUBQ         $0x00000020, CX
+	JNZ          step
+	VZEROUPPER
+	RET
+
+DATA expLow<>+0(SB)/4, $0xc2d00000
+GLOBL expLow<>(SB), RODATA|NOPTR, $4
+
+DATA expHigh<>+0(SB)/4, $0x42b20000
+GLOBL expHigh<>(SB), RODATA|NOPTR, $4
+
+DATA log2e<>+0(SB)/4, $0x3fb8aa3b
+GLOBL log2e<>(SB), RODATA|NOPTR, $4
+
+DATA expShift<>+0(SB)/4, $0x4b400000
+GLOBL expShift<>(SB), RODATA|NOPTR, $4
+
+DATA ln2<>+0(SB)/4, $0x3f317218
+GLOBL ln2<>(SB), RODATA|NOPTR, $4
+
+DATA ln2Rest<>+0(SB)/4, $0xb102e308
+GLOBL ln2Rest<>(SB), RODATA|NOPTR, $4
+
+DATA one<>+0(SB)/4, $0x3f800000
+GLOBL one<>(SB), RODATA|NOPTR, $4
+
+DATA taylor<>+0(SB)/8, $0x3ab60b6139500d01
+DATA taylor<>+8(SB)/8, $0x3d2aaaab3c088889
+DATA taylor<>+16(SB)/8, $0x3f0000003e2aaaab
+DATA taylor<>+24(SB)/8, $0x3f8000003f800000
+GLOBL taylor<>(SB), RODATA|NOPTR, $32
+
+// func product4x64AVX512(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+// Requires: AVX, AVX512F
+TEXT ·product4x64AVX512(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ b+40(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ cRow+8(FP), BX
+	MOVQ bRow+48(FP), SI
+	MOVQ aRow+24(FP), R8
+	LEAQ (R8)(R8*2), R9
+	MOVQ aCol+32(FP), R10
+
+columns:
+	MOVQ    AX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z4
+	VMOVUPS 64(DI), Z5
+	VMOVUPS 128(DI), Z6
+	VMOVUPS 192(DI), Z7
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z8
+	VMOVUPS 64(DI), Z9
+	VMOVUPS 128(DI), Z10
+	VMOVUPS 192(DI), Z11
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z12
+	VMOVUPS 64(DI), Z13
+	VMOVUPS 128(DI), Z14
+	VMOVUPS 192(DI), Z15
+	ADDQ    BX, DI
+	MOVQ    a+16(FP), DI
+	MOVQ    CX, R11
+	MOVQ    k+64(FP), R12
+
+terms:
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (DI), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (DI)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (DI)(R8*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (DI)(R9*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         R10, DI
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          terms
+	MOVQ         AX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z4, (DI)
+	VMOVUPS      Z5, 64(DI)
+	VMOVUPS      Z6, 128(DI)
+	VMOVUPS      Z7, 192(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z8, (DI)
+	VMOVUPS      Z9, 64(DI)
+	VMOVUPS      Z10, 128(DI)
+	VMOVUPS      Z11, 192(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z12, (DI)
+	VMOVUPS      Z13, 64(DI)
+	VMOVUPS      Z14, 128(DI)
+	VMOVUPS      Z15, 192(DI)
+	ADDQ         BX, DI
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x00000040, DX
+	JNZ          columns
+	VZEROUPPER
+	RET
+
+// func product1x64AVX512(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+// Requires: AVX, AVX512F
+TEXT ·product1x64AVX512(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ b+40(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ cRow+8(FP), BX
+	MOVQ bRow+48(FP), SI
+	MOVQ aCol+32(FP), R8
+
+columns:
+	MOVQ    AX, DI
+	VMOVUPS (DI), Z0
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 192(DI), Z3
+	ADDQ    BX, DI
+	MOVQ    a+16(FP), DI
+	MOVQ    CX, R9
+	MOVQ    k+64(FP), R10
+
+terms:
+	VMOVUPS      (R9), Z4
+	VMOVUPS      64(R9), Z5
+	VMOVUPS      128(R9), Z6
+	VMOVUPS      192(R9), Z7
+	VBROADCASTSS (DI), Z8
+	VFMADD231PS  Z4, Z8, Z0
+	VFMADD231PS  Z5, Z8, Z1
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	ADDQ         R8, DI
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          terms
+	MOVQ         AX, DI
+	VMOVUPS      Z0, (DI)
+	VMOVUPS      Z1, 64(DI)
+	VMOVUPS      Z2, 128(DI)
+	VMOVUPS      Z3, 192(DI)
+	ADDQ         BX, DI
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x00000040, DX
+	JNZ          columns
+	VZEROUPPER
+	RET
+
+// func product16x16AVX512(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+// Requires: AVX, AVX512F
+TEXT ·product16x16AVX512(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ b+40(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ cRow+8(FP), BX
+	MOVQ bRow+48(FP), SI
+	MOVQ aRow+24(FP), R11
+	LEAQ (R11)(R11*2), R12
+	MOVQ aCol+32(FP), R13
+
+columns:
+	MOVQ    AX, DI
+	VMOVUPS (DI), Z0
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z1
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z2
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z3
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z4
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z5
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z6
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z7
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z8
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z9
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z10
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z11
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z12
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z13
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z14
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z15
+	ADDQ    BX, DI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(R11*4), R8
+	LEAQ    (R8)(R11*4), R9
+	LEAQ    (R9)(R11*4), R10
+	MOVQ    CX, R14
+	MOVQ    k+64(FP), R15
+
+terms:
+	VMOVUPS      (R14), Z16
+	VBROADCASTSS (DI), Z17
+	VFMADD231PS  Z16, Z17, Z0
+	VBROADCASTSS (DI)(R11*1), Z17
+	VFMADD231PS  Z16, Z17, Z1
+	VBROADCASTSS (DI)(R11*2), Z17
+	VFMADD231PS  Z16, Z17, Z2
+	VBROADCASTSS (DI)(R12*1), Z17
+	VFMADD231PS  Z16, Z17, Z3
+	VBROADCASTSS (R8), Z17
+	VFMADD231PS  Z16, Z17, Z4
+	VBROADCASTSS (R8)(R11*1), Z17
+	VFMADD231PS  Z16, Z17, Z5
+	VBROADCASTSS (R8)(R11*2), Z17
+	VFMADD231PS  Z16, Z17, Z6
+	VBROADCASTSS (R8)(R12*1), Z17
+	VFMADD231PS  Z16, Z17, Z7
+	VBROADCASTSS (R9), Z17
+	VFMADD231PS  Z16, Z17, Z8
+	VBROADCASTSS (R9)(R11*1), Z17
+	VFMADD231PS  Z16, Z17, Z9
+	VBROADCASTSS (R9)(R11*2), Z17
+	VFMADD231PS  Z16, Z17, Z10
+	VBROADCASTSS (R9)(R12*1), Z17
+	VFMADD231PS  Z16, Z17, Z11
+	VBROADCASTSS (R10), Z17
+	VFMADD231PS  Z16, Z17, Z12
+	VBROADCASTSS (R10)(R11*1), Z17
+	VFMADD231PS  Z16, Z17, Z13
+	VBROADCASTSS (R10)(R11*2), Z17
+	VFMADD231PS  Z16, Z17, Z14
+	VBROADCASTSS (R10)(R12*1), Z17
+	VFMADD231PS  Z16, Z17, Z15
+	ADDQ         R13, DI
+	ADDQ         R13, R8
+	ADDQ         R13, R9
+	ADDQ         R13, R10
+	ADDQ         SI, R14
+	DECQ         R15
+	JNZ          terms
+	MOVQ         AX, DI
+	VMOVUPS      Z0, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z2, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z4, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z5, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z6, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z7, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z8, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z9, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z10, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z11, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z12, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z13, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z14, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z15, (DI)
+	ADDQ         BX, DI
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JNZ          columns
+	VZEROUPPER
+	RET
+
+// func product4x16AVX512(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+// Requires: AVX, AVX512F
+TEXT ·product4x16AVX512(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ b+40(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ cRow+8(FP), BX
+	MOVQ bRow+48(FP), SI
+	MOVQ aRow+24(FP), R8
+	LEAQ (R8)(R8*2), R9
+	MOVQ aCol+32(FP), R10
+
+columns:
+	MOVQ    AX, DI
+	VMOVUPS (DI), Z0
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z1
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z2
+	ADDQ    BX, DI
+	VMOVUPS (DI), Z3
+	ADDQ    BX, DI
+	MOVQ    a+16(FP), DI
+	MOVQ    CX, R11
+	MOVQ    k+64(FP), R12
+
+terms:
+	VMOVUPS      (R11), Z4
+	VBROADCASTSS (DI), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VBROADCASTSS (DI)(R8*1), Z5
+	VFMADD231PS  Z4, Z5, Z1
+	VBROADCASTSS (DI)(R8*2), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VBROADCASTSS (DI)(R9*1), Z5
+	VFMADD231PS  Z4, Z5, Z3
+	ADDQ         R10, DI
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          terms
+	MOVQ         AX, DI
+	VMOVUPS      Z0, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z1, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z2, (DI)
+	ADDQ         BX, DI
+	VMOVUPS      Z3, (DI)
+	ADDQ         BX, DI
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JNZ          columns
+	VZEROUPPER
+	RET
+
+// func product1x16AVX512(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+// Requires: AVX, AVX512F
+TEXT ·product1x16AVX512(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ b+40(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ cRow+8(FP), BX
+	MOVQ bRow+48(FP), SI
+	MOVQ aCol+32(FP), R8
+
+columns:
+	MOVQ    AX, DI
+	VMOVUPS (DI), Z0
+	ADDQ    BX, DI
+	MOVQ    a+16(FP), DI
+	MOVQ    CX, R9
+	MOVQ    k+64(FP), R10
+
+terms:
+	VMOVUPS      (R9), Z1
+	VBROADCASTSS (DI), Z2
+	VFMADD231PS  Z1, Z2, Z0
+	ADDQ         R8, DI
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          terms
+	MOVQ         AX, DI
+	VMOVUPS      Z0, (DI)
+	ADDQ         BX, DI
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JNZ          columns
+	VZEROUPPER
+	RET
+
 // func dotVectorsAVX2(a *float32, b *float32, n int) float32
 // Requires: AVX, FMA3, SSE
 TEXT ·dotVectorsAVX2(SB), NOSPLIT, $0-28
@@ -6200,5 +6680,402 @@ step:
 	ADDQ      $0x00000080, CX
 	SUBQ      $0x00000020, DX
 	JNZ       step
+	VZEROUPPER
+	RET
+
+// func expAVX2(x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expAVX2(SB), NOSPLIT, $0-16
+	MOVQ         x+0(FP), AX
+	VBROADCASTSS expLow<>+0(SB), Y0
+	VBROADCASTSS expHigh<>+0(SB), Y1
+	VBROADCASTSS log2e<>+0(SB), Y2
+	VBROADCASTSS expShift<>+0(SB), Y3
+	VBROADCASTSS ln2<>+0(SB), Y4
+	VBROADCASTSS ln2Rest<>+0(SB), Y5
+	VBROADCASTSS one<>+0(SB), Y6
+	MOVQ         n+8(FP), CX
+
+step:
+	VMAXPS       (AX), Y0, Y7
+	VMINPS       Y7, Y1, Y7
+	VMOVAPS      Y3, Y8
+	VFMADD231PS  Y2, Y7, Y8
+	VSUBPS       Y3, Y8, Y9
+	VFNMADD231PS Y4, Y9, Y7
+	VFNMADD231PS Y5, Y9, Y7
+	VBROADCASTSS taylor<>+0(SB), Y9
+	VBROADCASTSS taylor<>+4(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+8(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+12(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+16(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+20(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+24(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+28(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VPSUBD       Y3, Y8, Y8
+	VPSRAD       $0x01, Y8, Y7
+	VPSUBD       Y7, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y6, Y7, Y7
+	VMULPS       Y7, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y6, Y8, Y8
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      Y9, (AX)
+	VMAXPS       32(AX), Y0, Y7
+	VMINPS       Y7, Y1, Y7
+	VMOVAPS      Y3, Y8
+	VFMADD231PS  Y2, Y7, Y8
+	VSUBPS       Y3, Y8, Y9
+	VFNMADD231PS Y4, Y9, Y7
+	VFNMADD231PS Y5, Y9, Y7
+	VBROADCASTSS taylor<>+0(SB), Y9
+	VBROADCASTSS taylor<>+4(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+8(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+12(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+16(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+20(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+24(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+28(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VPSUBD       Y3, Y8, Y8
+	VPSRAD       $0x01, Y8, Y7
+	VPSUBD       Y7, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y6, Y7, Y7
+	VMULPS       Y7, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y6, Y8, Y8
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      Y9, 32(AX)
+	VMAXPS       64(AX), Y0, Y7
+	VMINPS       Y7, Y1, Y7
+	VMOVAPS      Y3, Y8
+	VFMADD231PS  Y2, Y7, Y8
+	VSUBPS       Y3, Y8, Y9
+	VFNMADD231PS Y4, Y9, Y7
+	VFNMADD231PS Y5, Y9, Y7
+	VBROADCASTSS taylor<>+0(SB), Y9
+	VBROADCASTSS taylor<>+4(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+8(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+12(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+16(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+20(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+24(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+28(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VPSUBD       Y3, Y8, Y8
+	VPSRAD       $0x01, Y8, Y7
+	VPSUBD       Y7, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y6, Y7, Y7
+	VMULPS       Y7, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y6, Y8, Y8
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      Y9, 64(AX)
+	VMAXPS       96(AX), Y0, Y7
+	VMINPS       Y7, Y1, Y7
+	VMOVAPS      Y3, Y8
+	VFMADD231PS  Y2, Y7, Y8
+	VSUBPS       Y3, Y8, Y9
+	VFNMADD231PS Y4, Y9, Y7
+	VFNMADD231PS Y5, Y9, Y7
+	VBROADCASTSS taylor<>+0(SB), Y9
+	VBROADCASTSS taylor<>+4(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+8(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+12(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+16(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+20(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+24(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VBROADCASTSS taylor<>+28(SB), Y10
+	VFMADD213PS  Y10, Y7, Y9
+	VPSUBD       Y3, Y8, Y8
+	VPSRAD       $0x01, Y8, Y7
+	VPSUBD       Y7, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPADDD       Y6, Y7, Y7
+	VMULPS       Y7, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPADDD       Y6, Y8, Y8
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      Y9, 96(AX)
+	ADDQ         $0x00000080, AX
+	SUBQ         $0x00000020, CX
+	JNZ          step
+	VZEROUPPER
+	RET
+
+// func product6x16AVX2(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+// Requires: AVX, FMA3
+TEXT ·product6x16AVX2(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ b+40(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ cRow+8(FP), BX
+	MOVQ bRow+48(FP), SI
+	MOVQ aRow+24(FP), R9
+	LEAQ (R9)(R9*2), R10
+	MOVQ aCol+32(FP), R11
+
+columns:
+	MOVQ    AX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    BX, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    BX, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	ADDQ    BX, DI
+	VMOVUPS (DI), Y6
+	VMOVUPS 32(DI), Y7
+	ADDQ    BX, DI
+	VMOVUPS (DI), Y8
+	VMOVUPS 32(DI), Y9
+	ADDQ    BX, DI
+	VMOVUPS (DI), Y10
+	VMOVUPS 32(DI), Y11
+	ADDQ    BX, DI
+	MOVQ    a+16(FP), DI
+	LEAQ    (DI)(R9*4), R8
+	MOVQ    CX, R12
+	MOVQ    k+64(FP), R13
+
+terms:
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (DI), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (DI)(R9*1), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS (DI)(R9*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (DI)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R8), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R8)(R9*1), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         R11, DI
+	ADDQ         R11, R8
+	ADDQ         SI, R12
+	DECQ         R13
+	JNZ          terms
+	MOVQ         AX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y11, 32(DI)
+	ADDQ         BX, DI
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JNZ          columns
+	VZEROUPPER
+	RET
+
+// func product4x16AVX2(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+// Requires: AVX, FMA3
+TEXT ·product4x16AVX2(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ b+40(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ cRow+8(FP), BX
+	MOVQ bRow+48(FP), SI
+	MOVQ aRow+24(FP), R8
+	LEAQ (R8)(R8*2), R9
+	MOVQ aCol+32(FP), R10
+
+columns:
+	MOVQ    AX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    BX, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    BX, DI
+	VMOVUPS (DI), Y4
+	VMOVUPS 32(DI), Y5
+	ADDQ    BX, DI
+	VMOVUPS (DI), Y6
+	VMOVUPS 32(DI), Y7
+	ADDQ    BX, DI
+	MOVQ    a+16(FP), DI
+	MOVQ    CX, R11
+	MOVQ    k+64(FP), R12
+
+terms:
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (DI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (DI)(R8*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (DI)(R8*2), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (DI)(R9*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         R10, DI
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          terms
+	MOVQ         AX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         BX, DI
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JNZ          columns
+	VZEROUPPER
+	RET
+
+// func product2x16AVX2(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+// Requires: AVX, FMA3
+TEXT ·product2x16AVX2(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ b+40(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ cRow+8(FP), BX
+	MOVQ bRow+48(FP), SI
+	MOVQ aRow+24(FP), R8
+	LEAQ (R8)(R8*2), DI
+	MOVQ aCol+32(FP), R9
+
+columns:
+	MOVQ    AX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    BX, DI
+	VMOVUPS (DI), Y2
+	VMOVUPS 32(DI), Y3
+	ADDQ    BX, DI
+	MOVQ    a+16(FP), DI
+	MOVQ    CX, R10
+	MOVQ    k+64(FP), R11
+
+terms:
+	VMOVUPS      (R10), Y4
+	VMOVUPS      32(R10), Y5
+	VBROADCASTSS (DI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (DI)(R8*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         R9, DI
+	ADDQ         SI, R10
+	DECQ         R11
+	JNZ          terms
+	MOVQ         AX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         BX, DI
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         BX, DI
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JNZ          columns
+	VZEROUPPER
+	RET
+
+// func product1x16AVX2(c *float32, cRow int, a *float32, aRow int, aCol int, b *float32, bRow int, n int, k int)
+// Requires: AVX, FMA3
+TEXT ·product1x16AVX2(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ b+40(FP), CX
+	MOVQ n+56(FP), DX
+	MOVQ cRow+8(FP), BX
+	MOVQ bRow+48(FP), SI
+	MOVQ aCol+32(FP), R8
+
+columns:
+	MOVQ    AX, DI
+	VMOVUPS (DI), Y0
+	VMOVUPS 32(DI), Y1
+	ADDQ    BX, DI
+	MOVQ    a+16(FP), DI
+	MOVQ    CX, R9
+	MOVQ    k+64(FP), R10
+
+terms:
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (DI), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         R8, DI
+	ADDQ         SI, R9
+	DECQ         R10
+	JNZ          terms
+	MOVQ         AX, DI
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         BX, DI
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, CX
+	SUBQ         $0x00000010, DX
+	JNZ          columns
 	VZEROUPPER
 	RET

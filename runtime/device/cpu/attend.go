@@ -5,44 +5,49 @@ import (
 	"mla/runtime/quant"
 )
 
-// headBlock is how many heads a unit of work serves: their queries and outputs
-// stay in the first-level cache while the rows of the latent cache pass by, and
-// a short context still feeds several cores.
-const headBlock = 8
+// headBlock is the most heads that a unit of work serves. All heads share the rows
+// of the latent cache, so a unit is two matrix products per tile of rows: the
+// more heads there are, the more often a number that was loaded is used.
+const headBlock = 32
 
 // attend is the twin of plan.Attend. A unit is one block of heads of one split:
-// unit u serves block u%blocks of split u/blocks.
+// unit u serves split u%splits.Count of block u/splits.Count.
 type attend struct {
+	id            int
 	qAbs, qPe     vec
 	cache         numbers // [context][latDim+peDim]
 	out, ml       []float32
-	heads, blocks int
+	heads         int
+	blocks, block int // blocks of heads, and the heads of all but the last one
+	width         int // block rounded up to columns of a product
 	latDim, peDim int
 	scale         float32
 	splits        plan.Splits
-	f32           *quant.Format
 }
 
 func bindAttend(b *binder, p *plan.Attend) *attend {
 	b.dims(p.LatDim, p.PeDim)
+	b.scratch(p.LatDim + p.PeDim)
 	partials := b.splits(p.Splits, p.Heads)
 	t := &attend{
+		id:     b.id(),
 		qAbs:   b.input(p.QAbs, p.Heads, p.LatDim),
 		qPe:    b.input(p.QPe, p.Heads, p.PeDim),
 		cache:  b.cache(p.Cache, p.LatDim+p.PeDim, false),
 		out:    b.writableFloats(p.Out, partials*p.LatDim),
 		ml:     b.writableFloats(p.ML, partials*2),
 		heads:  p.Heads,
-		blocks: (p.Heads + headBlock - 1) / headBlock,
 		latDim: p.LatDim, peDim: p.PeDim,
 		scale:  float32(p.Scale),
 		splits: p.Splits,
 	}
-	t.f32, _ = quant.Lookup(quant.F32)
 	if b.err == nil {
+		t.blocks = (p.Heads + headBlock - 1) / headBlock
+		t.block = (p.Heads + t.blocks - 1) / t.blocks
+		t.width = roundUp(t.block, quant.ProductCols)
 		need, tile := &b.r.need, min(p.Splits.Tile, b.r.context)
-		need.query = max(need.query, headBlock*t.dim())
-		need.scores = max(need.scores, headBlock*tile)
+		need.query = max(need.query, t.dim()*t.width)
+		need.scores = max(need.scores, roundUp(tile*t.width, quant.VectorStep))
 		need.tile = max(need.tile, tile*t.dim())
 	}
 	return t
@@ -55,8 +60,8 @@ func (t *attend) size() (units, cost int) { return t.splits.Count * t.blocks, 0 
 
 func (t *attend) run(w *worker, lo, hi int) {
 	for u := lo; u < hi; u++ {
-		first := u % t.blocks * headBlock
-		t.unit(w, u/t.blocks, first, min(headBlock, t.heads-first))
+		first := u / t.splits.Count * t.block
+		t.unit(w, u%t.splits.Count, first, min(t.block, t.heads-first))
 	}
 }
 
@@ -75,57 +80,86 @@ func (t *attend) unit(w *worker, split, first, heads int) {
 	if start >= end {
 		return
 	}
-	out := t.out[row0*t.latDim : (row0+heads)*t.latDim]
-	clear(out)
-	query := t.queries(w, first, heads)
+	query := matrix(t.queries(w, first, heads), t.dim(), t.width, t.width)
+	out := matrix(t.out[row0*t.latDim:], heads, t.latDim, t.latDim)
+	clear(out.Data[:heads*t.latDim])
 	for at := start; at < end; at += t.splits.Tile {
 		rows := min(t.splits.Tile, end-at)
 		tile := t.cache.read(at*t.dim(), rows*t.dim(), w.tile)
-		scores := w.scores[:rows*heads]
-		for r := range rows { // the queries are the matrix: all heads' products with one row
-			t.f32.Rows(bytesOf(query), 4*t.dim(), tile[r*t.dim():(r+1)*t.dim()], scores[r*heads:(r+1)*heads])
-		}
-		for h := range heads {
-			softmaxTile(scores, h, heads, ml[2*h:2*h+2], out[h*t.latDim:(h+1)*t.latDim])
-		}
-		for r := range rows {
-			value := tile[r*t.dim() : r*t.dim()+t.latDim]
-			for h := range heads {
-				quant.Axpy(out[h*t.latDim:(h+1)*t.latDim], scores[r*heads+h], value)
-			}
-		}
+		keys, values := matrix(tile, rows, t.dim(), t.dim()), matrix(tile, rows, t.latDim, t.dim())
+		scores := matrix(w.scores, rows, t.width, t.width)
+		clear(w.scores[:rows*t.width])
+		quant.AddProduct(&scores, &keys, &query)
+		softmaxTile(&scores, heads, ml, &out)
+		weights := quant.Matrix{Data: scores.Data, Rows: heads, Cols: rows, Row: 1, Col: t.width}
+		quant.AddProduct(&out, &weights, &values)
 	}
 }
 
-// queries packs the scaled queries [q_abs | q_pe] of a block of heads.
+// matrix views rows that begin stride apart.
+func matrix(x []float32, rows, cols, stride int) quant.Matrix {
+	return quant.Matrix{Data: x, Rows: rows, Cols: cols, Row: stride, Col: 1}
+}
+
+// queries returns the scaled queries [q_abs | q_pe] of a block of heads as the
+// columns of a matrix [dim][width]. What the columns past heads hold does not
+// matter: so do their scores. A worker keeps the matrix for the splits to come.
 func (t *attend) queries(w *worker, first, heads int) []float32 {
-	query := w.query[:heads*t.dim()]
+	query := w.query[:t.dim()*t.width]
+	k := key{w.token, t.id, first}
+	if w.queryKey == k {
+		return query
+	}
+	w.queryKey = k
+	q := w.temp(t.dim())
+	lat, pe := q[:t.latDim], q[t.latDim:]
 	for h := range heads {
-		q := query[h*t.dim() : (h+1)*t.dim()]
-		lat, pe := q[:t.latDim], q[t.latDim:]
 		copy(lat, t.qAbs.read((first+h)*t.qAbs.stride, t.latDim, lat))
 		copy(pe, t.qPe.read((first+h)*t.qPe.stride, t.peDim, pe))
+		for i, f := range q {
+			query[i*t.width+h] = f * t.scale
+		}
 	}
-	quant.Scale(query, t.scale)
 	return query
 }
 
-// softmaxTile turns the scores of head h, one of heads in each row of the tile,
-// into e^(score-m) for the running maximum m, updates (m, l) and rescales what
-// is accumulated when m rises.
-func softmaxTile(scores []float32, h, heads int, ml, out []float32) {
-	m := ml[0]
-	for i := h; i < len(scores); i += heads {
-		m = max(m, scores[i])
+// softmaxTile turns the scores of a tile, one head per column, into e^(score-m)
+// for the running maximum m of each head, updates (m, l) and rescales what is
+// accumulated where m rises.
+func softmaxTile(scores *quant.Matrix, heads int, ml []float32, out *quant.Matrix) {
+	var highest, sum [headBlock]float32
+	m, l := highest[:heads], sum[:heads]
+	for h := range m {
+		m[h] = ml[2*h]
 	}
-	if m > ml[0] {
-		shrink := exp32(ml[0] - m)
-		ml[0], ml[1] = m, ml[1]*shrink
-		quant.Scale(out, shrink)
+	for r := range scores.Rows {
+		for h, s := range scores.Data[r*scores.Row:][:len(m)] {
+			if s > m[h] {
+				m[h] = s
+			}
+		}
 	}
-	for i := h; i < len(scores); i += heads {
-		p := exp32(scores[i] - m)
-		scores[i] = p
-		ml[1] += p
+	for h := range m {
+		if m[h] > ml[2*h] {
+			shrink := quant.Exp(ml[2*h] - m[h])
+			ml[2*h], ml[2*h+1] = m[h], ml[2*h+1]*shrink
+			quant.Scale(out.Data[h*out.Row:][:out.Cols], shrink)
+		}
+	}
+	for r := range scores.Rows {
+		row := scores.Data[r*scores.Row:][:len(m)]
+		for h := range row {
+			row[h] -= m[h]
+		}
+	}
+	quant.Exps(scores.Data[:roundUp(scores.Rows*scores.Row, quant.VectorStep)])
+	for r := range scores.Rows {
+		row := scores.Data[r*scores.Row:][:len(l)]
+		for h := range row {
+			l[h] += row[h]
+		}
+	}
+	for h := range l {
+		ml[2*h+1] += l[h]
 	}
 }

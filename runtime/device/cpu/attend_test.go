@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"mla/runtime/plan"
@@ -33,25 +34,29 @@ func TestAttendAndCombine(t *testing.T) {
 	for _, c := range []struct {
 		kv     quant.Type
 		elem   plan.Elem
+		lat    int
 		heads  int
 		splits plan.Splits
 	}{
-		{quant.F32, plan.ElemF32, 1, plan.Splits{Count: 1, Tile: 1}},
-		{quant.F16, plan.ElemF32, 5, plan.Splits{Count: 3, Tile: 4}},
-		{quant.F16, plan.ElemF16, 20, plan.Splits{Count: 4, Tile: 16}},
-		{quant.F32, plan.ElemAct, 8, plan.Splits{Count: 9, Tile: 3}},
-		{quant.F32, plan.ElemF32, 2, plan.Splits{Count: 2, Tile: 4096}},
+		{quant.F32, plan.ElemF32, 10, 1, plan.Splits{Count: 1, Tile: 1}},
+		{quant.F16, plan.ElemF32, 10, 5, plan.Splits{Count: 3, Tile: 4}},
+		{quant.F16, plan.ElemF16, 90, 20, plan.Splits{Count: 4, Tile: 16}},
+		{quant.F32, plan.ElemAct, 10, 8, plan.Splits{Count: 9, Tile: 3}},
+		{quant.F32, plan.ElemF32, 10, 2, plan.Splits{Count: 2, Tile: 4096}},
+		{quant.F16, plan.ElemF32, 90, headBlock, plan.Splits{Count: 3, Tile: 16}},
+		{quant.F16, plan.ElemF32, 10, 2*headBlock + 1, plan.Splits{Count: 3, Tile: 16}},
 	} {
 		for _, pos := range []uint32{0, 1, 11, 12, 37, 99} {
-			t.Run(fmt.Sprintf("%v-%d-%d", c.kv, c.heads, pos), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v-%d-%d-%d", c.kv, c.lat, c.heads, pos), func(t *testing.T) {
 				rg := newRig(t, uint64(pos))
 				rg.kv, rg.ctx = c.kv, 100
+				rg.bundle.Model.KVLoraRank = c.lat
 				p, q, cache := rg.attention(c.elem, c.heads, c.splits)
 				rg.kernel.Parts = []plan.Part{p}
 				r := rg.run(plan.Step{Pos: pos})
 				want := make([][]float64, c.heads)
 				for h := range want {
-					want[h] = refAttend(q[h], cache, int(pos)+1, 16, 10, 0.7)
+					want[h] = refAttend(q[h], cache, int(pos)+1, c.lat+6, c.lat, 0.7)
 				}
 				combined(t, rg, r, p, int(pos), want)
 			})
@@ -81,6 +86,60 @@ func combined(t *testing.T, from *rig, r *runner, p *plan.Attend, pos int, want 
 	for h := range want {
 		check(t, fmt.Sprintf("head %d", h), latents[h*lat:(h+1)*lat], want[h], tolF32)
 		check(t, fmt.Sprintf("projected head %d", h), results[h*9:(h+1)*9], refMul(w, h, 9, lat, want[h]), tolF32)
+	}
+}
+
+// TestAttendForgetsQueries checks that a worker does not keep the queries of a
+// token for the next one.
+func TestAttendForgetsQueries(t *testing.T) {
+	record := func() (*rig, *plan.Attend, *runner) {
+		rg := newRig(t, 3)
+		p, _, _ := rg.attention(plan.ElemF32, 2, plan.Splits{Count: 1, Tile: 4})
+		rg.kernel.Parts = []plan.Part{p}
+		r, err := rg.record(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rg, p, r
+	}
+	replay := func(rg *rig, p *plan.Attend, r *runner) []float64 {
+		if _, err := r.Replay(plan.Step{Pos: 5, NKV: 6}, true); err != nil {
+			t.Fatal(err)
+		}
+		return rg.read(r, p.Out, 2*p.LatDim)
+	}
+	other := func(rg *rig, p *plan.Attend, r *runner) {
+		op := rg.ops[p.QAbs.Slot]
+		clear(r.arena[op.Offset : op.Offset+op.Bytes])
+	}
+	rg, p, r := record()
+	first := replay(rg, p, r)
+	other(rg, p, r)
+	second := replay(rg, p, r)
+	rg, p, r = record()
+	other(rg, p, r)
+	if want := replay(rg, p, r); !slices.Equal(second, want) || slices.Equal(first, want) {
+		t.Errorf("after other queries %v, alone %v", second, want)
+	}
+}
+
+// TestAttendTwice checks that a worker does not take the queries of one attention
+// for those of another.
+func TestAttendTwice(t *testing.T) {
+	const pos = 11
+	rg := newRig(t, 4)
+	rg.ctx = 100
+	splits := plan.Splits{Count: 2, Tile: 4}
+	first, q, _ := rg.attention(plan.ElemF32, 2, splits)
+	second, otherQ, cache := rg.attention(plan.ElemF32, 2, splits) // of the same cache
+	rg.kernel.Parts = []plan.Part{first, second}
+	r := rg.run(plan.Step{Pos: pos})
+	for p, q := range map[*plan.Attend][][]float64{first: q, second: otherQ} {
+		var want [][]float64
+		for h := range q {
+			want = append(want, refAttend(q[h], cache, pos+1, 16, 10, 0.7))
+		}
+		combined(t, rg, r, p, pos, want)
 	}
 }
 

@@ -80,11 +80,22 @@ func (y *youtu) launch(name string, args []arg, parts ...plan.Part) {
 	y.bundle.Decode = append(y.bundle.Decode, d)
 }
 
-func newYoutu(layers int) *youtu {
+// cacheOf is the latent cache of a layer.
+func cacheOf(layer int) arg {
+	return arg{plan.Slot{Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true}, plan.Operand{Space: plan.SpaceKV, Index: layer}}
+}
+
+// emptyYoutu is a plan without dispatches.
+func emptyYoutu(layers int) *youtu {
 	y := &youtu{rng: rand.New(rand.NewPCG(1, 2))}
 	y.bundle = plan.Bundle{Name: "youtu", RopeFreqs: make([]float64, pe/2), RopeMScale: 1,
 		Model: plan.Model{VocabSize: vocab, NumHiddenLayers: layers, KVLoraRank: kvRank, QKRopeHeadDim: pe}}
 	y.model.Bundle = &y.bundle
+	return y
+}
+
+func newYoutu(layers int) *youtu {
+	y := emptyYoutu(layers)
 	splits := plan.Splits{Count: 16, Tile: 32}
 	x, qa, kv, q := y.buffer(hidden), y.buffer(qRank), y.buffer(kvRank+pe), y.buffer(heads*(nope+pe))
 	abs, out, ml := y.buffer(heads*kvRank), y.buffer(splits.Count*heads*kvRank), y.buffer(splits.Count*heads*2)
@@ -98,8 +109,7 @@ func newYoutu(layers int) *youtu {
 	}
 	q4 := func(batch, rows, cols int) arg { return y.weight(quant.Q4_0, batch, rows, cols) }
 	for l := range layers {
-		cache := arg{plan.Slot{Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true}, plan.Operand{Space: plan.SpaceKV, Index: l}}
-
+		cache := cacheOf(l)
 		a, b := matVec(qRank, hidden, 2, 3), matVec(kvRank+pe, hidden, 2, 4)
 		a.W, b.W, a.Norm, b.Norm = 0, 1, &plan.Norm{Weight: 5}, &plan.Norm{Weight: 5}
 		y.launch("qkv_a", []arg{q4(1, qRank, hidden), q4(1, kvRank+pe, hidden), x, qa, kv, norm(hidden)}, a, b)
@@ -151,7 +161,7 @@ func BenchmarkYoutu(b *testing.B) {
 	for _, c := range []struct {
 		backend        string
 		threads, depth int
-	}{{best, 1, 0}, {best, all, 0}, {best, all, 4096}, {"avx2", all, 0}, {"go", all, 0}} {
+	}{{best, 1, 0}, {best, all, 0}, {best, all, 4096}, {"avx2", all, 0}, {"avx2", all, 4096}, {"go", all, 0}} {
 		if quant.SetBackend(c.backend) != nil {
 			continue // not on this machine
 		}
@@ -183,6 +193,38 @@ func BenchmarkYoutu(b *testing.B) {
 			b.ReportMetric(float64(y.bytes)*float64(n)/whole.Seconds()/1e9, "GB/s")
 			b.ReportMetric(1/token, "tok/s-predicted")
 		})
+	}
+}
+
+// BenchmarkAttend measures one core on attention alone, with the heads of
+// Youtu-LLM-2B and of GLM-4.7-Flash.
+func BenchmarkAttend(b *testing.B) {
+	const depth = 4096
+	defer quant.SetBackend(quant.Backend())
+	for _, backend := range []string{"avx512", "avx2", "go"} {
+		if quant.SetBackend(backend) != nil {
+			continue // not on this machine
+		}
+		for _, n := range []int{heads, 20} {
+			b.Run(fmt.Sprintf("%s/heads=%d", backend, n), func(b *testing.B) {
+				y := emptyYoutu(1)
+				splits := plan.Splits{Count: 32, Tile: 16}
+				abs, q, out, ml := y.buffer(n*kvRank), y.buffer(n*pe), y.buffer(splits.Count*n*kvRank), y.buffer(splits.Count*n*2)
+				y.launch("attend", []arg{abs, q, cacheOf(0), out, ml}, &plan.Attend{QAbs: plan.Vec{Slot: 0, Stride: kvRank}, QPe: plan.Vec{Slot: 1, Stride: pe},
+					Heads: n, LatDim: kvRank, PeDim: pe, Scale: 0.07, Cache: 2, Out: 3, ML: 4, Splits: splits})
+				r, err := New().Record(&y.model, device.Config{Context: depth, KV: quant.F16, Threads: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer r.Close()
+				for b.Loop() {
+					if _, err := r.Replay(plan.Step{Pos: depth - 1, NKV: depth}, true); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.N)*depth*float64(n)*(2*kvRank+pe)/b.Elapsed().Seconds()/1e9, "GMAC/s")
+			})
+		}
 	}
 }
 

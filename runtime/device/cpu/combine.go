@@ -50,7 +50,7 @@ func (c *combine) run(w *worker, head int, dst []float32) {
 	clear(dst)
 	for s := range used {
 		row := s*c.heads + head
-		e := exp32(c.ml[2*row] - m)
+		e := quant.Exp(c.ml[2*row] - m)
 		l += e * c.ml[2*row+1]
 		quant.Axpy(dst, e, c.out[row*c.dim:(row+1)*c.dim])
 	}

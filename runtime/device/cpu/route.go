@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"mla/runtime/plan"
+	"mla/runtime/quant"
 )
 
 // gating chooses the experts of a token; see plan.Gating. Every worker that
@@ -74,7 +75,7 @@ func (g *gating) probabilities(probs []float32) {
 	}
 	var sum float32
 	for i, x := range g.logits {
-		probs[i] = exp32(x - m)
+		probs[i] = quant.Exp(x - m)
 		sum += probs[i]
 	}
 	for i := range probs {

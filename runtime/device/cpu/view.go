@@ -86,6 +86,9 @@ func bytesOf(f []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&f[0])), 4*len(f))
 }
 
+// roundUp returns the first multiple of step from n on.
+func roundUp(n, step int) int { return (n + step - 1) / step * step }
+
 // product multiplies non-negative numbers; one that does not fit in an int64
 // becomes MaxInt64, which no buffer has.
 func product(factors ...int64) int64 {

@@ -32,7 +32,9 @@ type worker struct {
 	selection []float32
 	taken     []bool
 
-	query, tile, scores []float32
+	query        []float32 // of queryKey
+	queryKey     key
+	tile, scores []float32
 }
 
 // key says what a worker prepared: entry of the source id, in a token.

@@ -1,5 +1,5 @@
 // Command asm writes the amd64 assembly of package quant: the mat-vec inner
-// loops of every format for AVX-512 and AVX2, and the float vector loops.
+// loops of every format for AVX-512 and AVX2, and the loops over floats.
 //
 // The output depends on nothing but this program, so running it twice gives the
 // same bytes.
@@ -52,6 +52,9 @@ func generate() (assembly, declarations []byte, err error) {
 	}
 	for _, v := range []isa{avx512, avx2} {
 		g.vectorLoops(v)
+		for _, s := range v.shapes {
+			g.productLoop(v, s)
+		}
 	}
 	file, err := g.Result()
 	if err != nil {

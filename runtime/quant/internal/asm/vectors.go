@@ -5,13 +5,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// isa is an instruction set as the float vector loops see it: registers of one
-// width under the same instruction names.
+// isa is an instruction set as the float loops see it: registers of one width
+// under the same instruction names.
 type isa struct {
 	suffix string
 	lanes  int
 	vector func(*gen) reg.VecVirtual
 	sum    func(*gen, reg.VecVirtual) reg.VecVirtual
+	shapes []productShape
 }
 
 var (
@@ -19,15 +20,17 @@ var (
 		suffix: "AVX512", lanes: 16,
 		vector: func(g *gen) reg.VecVirtual { return g.ZMM() },
 		sum:    (*gen).sumZMM,
+		shapes: shapes512,
 	}
 	avx2 = isa{
 		suffix: "AVX2", lanes: 8,
 		vector: func(g *gen) reg.VecVirtual { return g.YMM() },
 		sum:    func(g *gen, v reg.VecVirtual) reg.VecVirtual { return g.sumYMM(v) },
+		shapes: shapes2,
 	}
 )
 
-// vectorStep is the number of elements of an iteration, as in package quant.
+// vectorStep is VectorStep of package quant.
 const vectorStep = 32
 
 // vectorLoops emits the functions of quant.vectorLoops.
@@ -37,6 +40,7 @@ func (g *gen) vectorLoops(v isa) {
 	g.scaleLoop(v)
 	g.widenLoop(v)
 	g.roundLoop(v)
+	g.expLoop(v)
 }
 
 // pointer is an argument that advances by size bytes per element.
@@ -101,7 +105,7 @@ func (g *gen) dotLoop(v isa) {
 
 func (g *gen) axpyLoop(v isa) {
 	g.begin("axpy"+v.suffix, "func(dst *float32, a float32, x *float32, n int)",
-		"axpy"+v.suffix+" adds a·x to n floats.")
+		"axpy"+v.suffix+" adds a·x to n floats, rounding the products.")
 	dst, x, a := g.pointer("dst", 4), g.pointer("x", 4), g.factor(v)
 	g.each(v, []pointer{dst, x}, func(i int) {
 		// Not fused: an element has the same bits in the loop and in Go's tail.

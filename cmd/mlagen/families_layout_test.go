@@ -1,0 +1,243 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/gen/spec"
+	"mla/gen/spectest"
+	"mla/runtime/bind"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// layout is a way in which files differ from those that synth writes. It
+// changes the file, and the model if the file is to be read differently.
+type layout struct {
+	name   string
+	model  func(*testing.T) *spec.Spec
+	change func(m *modelFile, s *spec.Spec)
+}
+
+var layouts = []layout{
+	{"fused gate and up of the experts", glm, func(m *modelFile, s *spec.Spec) { m.fuseExperts(s) }},
+	{"attn_kv_b beside the split halves", glm, func(m *modelFile, s *spec.Spec) {
+		kvb := s.Model.NumAttentionHeads * (s.Model.QKNopeHeadDim + s.Model.VHeadDim) * s.Model.KVLoraRank
+		for l := range s.Model.NumHiddenLayers {
+			m.add(fmt.Sprintf("blk.%d.attn_kv_b.weight", l), quant.F32, []uint64{uint64(s.Model.KVLoraRank), uint64(kvb / s.Model.KVLoraRank)}, make([]byte, 4*kvb))
+		}
+	}},
+	{"no gating function", deepseek, func(m *modelFile, _ *spec.Spec) { m.drop("expert_gating_func") }},
+	{"no gating function, another family", glm, func(m *modelFile, s *spec.Spec) {
+		m.drop("expert_gating_func")
+		s.MoE.ScoringFunc = "softmax" // only GLM-4.7-Flash itself is recognised
+	}},
+	{"no weights scale", glm, func(m *modelFile, s *spec.Spec) {
+		m.drop("expert_weights_scale")
+		s.MoE.RoutedScalingFactor = 1
+	}},
+	{"weights scale 0", glm, func(m *modelFile, s *spec.Spec) {
+		m.set("expert_weights_scale", gguf.Float32(0))
+		s.MoE.RoutedScalingFactor = 1
+	}},
+	{"no groups", glm, func(m *modelFile, _ *spec.Spec) { m.drop("expert_group_count", "expert_group_used_count") }},
+	{"groups 0", deepseek, func(m *modelFile, _ *spec.Spec) {
+		m.set("expert_group_count", gguf.Uint32(0))
+		m.set("expert_group_used_count", gguf.Uint32(0))
+	}},
+	{"weights_norm false", deepseek, func(m *modelFile, s *spec.Spec) {
+		m.set("expert_weights_norm", gguf.Bool(false))
+		s.MoE.NormTopKProb = false
+	}},
+	{"no freq_base", glm, func(m *modelFile, s *spec.Spec) {
+		m.drop("rope.freq_base")
+		s.Rope.Theta = 10000
+	}},
+	{"no key_length and value_length", glm, func(m *modelFile, _ *spec.Spec) { m.drop("attention.key_length", "attention.value_length") }},
+	{"YaRN of factor 1", glm, func(m *modelFile, _ *spec.Spec) {
+		m.set("rope.scaling.type", gguf.String("yarn"))
+		m.set("rope.scaling.factor", gguf.Float32(1))
+		m.set("rope.scaling.original_context_length", gguf.Uint32(32))
+		m.set("rope.scaling.yarn_log_multiplier", gguf.Float32(0))
+	}},
+	{"YaRN without factor, context and multiplier", glm, func(m *modelFile, _ *spec.Spec) { m.set("rope.scaling.type", gguf.String("yarn")) }},
+	{"YaRN without a context", deepseek, func(m *modelFile, s *spec.Spec) {
+		m.drop("rope.scaling.original_context_length")
+		s.Rope.Scaling.OriginalMaxPositionEmbeddings = s.Model.MaxPositionEmbeddings
+	}},
+	{"YaRN keys that are not read", deepseek, func(m *modelFile, _ *spec.Spec) {
+		for _, key := range []string{"beta_fast", "beta_slow", "ext_factor", "attn_factor"} {
+			m.set("rope.scaling.yarn_"+key, gguf.Float32(3))
+		}
+	}},
+	{"scaling type none", deepseek, func(m *modelFile, s *spec.Spec) {
+		m.set("rope.scaling.type", gguf.String("none"))
+		m.drop("rope.scaling.attn_factor")
+		s.Rope.Scaling = nil
+	}},
+	{"multi-token prediction", glm, func(m *modelFile, s *spec.Spec) { m.addPrediction(s) }},
+	{"sizes as 64-bit integers", dense, func(m *modelFile, s *spec.Spec) {
+		m.set("embedding_length", gguf.Uint64(uint64(s.Model.HiddenSize)))
+		m.set("block_count", gguf.Int64(int64(s.Model.NumHiddenLayers)))
+		m.set("expert_shared_count", gguf.Uint32(0))
+	}},
+	{"dense with the counts of experts", dense, func(m *modelFile, _ *spec.Spec) {
+		m.set("expert_count", gguf.Uint32(0))
+		m.set("expert_used_count", gguf.Uint32(0))
+		m.set("expert_gating_func", gguf.Uint32(1))
+	}},
+	{"no vocab_size and head_count_kv", glm, func(m *modelFile, _ *spec.Spec) { m.drop("vocab_size", "attention.head_count_kv") }},
+	{"tensors in another order", glm, func(m *modelFile, _ *spec.Spec) { slices.Reverse(m.tensors) }},
+	{"one type more", glm, func(m *modelFile, _ *spec.Spec) { m.retype("blk.0.attn_output.weight", quant.Q8_0) }},
+	{"MXFP4 experts", glm, func(m *modelFile, s *spec.Spec) {
+		for l := s.MoE.FirstKDenseReplace; l < s.Model.NumHiddenLayers; l++ {
+			for _, part := range []string{"gate", "up", "down"} {
+				m.retype(fmt.Sprintf("blk.%d.ffn_%s_exps.weight", l, part), quant.MXFP4)
+			}
+		}
+	}},
+	{"alignment 256", glm, func(m *modelFile, _ *spec.Spec) {
+		m.meta = append(m.meta, gguf.KV{Key: "general.alignment", Value: gguf.Uint32(256)})
+	}},
+}
+
+// notLegacy are layouts that files with attn_kv_b alone cannot have.
+var notLegacy = map[string]bool{"attn_kv_b beside the split halves": true, "no key_length and value_length": true}
+
+// TestLayouts compares files of all layouts with what they mean.
+func TestLayouts(t *testing.T) {
+	for _, l := range layouts {
+		for _, profile := range []string{"q4_k_m", "f16 legacy_kv_b"} {
+			if strings.Contains(profile, "legacy") && notLegacy[l.name] {
+				continue
+			}
+			t.Run(l.name+" "+profile, func(t *testing.T) {
+				s := l.model(t)
+				m := loadModel(t, synthFile(t, s, profile, 5))
+				l.change(m, s)
+				compareFile(t, m.write(t), s)
+			})
+		}
+	}
+}
+
+// TestContainers has the same model in other GGUF containers.
+func TestContainers(t *testing.T) {
+	s := glm(t)
+	m := loadModel(t, synthFile(t, s, "q5_k_m", 6))
+	for name, path := range map[string]string{"version 2": m.writeVersion2(t), "2 shards": m.writeSplit(t, 2), "3 shards": m.writeSplit(t, 3)} {
+		t.Run(name, func(t *testing.T) { compareFile(t, path, s) })
+	}
+}
+
+// TestOtherFiles holds the bundle of one file to files that differ from it: it
+// must refuse those that it would compute wrongly.
+func TestOtherFiles(t *testing.T) {
+	s := glm(t)
+	m := loadModel(t, synthFile(t, s, "q4_0", 7))
+	open := func(m *modelFile) *gguf.File {
+		f, err := gguf.Open(m.write(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	b := bundleOf(t, open(m))
+	tests := []struct {
+		name   string
+		change func(m *modelFile)
+		want   string // in the message; "": the file fits
+	}{
+		{"the same", func(*modelFile) {}, ""},
+		{"fused experts", func(m *modelFile) { m.fuseExperts(s) }, ""},
+		{"multi-token prediction", func(m *modelFile) { m.addPrediction(s) }, ""},
+		{"longer context", func(m *modelFile) { m.set("context_length", gguf.Uint32(1<<17)) }, ""},
+		{"another type", func(m *modelFile) { m.retype("blk.1.attn_output.weight", quant.Q8_0) }, "Q8_0"},
+		{"another theta", func(m *modelFile) { m.set("rope.freq_base", gguf.Float32(1234)) }, "rope_theta: found 1234"},
+		{"another eps", func(m *modelFile) { m.set("attention.layer_norm_rms_epsilon", gguf.Float32(1e-3)) }, "rms_norm_eps: found 0.001"},
+		{"softmax", func(m *modelFile) { m.set("expert_gating_func", gguf.Uint32(1)) }, "scoring_func: found softmax, expected sigmoid"},
+		{"another scale", func(m *modelFile) { m.set("expert_weights_scale", gguf.Float32(2.5)) }, "routed_scaling_factor: found 2.5, expected 1.8"},
+		{"fewer experts per token", func(m *modelFile) {
+			m.set("expert_used_count", gguf.Uint32(uint32(s.MoE.NumExpertsPerTok+1)))
+		}, "num_experts_per_tok"},
+		{"YaRN", func(m *modelFile) {
+			m.set("rope.scaling.type", gguf.String("yarn"))
+			m.set("rope.scaling.factor", gguf.Float32(4))
+		}, "rope_scaling.type: found yarn, expected none"},
+		{"tied", func(m *modelFile) { m.remove("output.weight") }, "tie_word_embeddings: found true, expected false"},
+		{"a bias", func(m *modelFile) { m.add("blk.0.attn_output.bias", quant.F32, []uint64{4}, make([]byte, 16)) }, "blk.0.attn_output.bias"},
+		{"another architecture", func(m *modelFile) { m.meta[0].Value = gguf.String("llama") }, "general.architecture"},
+	}
+	for _, tt := range tests {
+		other := m.clone()
+		tt.change(other)
+		_, err := bind.Choose(open(other), []*plan.Bundle{b}, "")
+		var fit *bind.FitError
+		switch {
+		case tt.want == "" && err != nil:
+			t.Errorf("%s: %v", tt.name, err)
+		case tt.want != "" && (!errors.As(err, &fit) || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s: %v; expected a message with %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// dense is a model of Youtu-LLM's family with a tied head.
+func dense(t *testing.T) *spec.Spec {
+	t.Helper()
+	for seed := range uint64(1000) {
+		if s := spectest.Family(seed); s.Tokenizer == "youtu" && s.Model.TieWordEmbeddings {
+			return s
+		}
+	}
+	t.Fatal("no seed gives a tied model")
+	return nil
+}
+
+// fuseExperts joins the experts' gate and up projections: per expert the rows
+// of gate, then those of up.
+func (m *modelFile) fuseExperts(s *spec.Spec) {
+	for l := s.MoE.FirstKDenseReplace; l < s.Model.NumHiddenLayers; l++ {
+		info, gate := m.remove(fmt.Sprintf("blk.%d.ffn_gate_exps.weight", l))
+		_, up := m.remove(fmt.Sprintf("blk.%d.ffn_up_exps.weight", l))
+		n := len(gate) / s.MoE.NRoutedExperts
+		var both []byte
+		for e := range s.MoE.NRoutedExperts {
+			both = append(append(both, gate[e*n:][:n]...), up[e*n:][:n]...)
+		}
+		m.add(fmt.Sprintf("blk.%d.ffn_gate_up_exps.weight", l), info.Type, []uint64{info.Dims[0], 2 * info.Dims[1], info.Dims[2]}, both)
+	}
+}
+
+// addPrediction adds a block that predicts a second token: a copy of the last
+// layer and the tensors that join it to the model.
+func (m *modelFile) addPrediction(s *spec.Spec) {
+	n, d := s.Model.NumHiddenLayers, uint64(s.Model.HiddenSize)
+	m.set("block_count", gguf.Uint32(uint32(n+1)))
+	m.set("nextn_predict_layers", gguf.Uint32(1))
+	last, next := fmt.Sprintf("blk.%d.", n-1), fmt.Sprintf("blk.%d.", n)
+	for _, x := range slices.Clone(m.tensors) {
+		if name, ok := strings.CutPrefix(x.Name, last); ok {
+			m.add(next+name, x.Type, x.Dims, m.data[x.Name])
+		}
+	}
+	m.add(next+"nextn.eh_proj.weight", quant.F32, []uint64{2 * d, d}, make([]byte, 8*d*d))
+	for _, norm := range []string{"enorm", "hnorm", "shared_head_norm"} {
+		m.add(next+"nextn."+norm+".weight", quant.F32, []uint64{d}, make([]byte, 4*d))
+	}
+}
+
+// retype quantises a tensor again.
+func (m *modelFile) retype(name string, t quant.Type) {
+	info, data := m.remove(name)
+	to, _ := quant.Lookup(t)
+	x := dequantize(info.Type, data)
+	out := make([]byte, len(x)/to.BlockElems*to.BlockBytes)
+	to.Quantize(out, x)
+	m.add(name, t, info.Dims, out)
+}
