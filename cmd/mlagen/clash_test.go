@@ -26,3 +26,24 @@ func TestBundleNameClash(t *testing.T) {
 		t.Errorf("with -out: exit %d: %s", code, stderr)
 	}
 }
+
+// TestNoSpecs: without specs -all removes nothing.
+func TestNoSpecs(t *testing.T) {
+	root := t.TempDir()
+	bundle := filepath.Join(root, "generated", "x", bundleMark)
+	if err := os.MkdirAll(filepath.Dir(bundle), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{filepath.Join(root, "go.mod"): "module mla\n", bundle: headerMark + "x"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(root)
+	if code, _, stderr := mlagen("-all"); code != exitError || !strings.Contains(stderr, "no specs in") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if _, err := os.Stat(bundle); err != nil {
+		t.Error(err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"mla/gen"
+	"mla/gen/atomicfile"
 	"mla/gen/golang"
 	"mla/gen/spec"
 )
@@ -80,6 +81,9 @@ func (g *generateFlags) files() (*tree, error) {
 		all, err := specFiles(root)
 		if err != nil {
 			return nil, err
+		}
+		if g.all && len(all) == 0 { // rather than take every bundle for an orphan
+			return nil, fmt.Errorf("mlagen: no specs in %s", filepath.Join(root, "specs"))
 		}
 		if g.all {
 			paths = all
@@ -237,28 +241,14 @@ func (t *tree) write() error {
 		if old, err := os.ReadFile(f.Name); err == nil && bytes.Equal(old, f.Data) {
 			continue
 		}
-		if err := writeFile(f.Name, f.Data); err != nil {
+		if err := os.MkdirAll(filepath.Dir(f.Name), 0o755); err != nil {
+			return err
+		}
+		if err := atomicfile.Write(f.Name, f.Data); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// writeFile replaces a file in one step.
-func writeFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".mlagen-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }
 
 // moduleRoot is the folder of this module's go.mod, at or above the working directory.

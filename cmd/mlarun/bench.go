@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"mla/runtime/quant"
 )
 
 // speed is the result of one test: tokens per second over the repetitions.
@@ -39,8 +43,8 @@ func bench(e *env, args []string) (err error) {
 		return f.wrong("-d: %v", err)
 	case !known:
 		return f.wrong("-o is %q; expected one of %s", *format, strings.Join(formatNames(), ", "))
-	case *prompt < 0 || *decode < 0 || *repeat < 1:
-		return f.wrong("-p and -n must be 0 or more, -r 1 or more")
+	case *prompt < 0 || *decode < 0 || max(*prompt, *decode) > maxTokens || *repeat < 1:
+		return f.wrong("-p and -n must be 0 to %d, -r 1 or more", maxTokens)
 	case *prompt == 0 && *decode == 0:
 		return f.wrong("-p and -n are both 0: there is nothing to measure")
 	}
@@ -49,19 +53,34 @@ func bench(e *env, args []string) (err error) {
 		return err
 	}
 	defer closing(m, &err)
+	setup := m.setup()
+	f.note("%s\n", setup)
 	results, err := m.measure(depths, *prompt, *decode, *repeat)
 	if err != nil {
 		return err
 	}
-	return print(e.out, results)
+	return print(e.out, setup, results)
 }
+
+// setup says what is measured.
+func (l *loaded) setup() string {
+	threads := l.flags.threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	return fmt.Sprintf("%s, bundle %s, %s device with %d threads and %s inner loops, %s cache",
+		filepath.Base(l.flags.model), l.engine.Bundle().Name, l.engine.Device().Name(), threads, quant.Backend(), l.flags.kv)
+}
+
+// maxTokens is more than any model allows, and small enough to be added up.
+const maxTokens = 1 << 30
 
 // parseDepths reads a list of numbers from 0.
 func parseDepths(list string) ([]int, error) {
 	var out []int
 	for _, word := range strings.Split(list, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(word))
-		if err != nil || n < 0 || n > 1<<30 {
+		if err != nil || n < 0 || n > maxTokens {
 			return nil, fmt.Errorf("%q is no number from 0", word)
 		}
 		out = append(out, n)

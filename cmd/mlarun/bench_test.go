@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"mla/runtime/quant"
 )
 
 func TestBench(t *testing.T) {
@@ -28,7 +30,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("csv: %v\n%s", err, r.out)
 	}
 	r = mlarun("", append(args, "md")...)
-	if lines := strings.Split(r.out, "\n"); len(lines) != 7 || !strings.HasPrefix(lines[2], "| pp4 | 0 | ") {
+	if lines := strings.Split(r.out, "\n"); len(lines) != 9 || !strings.Contains(lines[0], quant.Backend()+" inner loops") || !strings.HasPrefix(lines[4], "| pp4 | 0 | ") {
 		t.Errorf("md:\n%s", r.out)
 	}
 	if r := mlarun("", "bench", "-model", glm, "-d", "1000000"); r.code != 1 || !strings.Contains(r.err, "a context of 1000512 tokens") {

@@ -32,12 +32,12 @@ func newConversation(s *settings, m *loaded) (*conversation, error) {
 	}
 	r, err := chat.For(t.ChatTemplate(), chat.Hints{Name: m.engine.Bundle().Model.ChatTemplate,
 		BOS: t.TokenText(t.BOS()), EOS: t.TokenText(t.EOS())})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		// A model without a chat format should say so before the user types.
+		_, err = r.Render([]chat.Message{{Role: chat.User, Content: "?"}}, chat.Options{AddGenerationPrompt: true})
 	}
-	// A model without a chat format should say so before the user types.
-	if _, err := r.Render([]chat.Message{{Role: chat.User, Content: "?"}}, chat.Options{AddGenerationPrompt: true}); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("%w\n-p TEXT, without -chat and -sys, continues a text as it is", err)
 	}
 	c := &conversation{loaded: m, settings: s, tok: t, renderer: r, thinking: s.thinking()}
 	c.clear()

@@ -38,6 +38,7 @@ type flags struct {
 	bundle  string
 	device  string
 	threads int
+	simd    string
 	kv      string
 	force   bool
 	quiet   bool
@@ -60,6 +61,7 @@ func (f *flags) running() *flags {
 	f.StringVar(&f.bundle, "bundle", "", "compiled bundle to use, by `name` (default: the one that fits best)")
 	f.StringVar(&f.device, "device", "auto", "`where` to run: "+deviceNames(f.env))
 	f.IntVar(&f.threads, "threads", 0, "CPU threads (default: one per core)")
+	f.StringVar(&f.simd, "simd", "", "inner loops of the CPU device, to compare them, by `name`: avx512, avx2 or go (default: the best of this machine)")
 	f.StringVar(&f.kv, "kv", "f16", "element `type` of the KV cache: f16 or f32")
 	f.BoolVar(&f.force, "force", false, "run even if the memory estimate is above what is available")
 	f.BoolVar(&f.quiet, "quiet", false, "print nothing on stderr but errors")

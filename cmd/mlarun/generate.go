@@ -8,6 +8,7 @@ import (
 
 	"mla/runtime/chat"
 	"mla/runtime/engine"
+	"mla/runtime/quant"
 )
 
 // defaultContext is the context without -c, if the model allows it.
@@ -38,7 +39,7 @@ func newSettings(e *env) *settings {
 	f.BoolVar(&s.chat, "chat", false, "chat; the text, if any, is the first message")
 	f.StringVar(&s.think, "think", "", "in a chat, `on` or off: thinking of models that can switch it (default: as the template has it)")
 	f.BoolVar(&s.special, "special", false, "read the names of control tokens in a text to continue as tokens")
-	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes")
+	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes, and which inner loops the CPU runs")
 	f.BoolVar(&s.version, "version", false, "print the version and the compiled bundles")
 	return s
 }
@@ -75,7 +76,7 @@ func generate(e *env, args []string) (err error) {
 	}
 	defer closing(m, &err)
 	if s.verbose {
-		fmt.Fprintf(e.err, "dispatches per token: %d\n", m.Dispatches())
+		fmt.Fprintf(e.err, "dispatches per token: %d\nCPU inner loops: %s\n", m.Dispatches(), quant.Backend())
 	}
 	if !s.chat && s.system == "" {
 		return s.complete(m, text)
@@ -165,10 +166,13 @@ func (s *settings) finish(m *loaded, res engine.Result) {
 // explain adds to an error what can be done about it.
 func explain(err error, most int) error {
 	var full *engine.ContextError
-	if errors.As(err, &full) && full.Tokens <= most {
+	switch {
+	case !errors.As(err, &full):
+		return err
+	case full.Tokens <= most:
 		return fmt.Errorf("%w; -c %d makes room (the model allows %d)", err, full.Tokens, most)
 	}
-	return err
+	return fmt.Errorf("%w, and the model allows no more than %d", err, most)
 }
 
 func printVersion(e *env) error {

@@ -184,7 +184,7 @@ func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) e
 		for _, m := range misfit.Mismatches {
 			fmt.Fprintf(w, "    %s\n", m)
 		}
-		fmt.Fprintf(w, "To make a bundle for this file:\n%s\n", bind.Commands(f.Path))
+		fmt.Fprintf(w, "To make a bundle for this file, in mlarun's source folder:\n%s\n", bind.Commands(f.Path))
 		return nil
 	case err != nil:
 		return err

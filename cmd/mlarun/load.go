@@ -8,6 +8,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/engine"
+	"mla/runtime/quant"
 )
 
 // loaded is a model that is ready to run.
@@ -22,7 +23,12 @@ type loaded struct {
 func (f *flags) open() (*engine.Engine, error) {
 	newDevice, ok := f.env.devices[f.device]
 	if !ok {
-		return nil, f.wrong("-device is %q; expected %s", f.device, deviceNames(f.env))
+		return nil, f.wrong("-device: %q is not available in this build; it has %s", f.device, deviceNames(f.env))
+	}
+	if f.simd != "" {
+		if err := quant.SetBackend(f.simd); err != nil {
+			return nil, f.wrong("-simd: %v", err)
+		}
 	}
 	return engine.Open(f.model, engine.Options{Bundles: f.env.bundles, Bundle: f.bundle, Device: newDevice()})
 }

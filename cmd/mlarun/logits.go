@@ -18,8 +18,11 @@ func logits(e *env, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if *path == "" {
+	switch *path {
+	case "":
 		return f.wrong("-o is missing")
+	case "-":
+		return f.wrong("-o is -; expected a file")
 	}
 	m, err := f.load(func(int) int { return len(tokens) })
 	if err != nil {
@@ -32,6 +35,9 @@ func logits(e *env, args []string) (err error) {
 func (l *loaded) writeLogits(tokens []int32, path string) error {
 	ctx, stop := interruptible()
 	defer stop()
+	if err := l.Known(tokens); err != nil {
+		return err
+	}
 	w, err := npy.Create(path, len(tokens), l.engine.Bundle().Model.VocabSize)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"mla/generated"
 	"mla/runtime/npy"
 	"mla/runtime/plan"
+	"mla/runtime/quant"
 )
 
 const references = "../../testdata/reference/"
@@ -62,20 +63,25 @@ func TestUsage(t *testing.T) {
 		{"-model F -p a -kv q8_0", 2, `-kv is "q8_0"; expected f16 or f32`},
 		{"-model F -p a -think maybe", 2, `-think is "maybe"`},
 		{"-model F -p a -threads -1", 2, "-threads is -1"},
-		{"-model F -p a -device gpu", 2, `-device is "gpu"; expected auto or cpu`},
+		{"-model F -p a -device gpu", 2, `-device: "gpu" is not available in this build; it has auto or cpu`},
+		{"-model F -p a -simd neon", 2, `-simd: cpu back end "neon": this machine has `},
+		{"-model F -p a -stop=", 2, "an empty string would end every text"},
 		{"greedy -model F", 2, "-tokens is missing"},
 		{"greedy -model F -tokens 1,x", 2, `token 1 is "x"`},
 		{"greedy -model F -tokens 1 -n -1", 2, "-n is -1"},
 		{"greedy -model F -tokens 1 -", 2, `unexpected argument "-"`},
 		{"logits -model F -tokens 1", 2, "-o is missing"},
+		{"logits -model F -tokens 1 -o -", 2, "-o is -; expected a file"},
 		{"logits -tokens 1 -o x", 2, "-model is missing"},
 		{"bench -model F -d 1,x", 2, `-d: "x" is no number`},
 		{"bench -model F -o xml", 2, `-o is "xml"; expected one of csv, json, md`},
 		{"bench -model F -p 0 -n 0", 2, "nothing to measure"},
 		{"bench -model F -r 0", 2, "-r 1 or more"},
+		{"bench -model F -p 9223372036854775807 -d 5", 2, "-p and -n must be 0 to"},
 		{"tokenize -model F", 2, "no text"},
 		{"detokenize -model F", 2, "no tokens"},
 		{"detokenize -model F -tokens 1 -", 2, "cannot be used together"},
+		{"detokenize -model F -tokens 1.5", 2, `-tokens: token 0 is "1.5"`},
 		{"inspect", 2, "expected one model file, got 0"},
 		{"-model /nonexistent.gguf -p a", 1, "/nonexistent.gguf"},
 		{"inspect /nonexistent.gguf", 1, "/nonexistent.gguf"},
@@ -129,9 +135,14 @@ func TestLogits(t *testing.T) {
 	if err != nil || rows != 3 || cols != 384 || len(data) != 3*384 {
 		t.Errorf("%d × %d, %v; want 3 × 384", rows, cols, err)
 	}
-	r = mlarun("", "logits", "-model", glm, "-tokens", "3,999", "-o", filepath.Join(t.TempDir(), "x", "out.npy"))
-	if r.code != 1 {
-		t.Errorf("no such folder: code %d", r.code)
+	for _, tt := range []struct{ tokens, path, want string }{
+		{"3", filepath.Join(t.TempDir(), "x", "out.npy"), "no such file or directory"},
+		{"3", t.TempDir(), "is not a regular file"},
+		{"3,999", path, "token 999 at position 1 is outside the vocabulary"},
+	} {
+		if r := mlarun("", "logits", "-model", glm, "-tokens", tt.tokens, "-o", tt.path); r.code != 1 || !strings.Contains(r.err, tt.want) {
+			t.Errorf("-tokens %s -o %s: code %d, %s", tt.tokens, tt.path, r.code, r.err)
+		}
 	}
 }
 
@@ -159,7 +170,7 @@ func TestGenerate(t *testing.T) {
 	if r := from("", "-p", "hello", "-quiet"); r.err != "" || r.out != want.out {
 		t.Errorf("-quiet: %q on stderr", r.err)
 	}
-	if r := from("", "-p", "hello", "-v", "-quiet"); !strings.Contains(r.err, fmt.Sprintf("dispatches per token: %d\n", dispatches(t, "youtumini"))) {
+	if r := from("", "-p", "hello", "-v", "-quiet"); r.err != fmt.Sprintf("dispatches per token: %d\nCPU inner loops: %s\n", dispatches(t, "youtumini"), quant.Backend()) {
 		t.Errorf("-v: %q", r.err)
 	}
 	if r := from("", "-p", "hello", "-stop", want.out[2:4]); !strings.HasPrefix(want.out, r.out) || len(r.out) > 2 || !strings.Contains(r.err, "end: stop") {
@@ -196,10 +207,12 @@ func TestGenerateErrors(t *testing.T) {
 		want string
 	}{
 		{[]string{"-p", "hello there", "-c", "2"}, "do not fit the context of 2; -c "},
+		{[]string{"-p", strings.Repeat("hello ", 1<<16) + strings.Repeat("\x01", 1<<17)}, "and the model allows no more than 131072"},
 		{[]string{"-p", "x", "-c", "1000000"}, "a context of 1000000 tokens; this model allows 1 to 131072"},
+		{[]string{"-p", "x", "-c", "9223372036854775807"}, "this model allows 1 to 131072"},
 		{[]string{"-p", "x", "-bundle", "nope"}, `bundle "nope" is not in this program, which has `},
 		{[]string{"-p", "x", "-bundle", "glm47tiny"}, "num_attention_heads: found 4, expected 5"},
-		{[]string{"-p", "x", "-chat"}, "this model has no chat format"},
+		{[]string{"-p", "x", "-chat"}, "this model has no chat format: give it plain text to continue\n-p TEXT, without -chat and -sys,"},
 		{[]string{"-p", "x", "-sys", "s"}, "this model has no chat format"},
 		{[]string{"-f", "/nonexistent"}, "/nonexistent"},
 	}
@@ -214,6 +227,20 @@ func TestGenerateErrors(t *testing.T) {
 		if r.code != 1 || !strings.Contains(r.err, want) {
 			t.Errorf("without bundles: code %d, stderr lacks %q:\n%s", r.code, want, r.err)
 		}
+	}
+}
+
+// TestSIMD runs the pure Go loops, which every machine has.
+func TestSIMD(t *testing.T) {
+	before := quant.Backend()
+	defer func() {
+		if err := quant.SetBackend(before); err != nil {
+			t.Error(err)
+		}
+	}()
+	r := mlarun("", "-model", youtu, "-p", "hello", "-n", "1", "-v", "-simd", "go")
+	if r.code != 0 || !strings.Contains(r.err, "CPU inner loops: go\n") {
+		t.Errorf("code %d, %s", r.code, r.err)
 	}
 }
 

@@ -11,14 +11,15 @@ import (
 )
 
 // formats are the values of bench's -o.
-var formats = map[string]func(io.Writer, []speed) error{
+var formats = map[string]func(w io.Writer, setup string, results []speed) error{
 	"md": writeMarkdown, "json": writeJSON, "csv": writeCSV,
 }
 
 func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
 
-func writeMarkdown(w io.Writer, results []speed) error {
-	text := "| test | depth | tok/s | sd |\n|---|---:|---:|---:|\n"
+// writeMarkdown has a line about what was measured above the table.
+func writeMarkdown(w io.Writer, setup string, results []speed) error {
+	text := setup + "\n\n| test | depth | tok/s | sd |\n|---|---:|---:|---:|\n"
 	for _, r := range results {
 		text += fmt.Sprintf("| %s | %d | %.2f | %.2f |\n", r.Test, r.Depth, r.TokS, r.SD)
 	}
@@ -26,13 +27,13 @@ func writeMarkdown(w io.Writer, results []speed) error {
 	return err
 }
 
-func writeJSON(w io.Writer, results []speed) error {
+func writeJSON(w io.Writer, _ string, results []speed) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(results)
 }
 
-func writeCSV(w io.Writer, results []speed) error {
+func writeCSV(w io.Writer, _ string, results []speed) error {
 	rows := [][]string{{"test", "depth", "tok_s", "sd"}}
 	for _, r := range results {
 		rows = append(rows, []string{r.Test, strconv.Itoa(r.Depth), fmt.Sprintf("%.4f", r.TokS), fmt.Sprintf("%.4f", r.SD)})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -25,6 +26,9 @@ func newSampling(f *flags) *sampling {
 	f.Var(number(&s.params.RepeatPenalty, 1), "repeat-penalty", "`factor` by which tokens of the last 64 are made less likely; 1: off")
 	f.Uint64Var(&s.seed, "seed", 0, "seed of the random numbers (default: another one every time)")
 	f.Func("stop", "end the text before this `string`; may be given several times", func(text string) error {
+		if text == "" {
+			return errors.New("an empty string would end every text")
+		}
 		s.stops = append(s.stops, text)
 		return nil
 	})

@@ -66,8 +66,11 @@ func detokenize(e *env, args []string) error {
 		*list = string(data)
 	}
 	ids, err := parseTokens(*list)
-	if err != nil {
+	switch {
+	case err != nil && stdin:
 		return err
+	case err != nil:
+		return f.wrong("-tokens: %v", err)
 	}
 	t, err := f.tokenizerOf()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"mla/gen/atomicfile"
 	"mla/gen/spec"
 	"mla/runtime/gguf"
 )
@@ -32,21 +33,7 @@ func Write(model, out string, force bool) error {
 	if err != nil {
 		return err
 	}
-	return replace(out, text)
-}
-
-// replace writes a file by rename, so that out is never half written.
-func replace(out string, text []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // after the rename there is nothing to remove
-	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), out)
+	return atomicfile.Write(out, text)
 }
 
 // Generate returns the text of a spec for an open deepseek2 file, which

@@ -123,7 +123,7 @@ type Value struct {
 	Output  bool // the program's result: the logits
 
 	Row    int   // Weight: index into Program.Weights
-	Offset int64 // Act: place in the arena, after the pass buffers
+	Offset int64 // Act: place in the arena, in bytes; -1 before the pass buffers, and for what stays in its part
 }
 
 // Bytes is the size of a value as stored.
@@ -149,7 +149,7 @@ func Batched(v *Value, off, n, stride int) Ref { return Ref{V: v, Off: off, Len:
 
 // NewValue adds an activation.
 func (p *Program) NewValue(name string, layer, n int) *Value {
-	v := &Value{ID: p.values, Name: name, Layer: layer, Len: n}
+	v := &Value{ID: p.values, Name: name, Layer: layer, Len: n, Offset: -1}
 	p.values++
 	return v
 }

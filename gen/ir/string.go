@@ -27,6 +27,7 @@ func (p *Program) String() string {
 	return b.String()
 }
 
+// String is the op as an assignment; weights follow a semicolon.
 func (op *Op) String() string {
 	var b strings.Builder
 	for i, o := range op.Out {
@@ -60,14 +61,19 @@ func (op *Op) String() string {
 	return b.String()
 }
 
+// elemNames are written behind a length; plain float32 is not.
+var elemNames = [...]string{F32: "", Half: " half", Route: " route"}
+
+// String is the value's number, name and length, and its place once it has one.
 func (v *Value) String() string {
-	s := fmt.Sprintf("%%%d.%s[%d]", v.ID, v.Name, v.Len)
-	if v.Offset > 0 {
+	s := fmt.Sprintf("%%%d.%s[%d%s]", v.ID, v.Name, v.Len, elemNames[v.Elem])
+	if v.Offset >= 0 {
 		s += fmt.Sprintf("@%d", v.Offset)
 	}
 	return s
 }
 
+// String is the value, with {offset:+length/stride} if r is not all of it.
 func (r Ref) String() string {
 	if r.Off == 0 && r.Len == r.V.Len {
 		return r.V.String()

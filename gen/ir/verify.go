@@ -1,10 +1,14 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+
+	"mla/gen/weights"
+)
 
 // Verify checks what every pass must keep: SSA form, definitions before uses,
-// no dependence between the parts of one step, refs inside their values, and
-// weights of the shapes that the ops need.
+// no dependence between the parts of one step, refs inside their values, ops with
+// as many operands as their kind takes, and operands of lengths that agree.
 func Verify(p *Program) error {
 	v := verifier{written: map[*Value]*Step{}}
 	outputs := 0
@@ -13,6 +17,9 @@ func Verify(p *Program) error {
 			return fmt.Errorf("ir: step %d is empty", i)
 		}
 		for _, part := range s.Parts {
+			if len(part.Ops) == 0 {
+				return fmt.Errorf("ir: step %d has a part without ops", i)
+			}
 			for _, op := range part.Ops {
 				if err := v.op(p, s, part, op); err != nil {
 					return fmt.Errorf("ir: step %d (%s, layer %d): %s: %w", i, s.Name(), s.Layer, op, err)
@@ -36,13 +43,18 @@ type verifier struct {
 }
 
 func (v *verifier) op(p *Program, s *Step, part *Part, op *Op) error {
+	if err := arity(op); err != nil {
+		return err
+	}
 	for _, r := range op.In {
 		if err := v.read(s, part, r, batchOf(op, r)); err != nil {
 			return err
 		}
 	}
-	if err := shapes(p, op); err != nil {
-		return err
+	for _, l := range lengths(p, op) {
+		if l.got != l.want {
+			return fmt.Errorf("%s is %d, want %d", l.what, l.got, l.want)
+		}
 	}
 	for _, o := range op.Out {
 		if w := v.written[o]; w != nil {
@@ -82,27 +94,57 @@ func batchOf(op *Op, r Ref) int {
 	return 1
 }
 
-// shapes checks the op's weights against its input and output lengths.
-func shapes(p *Program, op *Op) error {
+// arities is how many inputs and outputs each kind takes, and how many weights
+// at least and at most.
+var arities = [...]struct{ in, out, minW, maxW int }{
+	Embed: {0, 1, 1, 1}, RMSNorm: {1, 1, 1, 1}, MatVec: {1, 1, 1, 1}, Rope: {1, 1, 0, 0}, StoreKV: {2, 1, 0, 0},
+	Expand: {1, 1, 1, 1}, Attention: {5, 1, 0, 0}, LatentAttn: {3, 1, 0, 0}, AttendSplit: {3, 2, 0, 0}, Combine: {2, 1, 0, 0},
+	SwiGLU: {2, 1, 0, 0}, Add: {2, 1, 0, 0}, Scores: {1, 1, 0, 0}, TopK: {1, 1, 0, 1}, RouteWeights: {2, 1, 0, 0},
+	ExpertsMatVec: {2, 1, 1, 1}, WeightedSum: {2, 1, 0, 0},
+}
+
+func arity(op *Op) error {
+	a := arities[op.Kind]
+	if len(op.In) != a.in || len(op.Out) != a.out || len(op.W) < a.minW || len(op.W) > a.maxW {
+		return fmt.Errorf("has %d inputs, %d weights and %d outputs", len(op.In), len(op.W), len(op.Out))
+	}
 	for _, w := range op.W {
 		if w.Class != Weight {
 			return fmt.Errorf("%s is no weight", w)
 		}
 	}
-	if op.Kind != MatVec && op.Kind != ExpertsMatVec {
-		return nil
+	return nil
+}
+
+// length is a number of elements that must be what another says.
+type length struct {
+	what      string
+	got, want int
+}
+
+// lengths lists what must agree between the operands of an op.
+func lengths(p *Program, op *Op) []length {
+	in := func(i int) int { return op.In[i].Len }
+	out := op.Out[0].Len
+	row := &weights.Row{}
+	if len(op.W) > 0 {
+		row = &p.Weights[op.W[0].Row]
 	}
-	row, n := &p.Weights[op.W[0].Row], op.Batch
-	if op.Kind == ExpertsMatVec {
-		n = op.K
-	} else if row.Batch != op.Batch {
-		return fmt.Errorf("%s has %d entries, the op %d", row.Role, row.Batch, op.Batch)
-	}
-	if op.In[0].Len != row.Cols {
-		return fmt.Errorf("%s has %d columns, its input %d elements", row.Role, row.Cols, op.In[0].Len)
-	}
-	if op.Out[0].Len != n*row.Rows {
-		return fmt.Errorf("%s gives %d × %d elements, its output has %d", row.Role, n, row.Rows, op.Out[0].Len)
+	switch op.Kind {
+	case Embed:
+		return []length{{"the output", out, row.Cols}}
+	case RMSNorm:
+		return []length{{"the weight", row.Cols, in(0)}, {"the output", out, in(0)}}
+	case MatVec:
+		return []length{{"the batch", op.Batch, row.Batch}, {"the input", in(0), row.Cols}, {"the output", out, row.Batch * row.Rows}}
+	case ExpertsMatVec:
+		return []length{{"the input", in(0), row.Cols}, {"the output", out, op.K * row.Rows}}
+	case WeightedSum:
+		return []length{{"the input", in(0), op.K * out}}
+	case StoreKV:
+		return []length{{"the cache row", out, in(0) + in(1)}}
+	case SwiGLU, Add:
+		return []length{{"the second input", in(1), in(0)}, {"the output", out, in(0)}}
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func headStart(p *ir.Program) int {
 	for n > 0 && p.Steps[n-1].Layer < 0 {
 		n--
 	}
-	return max(n, 1) // the embedding is no part of the head
+	return n
 }
 
 // intern returns the index of k among the bundle's kernels. Kernels of one name
@@ -70,7 +70,7 @@ func indexOf(kernels []plan.Kernel, name string) int {
 
 // selectStep builds one kernel and the operands of its dispatch.
 func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step) (plan.Kernel, []plan.Operand, error) {
-	b := &builder{p: p, uses: uses, shape: shapeOf(p.Spec, s.Name()), slots: map[*ir.Value]int{}, byWeight: map[weightKey]int{}, step: -1, rope: -1}
+	b := &builder{p: p, uses: uses, shape: shapeOf(p.Spec, s.Name()), slots: map[*ir.Value]int{}, byWeight: map[int]int{}, step: -1, rope: -1}
 	b.k = plan.Kernel{Name: s.Name(), Doc: doc(s), Threads: threads(p.Spec, s)}
 	for _, part := range s.Parts {
 		pp, err := b.part(part)

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"slices"
 	"testing"
 
 	"mla/gen/lower"
@@ -157,8 +158,31 @@ func TestVariants(t *testing.T) {
 		}
 	}
 	for _, w := range b.Weights {
-		if len(w.Types) == 0 || w.Step == "" {
+		if len(w.Types) == 0 || !slices.IsSorted(w.Types) || len(slices.Compact(slices.Clone(w.Types))) != len(w.Types) || w.Step == "" {
 			t.Errorf("%s: types %v, step %q", w.Role, w.Types, w.Step)
+		}
+	}
+}
+
+// TestArgs: the batch stride of every weight with a batch is passed, once.
+func TestArgs(t *testing.T) {
+	for seed := uint64(0); seed < 30; seed++ {
+		b := bundleOf(t, spectest.Random(seed))
+		for _, d := range b.Decode {
+			k := &b.Kernels[d.Kernel]
+			var want []int
+			for i, s := range k.Slots {
+				if s.Space == plan.SpaceWeight && b.Weights[d.Operands[i].Index].Batch > 1 {
+					want = append(want, i)
+				}
+			}
+			if !slices.Equal(k.Args, want) {
+				t.Errorf("seed %d: %s passes the strides of slots %v, want %v", seed, k.Name, k.Args, want)
+			}
+			last := k.Slots[len(k.Slots)-1]
+			if (last.Space == plan.SpaceArgs) != (len(want) > 0) {
+				t.Errorf("seed %d: the last slot of %s is %+v", seed, k.Name, last)
+			}
 		}
 	}
 }

@@ -17,13 +17,11 @@ type builder struct {
 	k        plan.Kernel
 	operands []plan.Operand
 	slots    map[*ir.Value]int // activations and caches
-	byWeight map[weightKey]int
-	step     int // slot of the step state, -1: none yet
-	rope     int // slot of the rope table, -1: none yet
-	batched  []int
+	byWeight map[int]int       // weight rows: a step reads those of one layer
+	step     int               // slot of the step state, -1: none yet
+	rope     int               // slot of the rope table, -1: none yet
+	batched  []int             // slots of weights with a batch, see args
 }
-
-type weightKey struct{ row, layer int }
 
 // add appends a slot and its operand.
 func (b *builder) add(s plan.Slot, o plan.Operand) int {
@@ -56,8 +54,7 @@ func (b *builder) taken(name string) bool {
 // weight is the slot of a tensor; a matrix's type is a matter of the variant.
 func (b *builder) weight(v *ir.Value) int {
 	row := &b.p.Weights[v.Row]
-	key := weightKey{v.Row, v.Layer}
-	if i, ok := b.byWeight[key]; ok {
+	if i, ok := b.byWeight[v.Row]; ok {
 		return i
 	}
 	elem := plan.ElemTyped
@@ -69,7 +66,7 @@ func (b *builder) weight(v *ir.Value) int {
 		role = row.Role[strings.Index(row.Role, "."):][1:] // keeps experts and shared_experts apart
 	}
 	i := b.add(plan.Slot{Name: "w_" + role, Space: plan.SpaceWeight, Elem: elem}, plan.Operand{Index: v.Row})
-	b.byWeight[key] = i
+	b.byWeight[v.Row] = i
 	if row.Batch > 1 {
 		b.batched = append(b.batched, i)
 	}

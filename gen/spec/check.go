@@ -1,5 +1,7 @@
 package spec
 
+import "mla/runtime/gguf"
+
 // Shapes of the GPU family that the kernels are written for (Apple7 and later).
 const (
 	simdgroup      = 32 // threads
@@ -42,7 +44,9 @@ var relations = []relation{
 		"is %d, but the rest of a key, qk_nope_head_dim, has only %d",
 		func(s *Spec) []any { return []any{s.Model.QKRopeHeadDim, s.Model.QKNopeHeadDim} }},
 	{"model.q_lora_rank", []string{"model.num_hidden_layers", "model.vocab_size"},
-		func(s *Spec) bool { return s.Model.QLoraRank > 0 && isLite(&s.Model) },
+		func(s *Spec) bool {
+			return s.Model.QLoraRank > 0 && gguf.IsLite(s.Model.NumHiddenLayers, s.Model.VocabSize)
+		},
 		"is %d, but files of %d layers are read as DeepSeek-V2-Lite, which has none; expected null",
 		func(s *Spec) []any { return []any{s.Model.QLoraRank, s.Model.NumHiddenLayers} }},
 	{"moe.num_experts_per_tok", []string{"moe.n_routed_experts"},
@@ -71,13 +75,6 @@ var relations = []relation{
 		},
 		"is %d, more than the experts of the %d groups that are kept (topk_group)",
 		func(s *Spec) []any { return []any{s.MoE.NumExpertsPerTok, s.MoE.TopKGroup} }},
-}
-
-// isLite tells the models whose files are read without q_lora_rank whatever
-// they say, as llama.cpp does: DeepSeek-V2-Lite and its relatives.
-func isLite(m *Model) bool {
-	n := m.NumHiddenLayers
-	return n == 26 || n == 27 || n == 48 && m.VocabSize == 128256
 }
 
 // checkDims compares the values with each other and with the hardware.

@@ -17,6 +17,15 @@ func (r *role) layers() int {
 	return r.last - r.first
 }
 
+// roleList collects roles that some layer has.
+type roleList []role
+
+func (l *roleList) add(first, last int, name string, cols int) {
+	if first < 0 || first < last {
+		*l = append(*l, role{name, first, last, cols})
+	}
+}
+
 // roles lists the weights of s that may be quantised. Old files have one
 // kv_b_proj in place of k_b_proj and v_b_proj (legacy).
 func roles(s *Spec, legacy bool) []role {
@@ -25,45 +34,48 @@ func roles(s *Spec, legacy bool) []role {
 	if s.MoE != nil {
 		dense = min(s.MoE.FirstKDenseReplace, n)
 	}
-	var list []role
-	add := func(first, last int, name string, cols int) {
-		if first < 0 || first < last {
-			list = append(list, role{name, first, last, cols})
-		}
-	}
-	add(-1, 0, "embed_tokens", m.HiddenSize)
-	if m.QLoraRank > 0 {
-		add(0, n, "self_attn.q_a_proj", m.HiddenSize)
-		add(0, n, "self_attn.q_b_proj", m.QLoraRank)
-	} else {
-		add(0, n, "self_attn.q_proj", m.HiddenSize)
-	}
-	add(0, n, "self_attn.kv_a_proj_with_mqa", m.HiddenSize)
-	if legacy {
-		add(0, n, "self_attn.kv_b_proj", m.KVLoraRank)
-	} else {
-		add(0, n, "self_attn.k_b_proj", m.QKNopeHeadDim)
-		add(0, n, "self_attn.v_b_proj", m.KVLoraRank)
-	}
-	add(0, n, "self_attn.o_proj", m.NumAttentionHeads*m.VHeadDim)
-	add(0, dense, "mlp.gate_proj", m.HiddenSize)
-	add(0, dense, "mlp.up_proj", m.HiddenSize)
-	add(0, dense, "mlp.down_proj", m.IntermediateSize)
+	var l roleList
+	l.add(-1, 0, "embed_tokens", m.HiddenSize)
+	l.attention(m, legacy)
+	l.add(0, dense, "mlp.gate_proj", m.HiddenSize)
+	l.add(0, dense, "mlp.up_proj", m.HiddenSize)
+	l.add(0, dense, "mlp.down_proj", m.IntermediateSize)
 	if s.MoE != nil {
-		fe := s.MoE.MoEIntermediateSize
-		add(dense, n, "mlp.experts.gate_proj", m.HiddenSize)
-		add(dense, n, "mlp.experts.up_proj", m.HiddenSize)
-		add(dense, n, "mlp.experts.down_proj", fe)
-		if s.MoE.NSharedExperts > 0 {
-			add(dense, n, "mlp.shared_experts.gate_proj", m.HiddenSize)
-			add(dense, n, "mlp.shared_experts.up_proj", m.HiddenSize)
-			add(dense, n, "mlp.shared_experts.down_proj", fe*s.MoE.NSharedExperts)
-		}
+		l.experts(s.MoE, m.HiddenSize, dense, n)
 	}
 	if !m.TieWordEmbeddings {
-		add(-1, 0, "lm_head", m.HiddenSize)
+		l.add(-1, 0, "lm_head", m.HiddenSize)
 	}
-	return list
+	return l
+}
+
+func (l *roleList) attention(m *Model, legacy bool) {
+	n := m.NumHiddenLayers
+	if m.QLoraRank > 0 {
+		l.add(0, n, "self_attn.q_a_proj", m.HiddenSize)
+		l.add(0, n, "self_attn.q_b_proj", m.QLoraRank)
+	} else {
+		l.add(0, n, "self_attn.q_proj", m.HiddenSize)
+	}
+	l.add(0, n, "self_attn.kv_a_proj_with_mqa", m.HiddenSize)
+	if legacy {
+		l.add(0, n, "self_attn.kv_b_proj", m.KVLoraRank)
+	} else {
+		l.add(0, n, "self_attn.k_b_proj", m.QKNopeHeadDim)
+		l.add(0, n, "self_attn.v_b_proj", m.KVLoraRank)
+	}
+	l.add(0, n, "self_attn.o_proj", m.NumAttentionHeads*m.VHeadDim)
+}
+
+func (l *roleList) experts(e *MoE, hidden, first, last int) {
+	l.add(first, last, "mlp.experts.gate_proj", hidden)
+	l.add(first, last, "mlp.experts.up_proj", hidden)
+	l.add(first, last, "mlp.experts.down_proj", e.MoEIntermediateSize)
+	if e.NSharedExperts > 0 {
+		l.add(first, last, "mlp.shared_experts.gate_proj", hidden)
+		l.add(first, last, "mlp.shared_experts.up_proj", hidden)
+		l.add(first, last, "mlp.shared_experts.down_proj", e.MoEIntermediateSize*e.NSharedExperts)
+	}
 }
 
 // typeNames lists the quant types by name.

@@ -205,7 +205,7 @@ func TestLoadMissing(t *testing.T) {
 func TestName(t *testing.T) {
 	for file, want := range map[string]string{
 		"specs/youtu2b.yaml": "youtu2b", "foo-bar.q4.yaml": "foobarq4", "7b.yml": "m7b", "GLM_4.7.yaml": "glm47",
-		"type.yaml": "typemodel", "main.yaml": "mainmodel", "é.yaml": "m", ".yaml": "m", "plain": "plain",
+		"type.yaml": "typemodel", "main.yaml": "mainmodel", "init.yaml": "initmodel", "bundles.yaml": "bundlesmodel", "é.yaml": "m", ".yaml": "m", "plain": "plain",
 	} {
 		if got := Name(file); got != want {
 			t.Errorf("Name(%q) = %q; want %q", file, got, want)

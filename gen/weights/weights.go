@@ -66,14 +66,32 @@ const (
 // A tied head has no row of its own: lm_head is embed_tokens.
 func Table(s *spec.Spec) []Row {
 	m := &s.Model
-	d, n, heads := m.HiddenSize, m.NumHiddenLayers, m.NumAttentionHeads
-	dk := m.QKNopeHeadDim + m.QKRopeHeadDim
-	dense, moe := n, s.MoE
-	if moe != nil {
-		dense = moe.FirstKDenseReplace
+	d, n := m.HiddenSize, m.NumHiddenLayers
+	dense := n
+	if s.MoE != nil {
+		dense = s.MoE.FirstKDenseReplace
 	}
 	t := table{}
 	t.add(-1, 0, EmbedTokens, "token_embd.weight", d, m.VocabSize, 1)
+	t.attention(m)
+	t.vector(0, n, PostNorm, "blk.%d.ffn_norm.weight", d)
+	t.add(0, dense, GateProj, "blk.%d.ffn_gate.weight", d, m.IntermediateSize, 1)
+	t.add(0, dense, UpProj, "blk.%d.ffn_up.weight", d, m.IntermediateSize, 1)
+	t.add(0, dense, DownProj, "blk.%d.ffn_down.weight", m.IntermediateSize, d, 1)
+	if s.MoE != nil {
+		t.experts(s.MoE, d, n)
+	}
+	t.vector(-1, 0, FinalNorm, "output_norm.weight", d)
+	if !m.TieWordEmbeddings {
+		t.add(-1, 0, LMHead, "output.weight", d, m.VocabSize, 1)
+	}
+	return t.rows
+}
+
+// attention adds the weights of every layer's attention block.
+func (t *table) attention(m *spec.Model) {
+	d, n, heads := m.HiddenSize, m.NumHiddenLayers, m.NumAttentionHeads
+	dk := m.QKNopeHeadDim + m.QKRopeHeadDim
 	t.vector(0, n, InputNorm, "blk.%d.attn_norm.weight", d)
 	if m.QLoraRank > 0 {
 		t.add(0, n, QAProj, "blk.%d.attn_q_a.weight", d, m.QLoraRank, 1)
@@ -87,30 +105,23 @@ func Table(s *spec.Spec) []Row {
 	t.add(0, n, KB, "blk.%d.attn_k_b.weight", m.QKNopeHeadDim, m.KVLoraRank, heads)
 	t.add(0, n, VB, "blk.%d.attn_v_b.weight", m.KVLoraRank, m.VHeadDim, heads)
 	t.add(0, n, OProj, "blk.%d.attn_output.weight", heads*m.VHeadDim, d, 1)
-	t.vector(0, n, PostNorm, "blk.%d.ffn_norm.weight", d)
-	t.add(0, dense, GateProj, "blk.%d.ffn_gate.weight", d, m.IntermediateSize, 1)
-	t.add(0, dense, UpProj, "blk.%d.ffn_up.weight", d, m.IntermediateSize, 1)
-	t.add(0, dense, DownProj, "blk.%d.ffn_down.weight", m.IntermediateSize, d, 1)
-	if moe != nil {
-		e, fe, fs := moe.NRoutedExperts, moe.MoEIntermediateSize, moe.MoEIntermediateSize*moe.NSharedExperts
-		t.f32(dense, n, Router, "blk.%d.ffn_gate_inp.weight", d, e)
-		if moe.SelectionBias {
-			t.vector(dense, n, RouterBias, "blk.%d.exp_probs_b.bias", e)
-		}
-		t.add(dense, n, ExpertsGate, "blk.%d.ffn_gate_exps.weight", d, fe, e)
-		t.add(dense, n, ExpertsUp, "blk.%d.ffn_up_exps.weight", d, fe, e)
-		t.add(dense, n, ExpertsDown, "blk.%d.ffn_down_exps.weight", fe, d, e)
-		if fs > 0 {
-			t.add(dense, n, SharedGate, "blk.%d.ffn_gate_shexp.weight", d, fs, 1)
-			t.add(dense, n, SharedUp, "blk.%d.ffn_up_shexp.weight", d, fs, 1)
-			t.add(dense, n, SharedDown, "blk.%d.ffn_down_shexp.weight", fs, d, 1)
-		}
+}
+
+// experts adds the weights of the MoE layers, up to layer n, of width d.
+func (t *table) experts(moe *spec.MoE, d, n int) {
+	first, e, fe, fs := moe.FirstKDenseReplace, moe.NRoutedExperts, moe.MoEIntermediateSize, moe.MoEIntermediateSize*moe.NSharedExperts
+	t.f32(first, n, Router, "blk.%d.ffn_gate_inp.weight", d, e)
+	if moe.SelectionBias {
+		t.vector(first, n, RouterBias, "blk.%d.exp_probs_b.bias", e)
 	}
-	t.vector(-1, 0, FinalNorm, "output_norm.weight", d)
-	if !m.TieWordEmbeddings {
-		t.add(-1, 0, LMHead, "output.weight", d, m.VocabSize, 1)
+	t.add(first, n, ExpertsGate, "blk.%d.ffn_gate_exps.weight", d, fe, e)
+	t.add(first, n, ExpertsUp, "blk.%d.ffn_up_exps.weight", d, fe, e)
+	t.add(first, n, ExpertsDown, "blk.%d.ffn_down_exps.weight", fe, d, e)
+	if fs > 0 {
+		t.add(first, n, SharedGate, "blk.%d.ffn_gate_shexp.weight", d, fs, 1)
+		t.add(first, n, SharedUp, "blk.%d.ffn_up_shexp.weight", d, fs, 1)
+		t.add(first, n, SharedDown, "blk.%d.ffn_down_shexp.weight", fs, d, 1)
 	}
-	return t.rows
 }
 
 // LegacyKVB is the one tensor that old files have in place of k_b and v_b: per

@@ -10,6 +10,9 @@ import (
 	"mla/runtime/plan"
 )
 
+// Mapped files are aligned as devices need it.
+var _ [0]struct{} = [gguf.MapAlign % device.MappedAlign]struct{}{}
+
 // Bind finds the weights of b in f. The weights are views of f's mapped
 // shards, so f must stay open while the model is in use; only the key half of
 // a legacy attn_kv_b is copied, transposed, into one further region. A file
@@ -21,6 +24,9 @@ func Bind(f *gguf.File, b *plan.Bundle) (*device.Model, error) {
 	m := &device.Model{Bundle: b}
 	for i := range f.Shards {
 		m.Regions = append(m.Regions, f.Shards[i].Data)
+	}
+	if f.Mapped() {
+		m.Mapped = len(m.Regions)
 	}
 	copies := &copies{region: len(m.Regions)}
 	for i := range b.Weights {

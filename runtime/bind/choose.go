@@ -106,10 +106,10 @@ func (e *FitError) Error() string {
 	if e.Asked {
 		fmt.Fprintf(&b, "bundle %s does not fit %s:\n", e.Bundle, e.File)
 		e.list(&b)
-		fmt.Fprintf(&b, "to make a bundle for this file:\n%s", Commands(e.File))
+		fmt.Fprintf(&b, "to make a bundle for this file, in mlarun's source folder:\n%s", Commands(e.File))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "no bundle in this program fits %s; to make one:\n%s", e.File, Commands(e.File))
+	fmt.Fprintf(&b, "no bundle in this program fits %s; to make one, in mlarun's source folder:\n%s", e.File, Commands(e.File))
 	if e.Bundle != "" {
 		fmt.Fprintf(&b, "\nthe closest bundle, %s, differs in:\n", e.Bundle)
 		e.list(&b)
@@ -120,17 +120,18 @@ func (e *FitError) Error() string {
 func (e *FitError) list(b *strings.Builder) {
 	for i, m := range e.Mismatches {
 		if i == shownMismatches {
-			fmt.Fprintf(b, "  and %d more; mlarun inspect -bundle %s %s lists them all\n", len(e.Mismatches)-i, e.Bundle, e.File)
+			fmt.Fprintf(b, "  and %d more; mlarun inspect -bundle %s %s lists them all\n", len(e.Mismatches)-i, e.Bundle, quoted(e.File))
 			break
 		}
 		fmt.Fprintf(b, "  %s\n", m)
 	}
 }
 
-// Commands are the commands that add a bundle for a file, one a line.
+// Commands are the commands that add a bundle for a file, one a line, and then
+// the build that contains it. They work in the root of the project's source.
 func Commands(file string) string {
 	spec := "specs/" + specStem(file) + ".yaml"
-	return fmt.Sprintf("  mlagen init -gguf %s -o %s\n  mlagen -spec %s\n  go build ./cmd/mlarun", quoted(file), spec, spec)
+	return fmt.Sprintf("  go run ./cmd/mlagen init -gguf %s -o %s\n  go run ./cmd/mlagen -spec %s\n  go build ./cmd/mlarun", quoted(file), spec, spec)
 }
 
 // shardSuffix ends the names of the parts of a split model.

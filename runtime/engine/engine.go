@@ -86,8 +86,8 @@ func (e *Engine) Tokenizer() (*tokenizer.Tokenizer, error) { return e.tokenizer(
 // sequence for cfg. Several sessions share the weights. The session must be
 // closed before the engine.
 func (e *Engine) NewSession(cfg device.Config) (*Session, error) {
-	if cfg.Context < 1 || cfg.Context > e.context {
-		return nil, fmt.Errorf("a context of %d tokens; this model allows 1 to %d", cfg.Context, e.context)
+	if err := e.allows(cfg.Context); err != nil {
+		return nil, err
 	}
 	m, err := e.model()
 	if err != nil {
@@ -98,6 +98,14 @@ func (e *Engine) NewSession(cfg device.Config) (*Session, error) {
 		return nil, err
 	}
 	return &Session{runner: r, vocab: e.bundle.Model.VocabSize, context: cfg.Context}, nil
+}
+
+// allows checks the length of a context.
+func (e *Engine) allows(context int) error {
+	if context < 1 || context > e.context {
+		return fmt.Errorf("a context of %d tokens; this model allows 1 to %d", context, e.context)
+	}
+	return nil
 }
 
 // Close unmaps the file.

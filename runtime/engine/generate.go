@@ -72,11 +72,11 @@ func (s *Session) Generate(ctx context.Context, req Request, emit func(token int
 	start := time.Now()
 	err := s.Sync(ctx, req.Prompt, req.Progress)
 	res.Prompt.Elapsed = time.Since(start)
+	res.Prompt.Tokens = s.Common(req.Prompt) - res.Reused
 	if err != nil {
 		res.Reason = failure(ctx)
 		return res, err
 	}
-	res.Prompt.Tokens = len(req.Prompt) - res.Reused
 	for _, t := range req.Prompt {
 		req.Sampler.Accept(t)
 	}

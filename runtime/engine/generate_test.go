@@ -62,7 +62,7 @@ func TestGenerateCancel(t *testing.T) {
 	for n, want := range map[int]int{1: 0, 3: 2} { // replay in which it is cancelled: tokens emitted
 		s, r := newFake(16)
 		res, err := s.Generate(canceller(r, n), Request{Prompt: []int32{1, 2}, Max: -1, Sampler: &greedy{}}, func(int32) bool { return true })
-		if !errors.Is(err, context.Canceled) || res.Reason != ReasonCancel || len(res.Tokens) > want || len(s.Tokens()) != n {
+		if !errors.Is(err, context.Canceled) || res.Reason != ReasonCancel || len(res.Tokens) > want || len(s.Tokens()) != n || res.Prompt.Tokens != min(n, 2) {
 			t.Errorf("cancelled in replay %d: %+v, timeline %d, %v", n, res, s.Tokens(), err)
 		}
 	}

@@ -29,8 +29,12 @@ func (m Memory) String() string {
 }
 
 // Estimate is the memory that a session with this configuration takes, known
-// before anything is allocated.
+// before anything is allocated. A context that the model does not allow is an
+// error.
 func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
+	if err := e.allows(cfg.Context); err != nil {
+		return Memory{}, err
+	}
 	format, ok := quant.Lookup(cfg.KV)
 	if !ok || cfg.KV != quant.F16 && cfg.KV != quant.F32 {
 		return Memory{}, fmt.Errorf("a cache of type %s; expected f16 or f32", cfg.KV)

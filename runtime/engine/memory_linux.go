@@ -3,25 +3,74 @@ package engine
 import (
 	"bytes"
 	"os"
+	"path"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // available is the memory in bytes that a program can use without swapping,
-// page cache included; 0 if it is not known. A container's limit counts.
-func available() int64 {
-	free := field("/proc/meminfo", "MemAvailable:") << 10
-	const group = "/sys/fs/cgroup/"
-	// Without a limit the file says "max", which is no number.
-	limit := number(group + "memory.max")
+// page cache included; 0 if it is not known. The limits of the control groups
+// (containers, systemd scopes) that the program is in count.
+func available() int64 { return availableIn("/") }
+
+// availableIn is available for a system whose files are under root.
+func availableIn(root string) int64 {
+	free := field(filepath.Join(root, "proc/meminfo"), "MemAvailable:") << 10
+	for _, h := range hierarchies {
+		for _, dir := range h.groups(root) {
+			left, limited := h.left(dir)
+			if limited && (free == 0 || left < free) {
+				free = max(left, 1)
+			}
+		}
+	}
+	return free
+}
+
+// hierarchy is how one version of control groups names things. See cgroups(7).
+type hierarchy struct {
+	controller          string // in /proc/self/cgroup
+	mount               string
+	limit, usage, cache string
+}
+
+var hierarchies = []hierarchy{
+	{controller: "", mount: "sys/fs/cgroup", limit: "memory.max", usage: "memory.current", cache: "file"},
+	{controller: "memory", mount: "sys/fs/cgroup/memory", limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_cache"},
+}
+
+// groups lists the folders of the groups that the program is in, from its own
+// to the root. Inside a container only the root may exist.
+func (h *hierarchy) groups(root string) []string {
+	mount := filepath.Join(root, h.mount)
+	data, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	if err != nil {
+		return []string{mount}
+	}
+	var dirs []string
+	for line := range strings.Lines(string(data)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3) // number:controllers:group
+		if len(parts) < 3 || !slices.Contains(strings.Split(parts[1], ","), h.controller) {
+			continue
+		}
+		for group := path.Clean("/" + parts[2]); group != "/"; group = path.Dir(group) {
+			dirs = append(dirs, filepath.Join(mount, group))
+		}
+	}
+	return append(dirs, mount)
+}
+
+// left is what the limit of a group, if it has one, leaves to the program.
+func (h *hierarchy) left(dir string) (bytes int64, limited bool) {
+	// Without a limit the second version writes "max", which is no number.
+	limit := number(filepath.Join(dir, h.limit))
 	if limit <= 0 {
-		return free
+		return 0, false
 	}
 	// Pages of files are given back when memory runs short.
-	left := limit - number(group+"memory.current") + field(group+"memory.stat", "file")
-	if free == 0 {
-		return max(left, 1)
-	}
-	return min(free, max(left, 1))
+	return limit - number(filepath.Join(dir, h.usage)) + field(filepath.Join(dir, "memory.stat"), h.cache), true
 }
 
 // field is the number after a name at the start of a line; 0 if there is none.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -13,7 +14,8 @@ import (
 
 func TestEstimate(t *testing.T) {
 	e := &Engine{
-		file: &gguf.File{Shards: []gguf.Shard{{Data: make([]byte, 1000)}, {Data: make([]byte, 24)}}},
+		context: 10,
+		file:    &gguf.File{Shards: []gguf.Shard{{Data: make([]byte, 1000)}, {Data: make([]byte, 24)}}},
 		bundle: &plan.Bundle{ArenaBytes: 4096, Model: plan.Model{NumHiddenLayers: 27, KVLoraRank: 512, QKRopeHeadDim: 64,
 			VocabSize: 100}},
 	}
@@ -22,6 +24,11 @@ func TestEstimate(t *testing.T) {
 		want := Memory{File: 1024, Cache: 10 * 27 * 576 * size, Buffers: 4096 + 10*32*8 + 400}
 		if err != nil || m != want {
 			t.Errorf("%s: %+v, %v; want %+v", kv, m, err, want)
+		}
+	}
+	for _, context := range []int{math.MinInt, -1, 0, 11, math.MaxInt} {
+		if m, err := e.Estimate(device.Config{Context: context, KV: quant.F16}); err == nil || !strings.Contains(err.Error(), "allows 1 to 10") {
+			t.Errorf("a context of %d: %v, %v", context, m, err)
 		}
 	}
 	if _, err := e.Estimate(device.Config{Context: 10, KV: quant.Q8_0}); err == nil {

@@ -39,10 +39,8 @@ func (s *Session) Sync(ctx context.Context, tokens []int32, progress Progress) e
 	if len(tokens) > s.context {
 		return &ContextError{Tokens: len(tokens), Context: s.context}
 	}
-	for i, t := range tokens {
-		if t < 0 || int(t) >= s.vocab {
-			return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", t, i, s.vocab)
-		}
+	if err := s.Known(tokens); err != nil {
+		return err
 	}
 	keep := s.Common(tokens)
 	for i := keep; i < len(tokens); i++ {
@@ -61,6 +59,16 @@ func (s *Session) Sync(ctx context.Context, tokens []int32, progress Progress) e
 	}
 	if len(tokens) == 0 {
 		s.rewind(0)
+	}
+	return nil
+}
+
+// Known fails if a token is outside the vocabulary.
+func (s *Session) Known(tokens []int32) error {
+	for i, t := range tokens {
+		if t < 0 || int(t) >= s.vocab {
+			return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", t, i, s.vocab)
+		}
 	}
 	return nil
 }

@@ -116,6 +116,18 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
+// Mapped tells whether the shards are mapped files, as Open makes them: each
+// begins at a multiple of MapAlign, and nothing else lies between its end and
+// the next one.
+func (f *File) Mapped() bool {
+	for _, s := range f.Shards {
+		if !s.mapped {
+			return false
+		}
+	}
+	return true
+}
+
 // Prefetch asks the operating system to read the whole model ahead of its use.
 func (f *File) Prefetch() error {
 	for _, s := range f.Shards {

@@ -134,9 +134,10 @@ func (r *keyReader) vocabulary(hidden int) int {
 	return int(t.Dims[1])
 }
 
-// isLite reports the models that never had a low-rank query: DeepSeek-V2-Lite
-// (27 layers) and its relatives. For them the key q_lora_rank is ignored.
-func isLite(layers, vocab int) bool {
+// IsLite reports the models that never had a low-rank query, as llama.cpp does:
+// DeepSeek-V2-Lite (27 layers) and its relatives. For them the key q_lora_rank is
+// ignored.
+func IsLite(layers, vocab int) bool {
 	return layers == 26 || layers == 27 || layers == 48 && vocab == 128256
 }
 
@@ -146,7 +147,7 @@ func isLite(layers, vocab int) bool {
 func (r *keyReader) attention(h *HParams) {
 	h.NumAttentionHeads = r.need("attention.head_count", 1, maxHeads)
 	h.KVLoraRank = r.need("attention.kv_lora_rank", 1, maxWidth)
-	if !isLite(h.NumHiddenLayers, h.VocabSize) {
+	if !IsLite(h.NumHiddenLayers, h.VocabSize) {
 		h.QLoraRank = r.need("attention.q_lora_rank", 0, maxWidth)
 	}
 	h.QKRopeHeadDim = r.need("rope.dimension_count", 2, maxWidth)

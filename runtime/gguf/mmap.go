@@ -3,8 +3,10 @@
 package gguf
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,8 +24,12 @@ func openShard(path string) (*File, error) {
 	return f, err
 }
 
-// mapFile maps a regular file read-only. Its start is aligned to a page. An
-// empty file, which cannot be mapped, gives nil.
+// MapAlign is the alignment of mapped files in bytes: the page size of Apple
+// Silicon, where the GPU uses whole pages of a mapping.
+const MapAlign = 16384
+
+// mapFile maps a regular file read-only at a multiple of MapAlign. An empty
+// file, which cannot be mapped, gives nil.
 func mapFile(path string) ([]byte, error) {
 	// Before Open, which would wait for a writer if path were a named pipe.
 	if info, err := os.Stat(path); err != nil {
@@ -43,13 +49,43 @@ func mapFile(path string) ([]byte, error) {
 	if info.Size() == 0 {
 		return nil, nil
 	}
-	data, err := unix.Mmap(int(file.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	data, err := mapAligned(int(file.Fd()), uintptr(info.Size()))
 	if err != nil {
 		return nil, fmt.Errorf("%s: map %d bytes: %w", path, info.Size(), err)
 	}
 	return data, nil
 }
 
-func unmapFile(data []byte) error { return unix.Munmap(data) }
+// mapAligned reserves address space, keeps its aligned part, and maps the file
+// there. Pages past the end of the file stay reserved and must not be touched.
+func mapAligned(fd int, size uintptr) ([]byte, error) {
+	reserved := alignUp(size) + MapAlign
+	base, err := unix.MmapPtr(-1, 0, nil, reserved, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil, err
+	}
+	before := alignUp(uintptr(base)) - uintptr(base)
+	start := unsafe.Add(base, before)
+	_, err = unix.MmapPtr(fd, 0, start, size, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED)
+	if err != nil {
+		return nil, errors.Join(err, unix.MunmapPtr(base, reserved))
+	}
+	if before > 0 {
+		err = unix.MunmapPtr(base, before)
+	}
+	if after := MapAlign - before; after > 0 {
+		err = errors.Join(err, unix.MunmapPtr(unsafe.Add(start, alignUp(size)), after))
+	}
+	if err != nil {
+		return nil, errors.Join(err, unix.MunmapPtr(start, alignUp(size)))
+	}
+	return unsafe.Slice((*byte)(start), size), nil
+}
+
+func alignUp(n uintptr) uintptr { return (n + MapAlign - 1) / MapAlign * MapAlign }
+
+func unmapFile(data []byte) error {
+	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(data)), alignUp(uintptr(len(data))))
+}
 
 func prefetch(data []byte) error { return unix.Madvise(data, unix.MADV_WILLNEED) }

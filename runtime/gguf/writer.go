@@ -167,6 +167,13 @@ type header struct {
 	tensors   []TensorInfo
 }
 
+// Bounds of what is written: offsets, padding included, fit in an int64, and the
+// padding of a header in memory.
+const (
+	maxData           = 1 << 60 // bytes of all tensors
+	maxWriteAlignment = 1 << 20
+)
+
 // newHeader checks what the reader would refuse.
 func newHeader(meta []KV, tensors []TensorInfo) (*header, error) {
 	h := &header{version: 3, alignment: defaultAlignment, meta: meta, tensors: tensors}
@@ -181,10 +188,14 @@ func newHeader(meta []KV, tensors []TensorInfo) (*header, error) {
 			if err != nil {
 				return nil, err
 			}
+			if a > maxWriteAlignment {
+				return nil, fmt.Errorf("key %q is %d; at most %d is written", alignmentKey, a, maxWriteAlignment)
+			}
 			h.alignment = a
 		}
 	}
 	names := map[string]bool{}
+	total := uint64(0)
 	for _, t := range tensors {
 		if names[t.Name] || len(t.Name) > maxNameLen || len(t.Dims) > maxDims {
 			return nil, fmt.Errorf("tensor %q appears twice, has more than %d dimensions or a name longer than %d bytes", t.Name, maxDims, maxNameLen)
@@ -196,6 +207,9 @@ func newHeader(meta []KV, tensors []TensorInfo) (*header, error) {
 		}
 		if size == 0 {
 			return nil, fmt.Errorf("tensor %q: unknown type %d", t.Name, uint32(t.Type))
+		}
+		if total += size; total > maxData {
+			return nil, fmt.Errorf("tensor %q: the tensors up to this one take too many bytes", t.Name)
 		}
 	}
 	return h, nil

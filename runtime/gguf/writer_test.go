@@ -98,10 +98,12 @@ func TestWriterRefusesBadHeader(t *testing.T) {
 		{"duplicate key", []KV{{"k", Bool(true)}, {"k", Bool(true)}}, nil, []string{`key "k"`}},
 		{"long key", []KV{{strings.Repeat("k", maxKeyLen+1), Bool(true)}}, nil, []string{"too long"}},
 		{"alignment", []KV{{alignmentKey, Uint32(5)}}, nil, []string{alignmentKey, "is 5"}},
+		{"huge alignment", []KV{{alignmentKey, Uint64(1 << 62)}}, nil, []string{alignmentKey, "at most 1048576"}},
 		{"duplicate tensor", nil, append(x("t", quant.F32, 1), x("t", quant.F32, 1)...), []string{`tensor "t"`, "twice"}},
 		{"long name", nil, x(strings.Repeat("t", 65), quant.F32, 1), []string{"64 bytes"}},
 		{"five dimensions", nil, x("t", quant.F32, 1, 1, 1, 1, 1), []string{`tensor "t"`, "4 dimensions"}},
 		{"block", nil, x("t", quant.Q4_0, 33), []string{`tensor "t"`, "multiple of 32"}},
+		{"sum of sizes", nil, append(x("s", quant.Q8_0, 1<<59), x("t", quant.Q8_0, 1<<59)...), []string{`tensor "t"`, "too many bytes"}},
 		{"type", nil, x("t", 137, 32), []string{`tensor "t"`, "unknown type 137"}},
 	}
 	for _, tt := range tests {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -40,8 +41,13 @@ type Writer struct {
 	row        []byte
 }
 
-// Create begins a file for a matrix of rows × cols.
+// Create begins a file for a matrix of rows × cols. What is at path already may
+// be a file or a link to one; a folder or a device is an error.
 func Create(path string, rows, cols int) (*Writer, error) {
+	path, err := target(path)
+	if err != nil {
+		return nil, err
+	}
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return nil, err
@@ -52,6 +58,22 @@ func Create(path string, rows, cols int) (*Writer, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// target follows links and refuses what a rename must not replace: it would put
+// a file in the place of a device such as /dev/null.
+func target(path string) (string, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s: is not a regular file", path)
+	}
+	return filepath.EvalSymlinks(path)
 }
 
 // WriteRow appends a row, which must have as many elements as the matrix.

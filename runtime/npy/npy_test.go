@@ -57,6 +57,40 @@ func TestCloseTooEarly(t *testing.T) {
 	}
 }
 
+// TestTarget makes sure that only regular files are replaced, and links followed.
+func TestTarget(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "m.npy"), filepath.Join(dir, "l.npy")
+	// Not through Create: if that were broken, it could replace the device.
+	for _, path := range []string{dir, os.DevNull} {
+		if _, err := target(path); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if _, err := Create(dir, 1, 1); err == nil {
+		t.Error("a folder is accepted")
+	}
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(link, 0, 1)
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(data), magic) {
+		t.Errorf("the file behind the link has %q, %v", data, err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != file {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+}
+
 func TestReadErrors(t *testing.T) {
 	good := append(header(1, 2), make([]byte, 8)...)
 	tests := map[string][]byte{

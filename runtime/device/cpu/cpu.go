@@ -87,9 +87,10 @@ func allocate(m *device.Model, cfg device.Config) (*runner, error) {
 		kv:      cfg.KV,
 		context: cfg.Context,
 		arena:   alignedBytes(m.Bundle.ArenaBytes),
-		rope:    ropeTable(m.Bundle.RopeFreqs, m.Bundle.RopeMScale, cfg.Context),
+		rope:    make([]float32, 2*len(m.Bundle.RopeFreqs)*cfg.Context),
 		logits:  make([]float32, model.VocabSize),
 	}
+	device.RopeTable(r.rope, m.Bundle.RopeFreqs, m.Bundle.RopeMScale)
 	cache := product(int64(cfg.Context), int64(model.CacheDim()), elem)
 	for range model.NumHiddenLayers {
 		r.caches = append(r.caches, alignedBytes(cache))
@@ -106,7 +107,7 @@ type runner struct {
 
 	arena  []byte
 	caches [][]byte  // one per layer, [context][CacheDim] of kv
-	rope   []float32 // see ropeTable
+	rope   []float32 // see device.RopeTable
 	logits []float32
 	bytes  int64
 

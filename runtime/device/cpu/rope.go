@@ -1,28 +1,11 @@
 package cpu
 
-import (
-	"math"
-
-	"mla/runtime/plan"
-)
-
-// ropeTable is [context][len(freqs)][2]: the cosine and sine, times scale, of
-// every rotated pair at every position. Angles are float64.
-func ropeTable(freqs []float64, scale float64, context int) []float32 {
-	table := make([]float32, 0, 2*context*len(freqs))
-	for pos := range context {
-		for _, f := range freqs {
-			sin, cos := math.Sincos(float64(pos) * f)
-			table = append(table, float32(cos*scale), float32(sin*scale))
-		}
-	}
-	return table
-}
+import "mla/runtime/plan"
 
 // rope rotates the last dim elements of heads of headDim elements by the
 // interleaved pairs (2i, 2i+1).
 type rope struct {
-	table        []float32 // see ropeTable
+	table        []float32 // see device.RopeTable
 	headDim, dim int
 }
 

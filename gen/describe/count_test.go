@@ -1,0 +1,60 @@
+package describe_test
+
+import (
+	"math"
+	"testing"
+
+	"mla/gen"
+	"mla/gen/describe"
+	"mla/gen/spec"
+)
+
+// The model of gen/lower/testdata/small.yaml: hidden 64, 2 layers (dense,
+// experts), 2 heads, ranks 32 and 64, key 32+16, value 24, all float32.
+const (
+	attnElems  = 64*32 + 32*2*48 + 64*80 + 2*32*64 + 2*64*24 + 48*64 // q_a, q_b, kv_a, k_b, v_b, o
+	denseElems = 3 * 64 * 128
+	moeElems   = 64*8 + 2*3*64*32 + 3*64*32 // router, two experts of eight, one shared
+	headElems  = 96 * 64
+	matElems   = 2*attnElems + denseElems + moeElems + headElems
+	cacheRow   = 2 * (64 + 16) // bytes, f16
+)
+
+// TestCounts holds the report to numbers counted from the shapes.
+func TestCounts(t *testing.T) {
+	s, err := spec.Load("../lower/testdata/small.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := gen.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for depth, splits := range []int64{1, 1, 2, 2, 3, 3, 4, 4, 3, 3} { // 4 splits of whole tiles of 2 rows
+		r, rows := describe.Make(b, 0, depth), int64(depth)+1
+		if want := int64(4 * (matElems + 64)); r.WeightBytesPerToken != want { // and one row of the embedding
+			t.Errorf("%d weight bytes, want %d", r.WeightBytesPerToken, want)
+		}
+		attention := 2 * 2 * (64 + 16 + 64) * rows // per layer: 2 heads, multiply and add
+		if want := 2*matElems + 2*attention; r.FlopsPerToken != want {
+			t.Errorf("depth %d: %d flop, want %d", depth, r.FlopsPerToken, want)
+		}
+		if r.KVBytesPerContextToken != 2*cacheRow {
+			t.Errorf("%d cache bytes per context token, want %d", r.KVBytesPerContextToken, 2*cacheRow)
+		}
+		for _, d := range r.Dispatches {
+			if d.Kernel != "attend" {
+				continue
+			}
+			queries, sums := int64(4*(2*64+2*48)), 4*(2*64+2*2)*splits // sums and (maximum, sum) per head
+			if want := cacheRow*rows + queries + 16; d.BytesRead != want || d.BytesWritten != sums {
+				t.Errorf("depth %d: attention reads %d and writes %d, want %d and %d", depth, d.BytesRead, d.BytesWritten, want, sums)
+			}
+		}
+		want := (float64(r.WeightBytesPerToken) + float64(2*cacheRow*rows)) / 1e5 // µs at 100 GB/s
+		// The same products in another order.
+		if got := 1e6 / r.Predictions[0].CeilingTokSec; math.Abs(got-want) > 1e-12*want {
+			t.Errorf("depth %d: ceiling of %g µs on %s, want %g", depth, got, r.Predictions[0].Device, want)
+		}
+	}
+}

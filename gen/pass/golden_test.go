@@ -1,0 +1,144 @@
+package pass
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"mla/gen/ir"
+	"mla/gen/lower"
+	"mla/gen/spec"
+	"mla/gen/spectest"
+)
+
+var update = flag.Bool("update", false, "write the golden file")
+
+// TestGolden holds the compiled program of the model whose unfused program is
+// gen/lower/testdata/small.txt: what is fused, placed and awaited. go test
+// -update rewrites it.
+func TestGolden(t *testing.T) {
+	s, err := spec.Load("../lower/testdata/small.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := lower.Lower(s)
+	if err := Compile(p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/small.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(p.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.String(); got != string(want) {
+		t.Errorf("the program differs from %s (-update rewrites it):\n%s", golden, got)
+	}
+}
+
+// TestEveryFusionSaves: without any one fusion a token takes more dispatches,
+// in models that have what it fuses.
+func TestEveryFusionSaves(t *testing.T) {
+	s, err := spec.Load("../lower/testdata/small.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := func(disable ...string) int {
+		p := lower.Lower(s)
+		if err := Compile(p, Options{Disable: disable}); err != nil {
+			t.Fatal(err)
+		}
+		return len(p.Steps)
+	}
+	best := steps()
+	for _, ps := range Pipeline {
+		if ps.Required {
+			continue
+		}
+		if n := steps(ps.Name); n <= best {
+			t.Errorf("without %s: %d dispatches, with it %d", ps.Name, n, best)
+		}
+	}
+}
+
+// owner says whose bytes an arena holds, in units of arenaAlign.
+type owner map[int64]*ir.Value
+
+func units(p *ir.Program, v *ir.Value) (first, last int64) {
+	return v.Offset / arenaAlign, (v.Offset + v.Bytes(p.HalfBytes()) - 1) / arenaAlign
+}
+
+func (o owner) write(p *ir.Program, v *ir.Value) {
+	first, last := units(p, v)
+	for u := first; u <= last; u++ {
+		o[u] = v
+	}
+}
+
+func (o owner) holds(p *ir.Program, v *ir.Value) bool {
+	first, last := units(p, v)
+	for u := first; u <= last; u++ {
+		if o[u] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// TestBuffers replays who owns which bytes: every value is whole when a step
+// reads it, also while that step writes its outputs, and lies inside the arena
+// on an aligned place.
+func TestBuffers(t *testing.T) {
+	for seed := range uint64(40) {
+		s := spectest.Random(seed)
+		if seed%2 == 1 {
+			s.Activations = "f16"
+		}
+		p := lower.Lower(s)
+		if err := Compile(p, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		uses, arena, naive := ir.Analyze(p), owner{}, int64(0)
+		for _, step := range p.Steps {
+			reads, writes := outside(uses, step)
+			for _, v := range writes {
+				if end := v.Offset + v.Bytes(p.HalfBytes()); v.Offset%arenaAlign != 0 || v.Offset < 0 || end > p.ArenaBytes {
+					t.Errorf("seed %d: %s ends at %d of %d", seed, v, end, p.ArenaBytes)
+				}
+				arena.write(p, v)
+				naive += v.Bytes(p.HalfBytes())
+			}
+			for _, v := range append(reads, writes...) {
+				if !arena.holds(p, v) {
+					t.Errorf("seed %d, %s: the bytes of %s hold something else", seed, step.Name(), v)
+				}
+			}
+		}
+		if s.Model.NumHiddenLayers > 1 && p.ArenaBytes >= naive {
+			t.Errorf("seed %d: %d bytes, %d without reuse", seed, p.ArenaBytes, naive)
+		}
+	}
+}
+
+// outside lists the arena values that a step reads and writes for others.
+func outside(uses *ir.Uses, s *ir.Step) (reads, writes []*ir.Value) {
+	for _, part := range s.Parts {
+		for _, op := range part.Ops {
+			for _, r := range op.In {
+				if r.V.Class == ir.Act && !r.V.Output && !part.Writes(r.V) {
+					reads = append(reads, r.V)
+				}
+			}
+			for _, o := range op.Out {
+				if o.Class == ir.Act && !o.Output && !uses.Local(o) {
+					writes = append(writes, o)
+				}
+			}
+		}
+	}
+	return reads, writes
+}

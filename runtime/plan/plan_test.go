@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"testing"
+
+	"mla/runtime/quant"
+)
+
+// TestSplits: the splits cover every row once, are whole tiles, no more than
+// Count, and as equal as tiles allow.
+func TestSplits(t *testing.T) {
+	for _, tt := range []struct{ count, tile, rows, per int }{
+		{32, 16, 1, 16}, {32, 16, 16, 16}, {32, 16, 512, 16}, {32, 16, 513, 32}, {32, 16, 4096, 128},
+		{4, 2, 9, 4}, {1, 1, 7, 7}, {1024, 1, 5, 1}, {3, 5, 16, 10},
+	} {
+		s := Splits{Count: tt.count, Tile: tt.tile}
+		if per := s.Per(tt.rows); per != tt.per {
+			t.Errorf("%+v: %d rows per split of %d, want %d", s, per, tt.rows, tt.per)
+		}
+	}
+	for count := 1; count <= 40; count++ {
+		for tile := 1; tile <= 20; tile++ {
+			s := Splits{Count: count, Tile: tile}
+			for rows := 1; rows <= 200; rows++ {
+				per := s.Per(rows)
+				if per%tile != 0 || per < tile || count*per < rows {
+					t.Fatalf("%+v: %d rows per split of %d", s, per, rows)
+				}
+				if per > tile && count*(per-tile) >= rows {
+					t.Fatalf("%+v: a tile less than %d would cover %d rows", s, per, rows)
+				}
+			}
+		}
+	}
+}
+
+// TestGroups: every row has a threadgroup, and none has nothing to do.
+func TestGroups(t *testing.T) {
+	for _, tt := range []struct {
+		part Part
+		want int
+	}{
+		{&MatVec{Batch: 1, Rows: 64, RowsPerGroup: 16}, 4},
+		{&MatVec{Batch: 3, Rows: 65, RowsPerGroup: 16}, 15}, // no threadgroup spans two entries
+		{&Experts{K: 4, Rows: 15, RowsPerGroup: 16}, 4},
+		{&ExpertsSum{K: 4, Rows: 33, RowsPerGroup: 16}, 3}, // the experts are summed inside
+		{&StoreKV{}, 1},
+		{&Attend{Heads: 20, Splits: Splits{Count: 32, Tile: 16}}, 32}, // one serves all heads
+		{&Embed{Dim: 257, RowsPerGroup: 128}, 3},
+		{&NormVec{Dim: 4096}, 1},
+		{&RopeVec{Heads: 20}, 1},
+		{&CombineVec{Combine: Combine{Heads: 20}}, 20},
+		{&SwiGLUVec{Dim: 256, RowsPerGroup: 128}, 2},
+		{&AddVec{Dim: 1, RowsPerGroup: 128}, 1},
+		{&RouteVec{}, 1},
+		{&WeightedSum{K: 8, Dim: 130, RowsPerGroup: 128}, 2},
+	} {
+		if got := tt.part.Groups(); got != tt.want {
+			t.Errorf("%T: %d threadgroups, want %d", tt.part, got, tt.want)
+		}
+	}
+	k := Kernel{Parts: []Part{&MatVec{Batch: 1, Rows: 64, RowsPerGroup: 16}, &StoreKV{}}}
+	if got := k.Groups(); got != 5 {
+		t.Errorf("kernel of two parts: %d threadgroups, want 5", got)
+	}
+}
+
+func TestProfileAt(t *testing.T) {
+	p := Profile{Types: [][]quant.Type{{quant.Q4_0}, {quant.Q4_K, quant.Q6_K}}}
+	for _, tt := range []struct {
+		row, layer int
+		want       quant.Type
+	}{{0, 0, quant.Q4_0}, {0, 7, quant.Q4_0}, {1, 0, quant.Q4_K}, {1, 1, quant.Q6_K}} {
+		if got := p.At(tt.row, tt.layer); got != tt.want {
+			t.Errorf("weight %d, layer %d: %v, want %v", tt.row, tt.layer, got, tt.want)
+		}
+	}
+}
+
+func TestTypedSlots(t *testing.T) {
+	k := Kernel{Slots: []Slot{{Elem: ElemF32}, {Elem: ElemTyped}, {Elem: ElemAct}, {Elem: ElemTyped, Space: SpaceKV}}}
+	if got := k.TypedSlots(); len(got) != 2 || got[0] != 1 || got[1] != 3 {
+		t.Errorf("typed slots %v, want [1 3]", got)
+	}
+}
+
+func TestModel(t *testing.T) {
+	dense := Model{NumHiddenLayers: 32, KVLoraRank: 512, QKRopeHeadDim: 64, QKNopeHeadDim: 128}
+	if dense.DenseLayers() != 32 || dense.CacheDim() != 576 || dense.QHeadDim() != 192 {
+		t.Errorf("%d dense layers, cache rows of %d, queries of %d", dense.DenseLayers(), dense.CacheDim(), dense.QHeadDim())
+	}
+	experts := Model{NumHiddenLayers: 27, MoE: MoE{NRoutedExperts: 64, FirstKDenseReplace: 1}}
+	if experts.DenseLayers() != 1 {
+		t.Errorf("%d dense layers, want 1", experts.DenseLayers())
+	}
+}
