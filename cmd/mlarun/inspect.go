@@ -162,6 +162,11 @@ func ranges(layers []int) string {
 // what does not.
 func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) error {
 	fmt.Fprint(w, "\nBundles\n")
+	// Of a file without the parameters of such a model, no bundle can be made.
+	if _, err := gguf.ReadHParams(f); err != nil {
+		fmt.Fprintf(w, "  none can fit: %v\n", err)
+		return nil
+	}
 	var others []string
 	for _, b := range bundles {
 		if len(bind.Fit(f, b)) > 0 {

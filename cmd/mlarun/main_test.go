@@ -281,6 +281,22 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// TestInspectOtherArchitecture must not offer commands that cannot work.
+func TestInspectOtherArchitecture(t *testing.T) {
+	data, err := os.ReadFile(glm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "other.gguf")
+	if err := os.WriteFile(path, bytes.Replace(data, []byte("deepseek2"), []byte("deepseek9"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := mlarun("", "inspect", path)
+	if r.code != 0 || !strings.Contains(r.out, `none can fit: `) || !strings.Contains(r.out, `is "deepseek9"; expected "deepseek2"`) || strings.Contains(r.out, "mlagen") {
+		t.Errorf("code %d, %s%s", r.code, r.out, r.err)
+	}
+}
+
 func TestRanges(t *testing.T) {
 	for want, layers := range map[string][]int{"": nil, "layer 3": {3}, "layers 0-2,4,7-8": {8, 0, 1, 2, 4, 7}} {
 		if got := ranges(layers); got != want {

@@ -7,9 +7,8 @@ import (
 )
 
 // TestSample runs the README's first command. The model that ships learnt from
-// Go sources, so prompt and continuation must consist of Go tokens: a wrong
-// number anywhere between the tokeniser and the sampler soon makes text that
-// does not, such as a string without an end.
+// Go sources, so prompt and continuation must consist of Go tokens. How exact
+// the logits are is the business of runtime/engine's TestReference.
 func TestSample(t *testing.T) {
 	const prompt = "func "
 	r := mlarun("", "-model", "../../testdata/tinyglm.gguf", "-p", prompt, "-n", "64", "-temp", "0")

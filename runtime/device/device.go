@@ -8,12 +8,19 @@ import (
 	"mla/runtime/quant"
 )
 
+// MappedAlign is the page size of Apple Silicon, in bytes: memory that a GPU
+// uses in place begins and ends at a page, also where the system's are smaller.
+const MappedAlign = 16384
+
 // Model is a bundle bound to the weights of one file.
 type Model struct {
 	Bundle *plan.Bundle
 	// Regions are the memory that weights live in: mapped files (zero-copy)
 	// and converted copies. They stay valid until the Runner is closed.
 	Regions [][]byte
+	// Mapped regions come first: Regions[:Mapped] are mapped files, each of which
+	// begins at a multiple of MappedAlign and owns its address space up to one.
+	Mapped int
 	// Weights[i][l] is Bundle.Weights[i] in layer First+l (l is 0 where the
 	// weight belongs to no layer).
 	Weights [][]Weight
