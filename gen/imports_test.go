@@ -18,7 +18,7 @@ var rules = []struct {
 	{"mla/runtime/quant", []string{"mla/runtime/quant"}, "formats stand alone"},
 	{"mla/runtime/plan", []string{"mla/runtime/quant"}, "the plan has no logic"},
 	{"mla/runtime", []string{"mla/runtime/"}, "the runtime never imports the compiler or a bundle"},
-	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf"},
+	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/atomicfile"},
 		"the compiler knows formats and plans, not devices"},
 }
 

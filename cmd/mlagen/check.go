@@ -45,7 +45,7 @@ func (g *generateFlags) command() string {
 	if g.all {
 		return "go generate ./..."
 	}
-	cmd := "mlagen -spec " + g.spec
+	cmd := "go run ./cmd/mlagen -spec " + g.spec
 	if g.out != "" {
 		cmd += " -out " + g.out
 	}

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"mla/gen"
-	"mla/gen/atomicfile"
 	"mla/gen/golang"
 	"mla/gen/spec"
+	"mla/runtime/atomicfile"
 )
 
 // errDrift says that files on disk differ from what mlagen generates.

@@ -19,6 +19,6 @@ func runInit(args []string, stdout io.Writer) error {
 	if err := initspec.Write(*model, *out, *force); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(stdout, "wrote %s; compile it with: mlagen -spec %s\n", *out, *out)
+	_, err := fmt.Fprintf(stdout, "wrote %s; compile it with: go run ./cmd/mlagen -spec %s\n", *out, *out)
 	return err
 }

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"mla/gen/atomicfile"
 	"mla/gen/spec"
+	"mla/runtime/atomicfile"
 	"mla/runtime/gguf"
 )
 

@@ -52,7 +52,7 @@ func (e *VariantError) Error() string {
 	if len(e.Covered) == 0 {
 		b.WriteString("nothing")
 	}
-	b.WriteString(".\nTo add these types: mlagen init -gguf FILE -o specs/x.yaml, then mlagen -spec specs/x.yaml, and rebuild")
+	b.WriteString(".\nTo add these types: go run ./cmd/mlagen init -gguf FILE -o specs/x.yaml, then go run ./cmd/mlagen -spec specs/x.yaml, and rebuild")
 	return b.String()
 }
 

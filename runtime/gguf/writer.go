@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"mla/runtime/atomicfile"
 	"mla/runtime/quant"
 )
 
@@ -40,6 +41,9 @@ func NewWriter(path string, meta []KV, tensors []TensorInfo) (*Writer, error) {
 	h, err := newHeader(meta, tensors)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if path, err = atomicfile.Target(path); err != nil {
+		return nil, err
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

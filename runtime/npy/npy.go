@@ -9,13 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"mla/runtime/atomicfile"
 )
 
 const magic = "\x93NUMPY\x01\x00"
@@ -44,7 +45,7 @@ type Writer struct {
 // Create begins a file for a matrix of rows × cols. What is at path already may
 // be a file or a link to one; a folder or a device is an error.
 func Create(path string, rows, cols int) (*Writer, error) {
-	path, err := target(path)
+	path, err := atomicfile.Target(path)
 	if err != nil {
 		return nil, err
 	}
@@ -58,22 +59,6 @@ func Create(path string, rows, cols int) (*Writer, error) {
 		return nil, err
 	}
 	return w, nil
-}
-
-// target follows links and refuses what a rename must not replace: it would put
-// a file in the place of a device such as /dev/null.
-func target(path string) (string, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return path, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s: is not a regular file", path)
-	}
-	return filepath.EvalSymlinks(path)
 }
 
 // WriteRow appends a row, which must have as many elements as the matrix.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mla/runtime/atomicfile"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -63,7 +65,7 @@ func TestTarget(t *testing.T) {
 	file, link := filepath.Join(dir, "m.npy"), filepath.Join(dir, "l.npy")
 	// Not through Create: if that were broken, it could replace the device.
 	for _, path := range []string{dir, os.DevNull} {
-		if _, err := target(path); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
+		if _, err := atomicfile.Target(path); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

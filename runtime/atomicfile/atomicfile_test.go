@@ -20,6 +20,20 @@ func TestWrite(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("%v, %v", info, err)
 	}
+	// A link is followed; a device stays what it is.
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(link, []byte("third")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "third" {
+		t.Errorf("%q, %v; want the linked file to be written", got, err)
+	}
+	if _, err := Target(os.DevNull); err == nil { // not through Write: if broken, it would replace the device
+		t.Error("a device may be replaced")
+	}
 	// A folder cannot be replaced by a file, and one that is absent not written to.
 	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o755); err != nil {
 		t.Fatal(err)
