@@ -6,7 +6,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # Packages that use goroutines; they are tested under the race detector too.
 RACE = ./runtime/... ./cmd/mlarun/...
 
-.PHONY: help build test unit race msl generate check fmt vet staticcheck cross bench tools clean
+.PHONY: help build test unit race msl sim generate check fmt vet staticcheck cross bench tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -16,14 +16,18 @@ build: ## build bin/mlagen and bin/mlarun
 
 test: tools unit race ## all tests; installs clang-19 and gcc on Debian, elsewhere names what is missing
 
-unit:
+unit: sim
 	$(GO) test ./...
 
-race:
+race: sim
 	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
 
 msl: tools ## parse every kernels.metal in the strict front end
 	$(GO) test ./gen/msl/...
+
+sim: tools ## build build/libmetalsim.so, the simulator of the Metal API
+	@mkdir -p build
+	sh sim/metal/build.sh build/libmetalsim.so
 
 generate: ## regenerate everything under generated/
 	$(GO) generate ./...

@@ -33,15 +33,17 @@ func (e *usageError) print(w io.Writer) {
 // flags is a command's flag set with the flags that all commands share.
 type flags struct {
 	*flag.FlagSet
-	env     *env
-	model   string
-	bundle  string
-	device  string
-	threads int
-	simd    string
-	kv      string
-	force   bool
-	quiet   bool
+	env      *env
+	model    string
+	bundle   string
+	device   string
+	metalLib string
+	replay   string
+	threads  int
+	simd     string
+	kv       string
+	force    bool
+	quiet    bool
 }
 
 // newFlags makes the flag set of a command; what is its name and arguments.
@@ -60,6 +62,8 @@ func newFlags(e *env, what string) *flags {
 func (f *flags) running() *flags {
 	f.StringVar(&f.bundle, "bundle", "", "compiled bundle to use, by `name` (default: the one that fits best)")
 	f.StringVar(&f.device, "device", "auto", "`where` to run: "+deviceNames(f.env))
+	f.StringVar(&f.metalLib, "metal-lib", "", "`library` that stands in for Apple's Metal, e.g. build/libmetalsim.so")
+	f.StringVar(&f.replay, "replay", "auto", "`how` the Metal device replays a token: auto, icb or encode")
 	f.IntVar(&f.threads, "threads", 0, "CPU threads (default: one per core)")
 	f.StringVar(&f.simd, "simd", "", "inner loops of the CPU device, to compare them, by `name`: avx512, avx2 or go (default: the best of this machine)")
 	f.StringVar(&f.kv, "kv", "f16", "element `type` of the KV cache: f16 or f32")

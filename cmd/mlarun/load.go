@@ -21,7 +21,7 @@ type loaded struct {
 
 // open maps the model file and chooses its bundle.
 func (f *flags) open() (*engine.Engine, error) {
-	newDevice, ok := f.env.devices[f.device]
+	openDevice, ok := f.env.devices[f.device]
 	if !ok {
 		return nil, f.wrong("-device: %q is not available in this build; it has %s", f.device, deviceNames(f.env))
 	}
@@ -30,7 +30,11 @@ func (f *flags) open() (*engine.Engine, error) {
 			return nil, f.wrong("-simd: %v", err)
 		}
 	}
-	return engine.Open(f.model, engine.Options{Bundles: f.env.bundles, Bundle: f.bundle, Device: newDevice()})
+	d, err := openDevice(f)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Open(f.model, engine.Options{Bundles: f.env.bundles, Bundle: f.bundle, Device: d})
 }
 
 // load opens the model and makes a session whose context is what size returns

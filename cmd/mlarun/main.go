@@ -13,8 +13,6 @@ import (
 	"strings"
 
 	"mla/generated"
-	"mla/runtime/device"
-	"mla/runtime/device/cpu"
 	"mla/runtime/plan"
 )
 
@@ -47,11 +45,8 @@ type env struct {
 	in       io.Reader
 	out, err io.Writer
 	bundles  []*plan.Bundle
-	devices  map[string]func() device.Device
+	devices  map[string]openDevice
 }
-
-// devices are the values of -device; auto is the best that this machine has.
-var devices = map[string]func() device.Device{"auto": cpu.New, "cpu": cpu.New}
 
 func main() {
 	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: generated.Bundles(), devices: devices}

@@ -37,16 +37,18 @@ func TestExecuteHalf(t *testing.T) {
 
 func executeAll(t *testing.T, b *plan.Bundle) {
 	t.Helper()
-	program, err := execute.Build(b, print(t, b), t.TempDir())
+	program, err := execute.Compile(print(t, b), execute.Checked)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer program.Close()
+	e := &executor{program: program}
 	for i := range b.Kernels {
 		k := &b.Kernels[i]
 		for j := range k.Variants {
 			for _, pos := range positions(k) {
 				m := newMemory(k, &k.Variants[j], b.Activations, pos)
-				t.Run(fmt.Sprintf("%s/%d", k.Variants[j].Func, pos), func(t *testing.T) { m.execute(t, program, k.Variants[j].Func) })
+				t.Run(fmt.Sprintf("%s/%d", k.Variants[j].Func, pos), func(t *testing.T) { m.execute(t, e, k.Variants[j].Func) })
 			}
 		}
 	}
@@ -60,10 +62,43 @@ func positions(k *plan.Kernel) []int {
 	return []int{37}
 }
 
+// executor runs kernels on memory that it uses again and again.
+type executor struct {
+	program *execute.Program
+	buffers []*execute.Buffer // by slot
+}
+
+// run runs a kernel function on data, one buffer per slot, in place, with the
+// threadgroups in an order of its own.
+func (e *executor) run(function string, k *plan.Kernel, data [][]byte) error {
+	l := execute.Launch{Kernel: function, Groups: k.Groups(), Threads: k.Threads, Seed: uint64(len(function))}
+	for slot, d := range data {
+		if slot == len(e.buffers) {
+			e.buffers = append(e.buffers, nil)
+		}
+		if b := e.buffers[slot]; b == nil || len(b.Bytes) < len(d) {
+			b, err := e.program.NewBuffer(2 * len(d))
+			if err != nil {
+				return err
+			}
+			e.buffers[slot] = b
+		}
+		b := e.buffers[slot]
+		at := (len(b.Bytes) - len(d)) &^ 15
+		copy(b.Bytes[at:], d)
+		l.Args = append(l.Args, execute.Arg{Buffer: b, Offset: at, Size: len(d)})
+	}
+	err := e.program.Run(l)
+	for slot, a := range l.Args {
+		copy(data[slot], a.Buffer.Bytes[a.Offset:])
+	}
+	return err
+}
+
 // execute runs a kernel function and compares all memory.
-func (m *memory) execute(t *testing.T, program *execute.Program, function string) {
+func (m *memory) execute(t *testing.T, e *executor, function string) {
 	want := m.clone()
-	if err := program.Run(function, m.k.Groups(), m.k.Threads, m.data); err != nil {
+	if err := e.run(function, m.k, m.data); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range m.k.Parts {

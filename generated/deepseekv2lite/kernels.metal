@@ -543,18 +543,19 @@ static inline uint best_expert(threadgroup const float * select, ushort lane) {
   return simd_min(best == top ? at : E);
 }
 
-// Picks the K best experts, best first; a picked one drops below the mask.
+// Picks the K best experts, best first; a picked one drops below the mask, written
+// by the one lane that reads it.
 template <uint E, uint K>
 static inline void pick(threadgroup float * select, threadgroup const float * probs, threadgroup Routing * chosen, ushort lane) {
   for (uint k = 0; k < K; ++k) {
     const uint e = best_expert<E>(select, lane);
-    if (lane == 0) {
+    if (lane == e % 32u) {
       chosen[k].expert = e;
       chosen[k].weight = probs[e];
       select[e] = -3e38f;
     }
-    simdgroup_barrier(mem_flags::mem_threadgroup);
   }
+  simdgroup_barrier(mem_flags::mem_threadgroup);
 }
 
 // Divides the weights by their sum (at least 2^-14) if NORMALIZE, and scales them.
@@ -637,6 +638,7 @@ static inline void tile_softmax(threadgroup const float * shares, uint n, float 
     const float e = lane < n ? exp(s - m) : 0.0f;
     const float sum = simd_sum(e);
     if (lane < n) p[lane * HEADS + h] = e;
+    simdgroup_barrier(mem_flags::mem_threadgroup); // every lane has read ml before lane 0 writes it
     if (lane == 0) {
       shrink[h] = exp(before - m);
       ml[2u * h] = m;

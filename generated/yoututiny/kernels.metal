@@ -272,6 +272,7 @@ static inline void tile_softmax(threadgroup const float * shares, uint n, float 
     const float e = lane < n ? exp(s - m) : 0.0f;
     const float sum = simd_sum(e);
     if (lane < n) p[lane * HEADS + h] = e;
+    simdgroup_barrier(mem_flags::mem_threadgroup); // every lane has read ml before lane 0 writes it
     if (lane == 0) {
       shrink[h] = exp(before - m);
       ml[2u * h] = m;

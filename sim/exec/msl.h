@@ -33,9 +33,9 @@ typedef struct msl_launch {
   void *context;
 } msl_launch;
 
-// Until a threadgroup runs a device-scope fence, other threadgroups of the launch
-// see the old contents of what it stored, instead of the fault device-race. Needs
-// a checked build.
+// Until a threadgroup runs a device-scope fence and an atomic operation after it,
+// other threadgroups of the launch see the old contents of what it stored, instead
+// of the fault device-race. Needs a checked build.
 enum { MSL_STORE_DELAY = 1 };
 
 typedef struct msl_kernel {
@@ -65,7 +65,9 @@ const msl_kernel *msl_kernels(uint32_t *n);
 //                       them stores, and no barrier with the flag of that memory
 //                       lies between them
 //   device-race         a threadgroup loads what another one stored, or stores
-//                       what another one loaded, without fences on both sides
+//                       what another one loaded, without the order that comes from
+//                       device-scope fences: store, fence, atomic operation in one;
+//                       atomic operation, fence, access in the other
 
 #ifdef __cplusplus
 }

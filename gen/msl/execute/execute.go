@@ -1,139 +1,165 @@
 // Package execute runs Metal kernels on the CPU, so that tests can compare what
-// the printed source computes with a reference. The source is compiled by
-// clang++ as it is, with a metal_stdlib of our own; every thread of a
-// threadgroup is a fiber, so barriers and simdgroup functions keep their
-// meaning, and threads that miss one are found out. Threadgroups run one after
-// the other: hazards between them do not show.
+// the printed source computes with a reference. sim/exec compiles the source as it
+// is; a process of its own, the runner, loads the result and launches kernels on
+// memory that it shares with the test. What a kernel must not do comes back as a
+// Fault; sim/exec/msl.h lists the rules.
 package execute
 
 import (
+	"bufio"
 	"bytes"
-	"embed"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-
-	"mla/runtime/plan"
+	"syscall"
 )
 
-//go:embed cpp
-var cpp embed.FS
+// Checks says how closely kernels are watched.
+type Checks int
 
-// Program is a compiled Metal source.
-type Program struct {
-	binary string
+// Checked finds accesses out of bounds and races, to the byte. Fast finds only
+// barriers that threads miss, and steps onto inaccessible pages. Sanitized is Fast
+// with AddressSanitizer and UBSan, which also watch the arrays of single threads.
+const (
+	Checked Checks = iota
+	Fast
+	Sanitized
+)
+
+var checks = map[Checks]struct {
+	runner string
+	flags  []string
+}{
+	Checked:   {"runner", nil},
+	Fast:      {"runner", []string{"-fast"}},
+	Sanitized: {"runner-sanitize", []string{"-sanitize"}},
 }
 
-// arrays are the threadgroup arrays that kernels declare.
-var arrays = regexp.MustCompile(`(?m)^  threadgroup float (\w+)\[(\d+)\];`)
+// Program is a compiled Metal source and the process that runs it. It serves one
+// goroutine.
+type Program struct {
+	dir      string
+	kernels  []Kernel
+	mapped   [][]byte // the files behind the buffers
+	process  *exec.Cmd
+	in       io.WriteCloser
+	out      *bufio.Reader
+	problems bytes.Buffer
+}
 
-// Build compiles the source of b's kernels in dir.
-func Build(b *plan.Bundle, source, dir string) (*Program, error) {
-	source = arrays.ReplaceAllString(source, "  float * $1 = threadgroup_memory($2);")
-	files := map[string]string{"kernels.cpp": source + entryPoints(b)}
-	for _, name := range []string{"metal_stdlib", "driver.h", "driver.cpp"} {
-		text, err := fs.ReadFile(cpp, "cpp/"+name)
-		if err != nil {
-			return nil, err
-		}
-		files[name] = string(text)
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return nil, err
-		}
-	}
-	compiler, err := findCompiler()
+// Kernel is a function of the source. Bit i of the masks belongs to [[buffer(i)]].
+type Kernel struct {
+	Name             string
+	Buffers          uint32 // the kernel has it
+	Constants        uint32 // it is in constant space
+	Writable         uint32 // it is in device space and not const
+	ThreadgroupBytes uint32
+	MaxThreads       uint32
+}
+
+// Fault says which rule a kernel broke.
+type Fault struct{ Rule, Text string }
+
+func (f *Fault) Error() string { return f.Rule + ": " + f.Text }
+
+// Compile builds a source that frontend.Check accepts, in a folder of its own, and
+// starts its runner.
+func Compile(source string, c Checks) (*Program, error) {
+	dir, err := os.MkdirTemp("", "msl")
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{binary: filepath.Join(dir, "kernels")}
-	cmd := exec.Command(compiler, "-std=c++20", "-O1", "-ffp-contract=off", "-I.", "-DUNROLL=", "-Wno-unknown-attributes", "-o", p.binary, "driver.cpp", "kernels.cpp")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", compiler, err, out)
+	p := &Program{dir: dir}
+	object, err := compile(source, dir, checks[c].flags...)
+	if err == nil {
+		err = p.start(c, object)
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
 	}
 	return p, nil
 }
 
-func findCompiler() (string, error) {
-	for _, name := range []string{"clang++-19", "clang++"} {
-		if _, err := exec.LookPath(name); err == nil {
-			return name, nil
-		}
+func (p *Program) start(c Checks, object string) error {
+	root, err := tools()
+	if err != nil {
+		return err
 	}
-	return "", errors.New("running kernels on the CPU needs clang: apt-get install clang-19")
+	p.process = exec.Command(filepath.Join(root, "exec", checks[c].runner), object)
+	p.process.Stderr = &p.problems
+	if p.in, err = p.process.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := p.process.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.process.Start(); err != nil {
+		p.process = nil
+		return err
+	}
+	lines, err := p.ask("list\n")
+	for _, line := range lines {
+		var k Kernel
+		var checked uint32
+		if _, err := fmt.Sscan(line, &k.Name, &k.Buffers, &k.Constants, &k.Writable, &k.ThreadgroupBytes, &k.MaxThreads, &checked); err != nil {
+			return fmt.Errorf("runner: %q: %w", line, err)
+		}
+		p.kernels = append(p.kernels, k)
+	}
+	return err
 }
 
-// entryPoints is a table of the kernels with functions that pass them their buffers.
-func entryPoints(b *plan.Bundle) string {
-	var table strings.Builder
-	table.WriteString("\nconst entry_point entry_points[] = {\n")
-	for i := range b.Kernels {
-		k := &b.Kernels[i]
-		for _, v := range k.Variants {
-			var arguments []string
-			for slot := range k.Slots {
-				arguments = append(arguments, argument(k, slot))
-			}
-			fmt.Fprintf(&table, "    {%q, [](void **b, uint tg, uint tid, ushort sg, ushort lane) { %s(%s, tg, tid, sg, lane); }},\n",
-				v.Func, v.Func, strings.Join(arguments, ", "))
-		}
+// Kernels lists the kernels in source order.
+func (p *Program) Kernels() []Kernel { return p.kernels }
+
+// ask sends a request and returns the lines of the answer before "ok".
+func (p *Program) ask(request string) ([]string, error) {
+	if _, err := io.WriteString(p.in, request); err != nil {
+		return nil, p.died(err)
 	}
-	table.WriteString("    {nullptr, nullptr}};\n")
-	return buffer + table.String()
+	var lines []string
+	for {
+		line, err := p.out.ReadString('\n')
+		if err != nil {
+			return nil, p.died(err)
+		}
+		line = strings.TrimSuffix(line, "\n")
+		if line == "ok" {
+			return lines, nil
+		}
+		if text, ok := strings.CutPrefix(line, "fault "); ok {
+			rule, text, _ := strings.Cut(text, " ")
+			return nil, &Fault{rule, text}
+		}
+		lines = append(lines, line)
+	}
 }
 
-// argument is a buffer as the kernel's parameter takes it.
-func argument(k *plan.Kernel, slot int) string {
-	switch k.Slots[slot].Elem {
-	case plan.ElemStep:
-		return fmt.Sprintf("*(const Step *)b[%d]", slot)
-	case plan.ElemArgs:
-		return fmt.Sprintf("*(const %s_args *)b[%d]", k.Name, slot)
-	}
-	return fmt.Sprintf("buffer{b[%d]}", slot)
+// died is the error for a runner that went away, with what it had to say.
+func (p *Program) died(err error) error {
+	wait := p.process.Wait()
+	p.process = nil
+	return fmt.Errorf("runner: %w", errors.Join(err, wait, errors.New(p.problems.String())))
 }
 
-// buffer is what a kernel's pointer parameters accept.
-const buffer = `
-struct buffer {
-  void *p;
-  template <typename T> operator T *() const { return (T *)p; }
-};
-`
-
-// Run runs all groups of a kernel function on buffers, one per slot, in place.
-func (p *Program) Run(function string, groups, threads int, buffers [][]byte) error {
-	var in bytes.Buffer
-	word := func(n int) { in.Write(binary.LittleEndian.AppendUint32(nil, uint32(n))) }
-	word(len(function))
-	in.WriteString(function)
-	word(groups)
-	word(threads)
-	word(len(buffers))
-	for _, b := range buffers {
-		in.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(b))))
-		in.Write(b)
+// Close ends the runner and removes the files.
+func (p *Program) Close() error {
+	var err error
+	if p.process != nil {
+		p.in.Close()
+		err = p.process.Wait()
+		p.process = nil
 	}
-	cmd := exec.Command(p.binary)
-	cmd.Stdin = &in
-	var out, problems bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &problems
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("kernel %s: %w: %s", function, err, problems.Bytes())
+	for _, mem := range p.mapped {
+		err = errors.Join(err, syscall.Munmap(mem))
 	}
-	for _, b := range buffers {
-		if _, err := io.ReadFull(&out, b); err != nil {
-			return fmt.Errorf("kernel %s: %w", function, err)
-		}
-	}
-	return nil
+	p.mapped = nil
+	return errors.Join(err, os.RemoveAll(p.dir))
 }

@@ -1,0 +1,99 @@
+package metal_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"mla/runtime/device"
+	"mla/runtime/device/metal"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+const tiny = "youtu-tiny-F32"
+
+var tinyConfig = device.Config{Context: 200, KV: quant.F16}
+
+// structure replays 200 tokens, checks what a step must be, and closes twice.
+func structure(lib string) error {
+	return with(lib, tiny, tinyConfig, metal.Options{Replay: metal.ReplayICB}, func(r device.Runner) error {
+		for pos := range tinyConfig.Context {
+			if _, err := r.Replay(step(1, pos), pos%50 == 49); err != nil {
+				return err
+			}
+		}
+		for _, s := range []plan.Step{{Token: 1 << 30, NKV: 1}, {Pos: 200, NKV: 201}, {Pos: 1, NKV: 1}} {
+			if _, err := r.Replay(s, true); err == nil {
+				return fmt.Errorf("%+v: no error", s)
+			}
+		}
+		if r.Dispatches() < 10 || r.Bytes() < 1000 {
+			return fmt.Errorf("%d dispatches, %d bytes", r.Dispatches(), r.Bytes())
+		}
+		if err := r.Close(); err != nil {
+			return err
+		}
+		if _, err := r.Replay(step(1, 0), true); err == nil {
+			return errors.New("a closed runner replays")
+		}
+		return nil
+	})
+}
+
+// refused opens the device where it must not be.
+func refused(lib string) error {
+	_, err := metal.Open(metal.Options{Library: lib})
+	return err
+}
+
+// unallocated records where something cannot be made.
+func unallocated(lib string) error {
+	return with(lib, tiny, tinyConfig, metal.Options{}, func(device.Runner) error { return nil })
+}
+
+// failure replays until a token fails, and demands that all later ones do.
+func failure(lib string) error {
+	return with(lib, tiny, tinyConfig, metal.Options{Replay: metal.ReplayICB}, func(r device.Runner) error {
+		var first error
+		for pos := range 10 {
+			_, err := r.Replay(step(1, pos), pos == 9)
+			if first != nil && err == nil {
+				return nil // which the test takes for a missing error
+			}
+			if first == nil {
+				first = err
+			}
+		}
+		return first
+	})
+}
+
+// archive writes a pipeline archive, then uses it, then finds it damaged.
+func archive(lib string) error {
+	folder, err := os.MkdirTemp("", "archive")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	for _, damage := range []bool{false, false, true} {
+		files, err := filepath.Glob(filepath.Join(folder, "*"))
+		if err != nil {
+			return err
+		}
+		if damage {
+			if len(files) != 1 {
+				return fmt.Errorf("archives: %v", files)
+			}
+			if err := os.WriteFile(files[0], []byte("damaged"), 0o600); err != nil {
+				return err
+			}
+		}
+		one := func(r device.Runner) error { _, err := r.Replay(step(1, 0), true); return err }
+		if err := with(lib, tiny, tinyConfig, metal.Options{Cache: folder}, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package metal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"mla/runtime/device/metal/mtl"
+	"mla/runtime/plan"
+)
+
+// LibraryName is the file name of a bundle's compiled library. It carries a hash
+// of the source, so that a library of another source is never taken for it.
+func LibraryName(b *plan.Bundle) string { return stem(b) + ".metallib" }
+
+func stem(b *plan.Bundle) string {
+	hash := sha256.Sum256([]byte(b.Source))
+	return b.Name + "-" + hex.EncodeToString(hash[:6])
+}
+
+// library takes the kernels from a compiled library, or compiles the source.
+func (d *Device) library(gpu mtl.Device, b *plan.Bundle) (mtl.Library, error) {
+	if d.options.Compiled != "" {
+		path := filepath.Join(d.options.Compiled, LibraryName(b))
+		if _, err := os.Stat(path); err == nil {
+			return gpu.NewLibraryFile(path)
+		}
+	}
+	return gpu.NewLibrary(b.Source)
+}
+
+// compiler makes pipelines from one library.
+type compiler struct {
+	gpu     mtl.Device
+	library mtl.Library
+	archive *archive
+}
+
+// pipelines makes the pipelines of a sequence on all cores. Those made before a
+// failure are returned with it: they have to be released too.
+func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
+	made := make([]mtl.Pipeline, len(s.functions))
+	errs := make([]error, len(s.functions))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(s.functions)) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = mtl.Pool(func() (err error) {
+					made[i], err = c.pipeline(s.functions[i], s.threads[i])
+					return err
+				})
+			}
+		})
+	}
+	for i := range s.functions {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return made, fmt.Errorf("kernel %s: %w", s.functions[i], err)
+		}
+	}
+	return made, nil
+}
+
+// pipeline makes one pipeline and checks that it can run as planned.
+func (c *compiler) pipeline(function string, threads int) (mtl.Pipeline, error) {
+	descriptor, err := c.library.NewDescriptor(function)
+	if err != nil {
+		return mtl.Pipeline{}, err
+	}
+	defer descriptor.Release()
+	c.archive.use(descriptor)
+	p, err := c.gpu.NewPipeline(descriptor)
+	if err != nil {
+		return p, err
+	}
+	if width := p.SimdWidth(); width != 32 {
+		return p, fmt.Errorf("simdgroups of %d threads; the kernels need 32", width)
+	}
+	if most := p.MaxThreads(); uint64(threads) > most {
+		return p, fmt.Errorf("%d threads in a threadgroup; this GPU allows %d, with %d bytes of threadgroup memory", threads, most, p.ThreadgroupMemory())
+	}
+	c.archive.add(descriptor)
+	return p, nil
+}

@@ -1,0 +1,132 @@
+package metal
+
+import (
+	"fmt"
+	"unsafe"
+
+	"mla/runtime/device"
+	"mla/runtime/device/metal/mtl"
+	"mla/runtime/plan"
+)
+
+// stepBytes is the size of a plan.Step.
+const stepBytes = int64(unsafe.Sizeof(plan.Step{}))
+
+// memory is the GPU's view of everything that kernels touch.
+type memory struct {
+	weights []mtl.Buffer // windows, then copies
+	caches  []mtl.Buffer // one per layer, [context][CacheDim]
+	arena   mtl.Buffer
+	rope    mtl.Buffer // see device.RopeTable
+	args    mtl.Buffer // constants of all dispatches; nil if there are none
+	logits  mtl.Buffer // [VocabSize] float32
+	steps   [ring]mtl.Buffer
+}
+
+// allocator makes buffers until one fails.
+type allocator struct {
+	gpu mtl.Device
+	err error
+}
+
+func (a *allocator) buffer(label string, bytes int64, storage uint64) (b mtl.Buffer) {
+	if a.err == nil {
+		b, a.err = a.gpu.NewBuffer(label, uint64(bytes), storage)
+	}
+	return b
+}
+
+// shared makes a buffer that holds a copy of data.
+func (a *allocator) shared(label string, data []byte) mtl.Buffer {
+	b := a.buffer(label, int64(len(data)), mtl.StorageShared)
+	if a.err == nil {
+		copy(b.Bytes(), data)
+	}
+	return b
+}
+
+// window makes a buffer of mapped memory where it is.
+func (a *allocator) window(m *device.Model, i int, w window) (b mtl.Buffer) {
+	if a.err == nil {
+		start := unsafe.Pointer(&m.Regions[w.region][w.start])
+		b, a.err = a.gpu.NewBufferNoCopy(fmt.Sprintf("weights %d", i), start, uint64(w.length))
+	}
+	return b
+}
+
+// allocate makes and fills all memory. What was made before a failure is in the
+// result.
+func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
+	a := &allocator{gpu: gpu}
+	mem := &memory{}
+	for i, w := range l.windows {
+		mem.weights = append(mem.weights, a.window(m, i, w))
+	}
+	for _, t := range l.copies {
+		mem.weights = append(mem.weights, a.shared(t.Tensor, m.Regions[t.Region][t.Offset:t.Offset+t.Bytes]))
+	}
+	for i := range l.layers {
+		mem.caches = append(mem.caches, a.buffer(fmt.Sprintf("KV cache %d", i), l.cache, mtl.StoragePrivate))
+	}
+	mem.arena = a.buffer("arena", l.arena, mtl.StoragePrivate)
+	mem.logits = a.buffer("logits", l.logits, mtl.StorageShared)
+	mem.rope = a.buffer("rotary table", l.rope, mtl.StorageShared)
+	if len(l.args) > 0 {
+		mem.args = a.shared("constants", l.args)
+	}
+	for i := range mem.steps {
+		mem.steps[i] = a.buffer(fmt.Sprintf("step %d", i), stepBytes, mtl.StorageShared)
+	}
+	if a.err == nil {
+		device.RopeTable(floats(mem.rope), m.Bundle.RopeFreqs, m.Bundle.RopeMScale)
+	}
+	return mem, a.err
+}
+
+// floats views a shared buffer.
+func floats(b mtl.Buffer) []float32 {
+	bytes := b.Bytes()
+	return unsafe.Slice((*float32)(unsafe.Pointer(&bytes[0])), len(bytes)/4)
+}
+
+// buffer is what a binding refers to, for a slot of the ring.
+func (m *memory) buffer(b buffer, slot int) mtl.Buffer {
+	switch b.space {
+	case plan.SpaceWeight:
+		return m.weights[b.index]
+	case plan.SpaceKV:
+		return m.caches[b.index]
+	case plan.SpaceArena:
+		return m.arena
+	case plan.SpaceRope:
+		return m.rope
+	case plan.SpaceArgs:
+		return m.args
+	case plan.SpaceStep:
+		return m.steps[slot]
+	default: // the sequence has no other spaces
+		return m.logits
+	}
+}
+
+// constant lists the buffers that kernels only read, without the steps.
+func (m *memory) constant() []mtl.Buffer {
+	list := append([]mtl.Buffer{m.rope}, m.weights...)
+	if !m.args.Nil() {
+		list = append(list, m.args)
+	}
+	return list
+}
+
+// mutable lists the buffers that kernels write.
+func (m *memory) mutable() []mtl.Buffer {
+	return append([]mtl.Buffer{m.arena, m.logits}, m.caches...)
+}
+
+// release frees everything.
+func (m *memory) release() {
+	for _, b := range append(append(m.constant(), m.mutable()...), m.steps[:]...) {
+		b.Release()
+	}
+	*m = memory{}
+}

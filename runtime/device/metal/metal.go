@@ -1,0 +1,136 @@
+// Package metal replays plans on Apple GPUs. A token is one command buffer that
+// executes an indirect command buffer (ICB), recorded once: every dispatch of
+// the plan with its pipeline, its buffers and the plan's barriers. Where the GPU
+// is virtual, or on request, the dispatches are encoded anew for every token.
+//
+// Weights stay where the file is mapped: window.go cuts the mapping into buffers.
+// sequence.go resolves a plan's operands to buffers and offsets, without Metal;
+// build.go makes the Metal objects; runner.go replays them.
+package metal
+
+import (
+	"fmt"
+	"strings"
+
+	"mla/runtime/device"
+	"mla/runtime/device/metal/mtl"
+)
+
+// Replay says how a token's dispatches reach the GPU.
+type Replay string
+
+// The ways to replay.
+const (
+	ReplayAuto   Replay = "auto"   // an ICB, or direct encoding on a virtual GPU
+	ReplayICB    Replay = "icb"    // one ICB recorded in advance
+	ReplayEncode Replay = "encode" // every dispatch encoded for every token
+)
+
+// Options say how to open the device.
+type Options struct {
+	// Library stands in for Apple's frameworks; "" opens those.
+	Library string
+	Replay  Replay // "" is ReplayAuto
+	// Compiled is a folder that may hold NAME.metallib for a bundle, see
+	// [LibraryName]; "": kernels are always compiled from the bundle's source.
+	Compiled string
+	// Cache is a folder for what the GPU's compiler made; "": none is kept.
+	Cache string
+}
+
+// Info describes a GPU and its system.
+type Info struct {
+	Name, OS             string
+	Family               int // newest Apple family it belongs to, as 7 for M1; 0: none known
+	Virtual              bool
+	UnifiedMemory        bool
+	MaxBuffer, MaxMemory uint64 // bytes: of one buffer, of all
+	MaxThreadgroupMemory uint64 // bytes
+	ResidencySets        bool   // macOS 15
+}
+
+// Device implements device.Device.
+type Device struct {
+	Info
+	options Options
+}
+
+// Open loads Metal and checks that system and GPU can run the kernels. It holds
+// nothing afterwards: every runner opens the GPU for itself.
+func Open(o Options) (*Device, error) {
+	switch o.Replay {
+	case "":
+		o.Replay = ReplayAuto
+	case ReplayAuto, ReplayICB, ReplayEncode:
+	default:
+		return nil, fmt.Errorf("replay is %q; expected %s, %s or %s", o.Replay, ReplayAuto, ReplayICB, ReplayEncode)
+	}
+	if err := mtl.Load(o.Library); err != nil {
+		return nil, err
+	}
+	d := &Device{options: o}
+	err := mtl.Pool(func() error {
+		if !mtl.OSAtLeast(14) {
+			return fmt.Errorf("Metal needs macOS 14 or later, for version 3.1 of the shading language; this is %s", mtl.OSVersion())
+		}
+		gpu, err := mtl.NewSystemDevice()
+		if err != nil {
+			return err
+		}
+		defer gpu.Release()
+		d.Info = inspect(gpu)
+		if d.Family < 7 && !gpu.Supports(mtl.Metal3) {
+			return fmt.Errorf("%s is not supported; the kernels need an Apple GPU of family 7 (M1) or later", d.Info.Name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// inspect asks a GPU for what Info holds.
+func inspect(gpu mtl.Device) Info {
+	i := Info{
+		Name: gpu.Name(), OS: mtl.OSVersion(), UnifiedMemory: gpu.UnifiedMemory(),
+		MaxBuffer: gpu.MaxBufferLength(), MaxMemory: gpu.MaxWorkingSet(),
+		MaxThreadgroupMemory: gpu.MaxThreadgroupMemory(), ResidencySets: mtl.OSAtLeast(15),
+	}
+	i.Virtual = strings.Contains(i.Name, "Paravirtual")
+	for _, family := range []int{mtl.Apple7, mtl.Apple8, mtl.Apple9} {
+		if gpu.Supports(family) {
+			i.Family = family - mtl.Apple7 + 7
+		}
+	}
+	return i
+}
+
+// Name implements device.Device.
+func (d *Device) Name() string { return d.Info.Name }
+
+// direct tells whether dispatches are encoded anew for every token: virtual GPUs
+// break ICBs.
+func (d *Device) direct() bool {
+	return d.options.Replay == ReplayEncode || d.options.Replay == ReplayAuto && d.Virtual
+}
+
+// Record implements device.Device. The runner is for one goroutine at a time.
+func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
+	l, err := newLayout(m, cfg, int64(min(d.MaxBuffer, maxWindow)))
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+	}
+	s, err := newSequence(m, cfg, l)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.fits(&d.Info); err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+	}
+	r, err := d.build(m, cfg, l, s)
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+	}
+	return r, nil
+}

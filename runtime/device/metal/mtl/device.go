@@ -1,0 +1,122 @@
+package mtl
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// GPU families (MTLGPUFamily).
+const (
+	Apple7 = 1007 // M1
+	Apple8 = 1008 // M2
+	Apple9 = 1009 // M3, M4
+	Metal3 = 5001 // M1 and later, and virtual GPUs on them
+)
+
+// Options of a buffer (MTLResourceOptions).
+const (
+	StorageShared  = 0
+	StoragePrivate = 2 << 4 // only the GPU sees it
+)
+
+// Compile options.
+const (
+	languageVersion3_1 = 3<<16 | 1 // MTLLanguageVersion3_1
+	mathModeSafe       = 0         // MTLMathModeSafe
+)
+
+// Device is a GPU.
+type Device struct{ object }
+
+// NewSystemDevice is the default GPU.
+func NewSystemDevice() (Device, error) {
+	d := functions.systemDevice()
+	if d == 0 {
+		return Device{}, errors.New("Metal finds no GPU")
+	}
+	return Device{object{d}}, nil
+}
+
+// Name is what the maker calls the GPU.
+func (d Device) Name() string { return text(messages.deviceName.send(d.id)) }
+
+// MaxBufferLength is the size limit of one buffer in bytes.
+func (d Device) MaxBufferLength() uint64 { return messages.maxBufferLength.send(d.id) }
+
+// MaxWorkingSet is how many bytes the GPU can use at once without being slowed
+// down or refused.
+func (d Device) MaxWorkingSet() uint64 { return messages.maxWorkingSet.send(d.id) }
+
+// MaxThreadgroupMemory is the size limit of threadgroup memory in bytes.
+func (d Device) MaxThreadgroupMemory() uint64 { return messages.maxThreadgroupMem.send(d.id) }
+
+// UnifiedMemory tells whether GPU and CPU share their memory.
+func (d Device) UnifiedMemory() bool { return messages.unifiedMemory.send(d.id) }
+
+// Supports tells whether the GPU belongs to a family or a later one.
+func (d Device) Supports(family int) bool { return messages.supportsFamily.send(d.id, int64(family)) }
+
+// NewBuffer allocates a buffer. Its contents are undefined.
+func (d Device) NewBuffer(label string, length uint64, options uint64) (Buffer, error) {
+	b := Buffer{object{messages.newBuffer.send(d.id, length, options)}, length}
+	if b.Nil() {
+		return b, fmt.Errorf("Metal cannot allocate %d bytes for %s", length, label)
+	}
+	messages.bufferLabel.send(b.id, str(label))
+	return b, nil
+}
+
+// NewBufferNoCopy makes a buffer of mapped memory that starts at p and stays
+// there until after the release. Both p and length are multiples of the page
+// size; the memory must be mapped, not Go's.
+func (d Device) NewBufferNoCopy(label string, p unsafe.Pointer, length uint64) (Buffer, error) {
+	b := Buffer{object{messages.newBufferNoCopy.send(d.id, p, length, StorageShared, 0)}, length}
+	if b.Nil() {
+		return b, fmt.Errorf("Metal cannot map %d bytes for %s", length, label)
+	}
+	messages.bufferLabel.send(b.id, str(label))
+	return b, nil
+}
+
+// NewLibrary compiles source: MSL 3.1, with IEEE arithmetic as written.
+func (d Device) NewLibrary(source string) (Library, error) {
+	options := object{messages.newCompileOptions.send()}
+	defer options.Release()
+	messages.languageVersion.send(options.id, languageVersion3_1)
+	if OSAtLeast(15) {
+		messages.mathMode.send(options.id, mathModeSafe)
+	} else {
+		messages.fastMath.send(options.id, false)
+	}
+	var e ID
+	l := messages.newLibrarySource.send(d.id, str(source), options.id, &e)
+	if l == 0 {
+		return Library{}, failed("compile the kernels", e)
+	}
+	return Library{object{l}}, nil
+}
+
+// NewLibraryFile loads a compiled library (.metallib).
+func (d Device) NewLibraryFile(path string) (Library, error) {
+	var e ID
+	l := messages.newLibraryURL.send(d.id, url(path), &e)
+	if l == 0 {
+		return Library{}, failed("load "+path, e)
+	}
+	return Library{object{l}}, nil
+}
+
+// Buffer is memory of the GPU.
+type Buffer struct {
+	object
+	length uint64
+}
+
+// Length is the size in bytes.
+func (b Buffer) Length() uint64 { return b.length }
+
+// Bytes is the memory of a shared buffer. It must not be used after the release.
+func (b Buffer) Bytes() []byte {
+	return unsafe.Slice((*byte)(messages.contents.send(b.id)), b.length)
+}

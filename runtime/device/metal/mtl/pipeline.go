@@ -1,0 +1,87 @@
+package mtl
+
+import "fmt"
+
+// Library holds compiled kernels.
+type Library struct{ object }
+
+// Pipeline is a kernel that is ready to run.
+type Pipeline struct{ object }
+
+// PipelineDescriptor says how to make a Pipeline.
+type PipelineDescriptor struct{ object }
+
+// NewDescriptor describes the pipeline of a kernel function, usable by indirect
+// command buffers.
+func (l Library) NewDescriptor(function string) (PipelineDescriptor, error) {
+	f := object{messages.newFunction.send(l.id, str(function))}
+	if f.Nil() {
+		return PipelineDescriptor{}, fmt.Errorf("the library has no kernel %s", function)
+	}
+	defer f.Release()
+	p := PipelineDescriptor{object{messages.newPipelineDescriptor.send()}}
+	messages.computeFunction.send(p.id, f.id)
+	messages.pipelineLabel.send(p.id, str(function))
+	messages.supportIndirect.send(p.id, true)
+	return p, nil
+}
+
+// UseArchive makes the pipeline from an archive's code if that is there.
+func (p PipelineDescriptor) UseArchive(a Archive) {
+	messages.binaryArchives.send(p.id, messages.arrayOf.send(a.id))
+}
+
+// NewPipeline compiles for the GPU.
+func (d Device) NewPipeline(p PipelineDescriptor) (Pipeline, error) {
+	var e ID
+	id := messages.newPipeline.send(d.id, p.id, 0, nil, &e)
+	if id == 0 {
+		return Pipeline{}, failed("make a pipeline", e)
+	}
+	return Pipeline{object{id}}, nil
+}
+
+// MaxThreads is how many threads a threadgroup can have.
+func (p Pipeline) MaxThreads() uint64 { return messages.maxThreads.send(p.id) }
+
+// SimdWidth is the number of threads in a simdgroup.
+func (p Pipeline) SimdWidth() uint64 { return messages.executionWidth.send(p.id) }
+
+// ThreadgroupMemory is the static threadgroup memory in bytes.
+func (p Pipeline) ThreadgroupMemory() uint64 { return messages.threadgroupMem.send(p.id) }
+
+// Archive keeps what the GPU's compiler made, across runs.
+type Archive struct{ object }
+
+// NewArchive opens the archive at path, or makes an empty one if path is "".
+func (d Device) NewArchive(path string) (Archive, error) {
+	descriptor := object{messages.newArchiveDescriptor.send()}
+	defer descriptor.Release()
+	if path != "" {
+		messages.archiveURL.send(descriptor.id, url(path))
+	}
+	var e ID
+	a := messages.newArchive.send(d.id, descriptor.id, &e)
+	if a == 0 {
+		return Archive{}, failed("open the pipeline archive "+path, e)
+	}
+	return Archive{object{a}}, nil
+}
+
+// Add compiles a pipeline into the archive.
+func (a Archive) Add(p PipelineDescriptor) error {
+	var e ID
+	if !messages.archiveAdd.send(a.id, p.id, &e) {
+		return failed("add to the pipeline archive", e)
+	}
+	return nil
+}
+
+// Write writes the archive to a new file.
+func (a Archive) Write(path string) error {
+	var e ID
+	if !messages.archiveSerialize.send(a.id, url(path), &e) {
+		return failed("write the pipeline archive "+path, e)
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package mtl
+
+// ResidencySet keeps allocations ready for the GPU (macOS 15).
+type ResidencySet struct{ object }
+
+// NewResidencySet makes an empty set with room for capacity allocations.
+func (d Device) NewResidencySet(capacity int) (ResidencySet, error) {
+	descriptor := object{messages.newResidencyDescriptor.send()}
+	defer descriptor.Release()
+	messages.initialCapacity.send(descriptor.id, uint64(capacity))
+	var e ID
+	r := messages.newResidencySet.send(d.id, descriptor.id, &e)
+	if r == 0 {
+		return ResidencySet{}, failed("make a residency set", e)
+	}
+	return ResidencySet{object{r}}, nil
+}
+
+// AddBuffer adds a buffer.
+func (r ResidencySet) AddBuffer(b Buffer) { messages.addAllocation.send(r.id, b.id) }
+
+// AddIndirect adds an indirect command buffer if the system counts it as an
+// allocation.
+func (r ResidencySet) AddIndirect(i Indirect) { r.addIfAllocation(i.id) }
+
+// AddPipeline adds a pipeline if the system counts it as an allocation.
+func (r ResidencySet) AddPipeline(p Pipeline) { r.addIfAllocation(p.id) }
+
+func (r ResidencySet) addIfAllocation(o ID) {
+	if messages.respondsTo.send(o, messages.allocatedSize.sel) {
+		messages.addAllocation.send(r.id, o)
+	}
+}
+
+// Request commits what was added and makes it resident.
+func (r ResidencySet) Request() {
+	messages.residencyCommit.send(r.id)
+	messages.requestResidency.send(r.id)
+}
+
+// End lets the system page the set out.
+func (r ResidencySet) End() { messages.endResidency.send(r.id) }

@@ -1,0 +1,102 @@
+package metal
+
+import (
+	"mla/runtime/device/metal/mtl"
+)
+
+// ring is the number of tokens that can be in flight. What a token reads must
+// not change before it is done, and the bindings of an ICB are fixed: so there
+// are as many step buffers, and an ICB recorded for each. A recording costs a
+// millisecond or so, once.
+const ring = 3
+
+// replayer puts the first n commands of the sequence into a command buffer, for
+// the step in a slot of the ring.
+type replayer interface {
+	encode(e mtl.Encoder, slot, n int)
+	release()
+}
+
+// size is a grid, or threadgroup, of one dimension.
+func size(n int) mtl.GridSize { return mtl.GridSize{Width: uint64(n), Height: 1, Depth: 1} }
+
+// direct encodes every dispatch anew.
+type direct struct {
+	*sequence
+	memory    *memory
+	pipelines []mtl.Pipeline
+}
+
+func (d *direct) encode(e mtl.Encoder, slot, n int) {
+	for i := range d.commands[:n] {
+		c := &d.commands[i]
+		if c.barrier {
+			e.Barrier()
+		}
+		e.SetPipeline(d.pipelines[c.function])
+		for at, b := range c.bindings {
+			e.SetBuffer(d.memory.buffer(b.buffer, slot), b.offset, at)
+		}
+		e.Dispatch(size(c.groups), size(c.threads))
+	}
+}
+
+func (d *direct) release() {}
+
+// recorded executes ICBs.
+type recorded struct {
+	icbs [ring]mtl.Indirect
+	// Without residency sets, all buffers are declared for every token. With
+	// them only the mutable ones are: that keeps command buffers in order which
+	// are in flight together.
+	resident          bool
+	constant, mutable []mtl.Buffer
+	steps             [ring]mtl.Buffer
+	// warm is set where a pipeline that only an ICB refers to may not be there:
+	// on GPUs before Apple9 each is set once per replay, with an empty dispatch.
+	warm []mtl.Pipeline
+}
+
+// record writes the sequence into one ICB per slot.
+func record(gpu mtl.Device, s *sequence, m *memory, pipelines []mtl.Pipeline) (*recorded, error) {
+	r := &recorded{constant: m.constant(), mutable: m.mutable(), steps: m.steps}
+	for slot := range r.icbs {
+		icb, err := gpu.NewIndirect(len(s.commands), s.bindings)
+		if err != nil {
+			return r, err
+		}
+		r.icbs[slot] = icb
+		for i := range s.commands {
+			c := &s.commands[i]
+			to := icb.At(i)
+			to.SetPipeline(pipelines[c.function])
+			for at, b := range c.bindings {
+				to.SetBuffer(m.buffer(b.buffer, slot), b.offset, at)
+			}
+			if c.barrier {
+				to.Barrier()
+			}
+			to.Dispatch(size(c.groups), size(c.threads))
+		}
+	}
+	return r, nil
+}
+
+func (r *recorded) encode(e mtl.Encoder, slot, n int) {
+	if !r.resident {
+		e.Use(r.constant, mtl.UsageRead)
+		e.Use(r.steps[slot:slot+1], mtl.UsageRead)
+	}
+	e.Use(r.mutable, mtl.UsageReadWrite)
+	for _, p := range r.warm {
+		e.SetPipeline(p)
+		e.Dispatch(mtl.GridSize{}, mtl.GridSize{})
+	}
+	e.Execute(r.icbs[slot], n)
+}
+
+func (r *recorded) release() {
+	for i := range r.icbs {
+		r.icbs[i].Release()
+	}
+}

@@ -1,0 +1,156 @@
+package metal
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"mla/runtime/device/metal/mtl"
+	"mla/runtime/plan"
+)
+
+// runner implements device.Runner and device.Timed.
+//
+// Inside a prompt nobody waits for a token: up to ring of them are in flight,
+// and one is waited for when its slot is needed again, or when logits are. A
+// failed token voids the caches, so its error is returned by every later call.
+type runner struct {
+	*sequence
+	vocab, context int
+	bytes          int64
+
+	gpu       mtl.Device
+	queue     mtl.Queue
+	pipelines []mtl.Pipeline
+	memory    *memory
+	resident  mtl.ResidencySet // nil before macOS 15 and without ICBs
+	replayer  replayer
+
+	flying [ring]mtl.Commands // committed, not yet waited for; oldest at next
+	next   int                // slot of the next token
+	failed error
+	busy   float64 // seconds, of finished tokens
+	closed bool
+}
+
+// Replay implements device.Runner.
+func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
+	switch {
+	case r.closed:
+		return nil, errors.New("the runner is closed")
+	case uint64(s.Token) >= uint64(r.vocab):
+		return nil, fmt.Errorf("token %d of a vocabulary of %d", s.Token, r.vocab)
+	case uint64(s.Pos) >= uint64(r.context):
+		return nil, fmt.Errorf("position %d does not fit a context of %d tokens", s.Pos, r.context)
+	case s.NKV != s.Pos+1:
+		return nil, fmt.Errorf("%d cache rows at position %d; expected %d", s.NKV, s.Pos, s.Pos+1)
+	}
+	err := mtl.Pool(func() error { return r.token(s, logits) })
+	if err != nil || !logits {
+		return nil, err
+	}
+	return floats(r.memory.logits), nil
+}
+
+// token commits one token, and waits for it if its logits are wanted.
+func (r *runner) token(s plan.Step, logits bool) error {
+	if err := r.land(r.next); err != nil {
+		return err
+	}
+	*(*plan.Step)(unsafe.Pointer(&r.memory.steps[r.next].Bytes()[0])) = s
+	commands, err := r.queue.NewCommands()
+	if err != nil {
+		return err
+	}
+	encoder, err := commands.Encoder()
+	if err != nil {
+		commands.Release()
+		return err
+	}
+	n := r.head
+	if logits {
+		n = len(r.commands)
+	}
+	if n > 0 {
+		r.replayer.encode(encoder, r.next, n)
+	}
+	encoder.End()
+	commands.Commit()
+	r.flying[r.next] = commands
+	r.next = (r.next + 1) % ring
+	if logits {
+		return r.drain()
+	}
+	return nil
+}
+
+// land waits for the token in a slot, if one is in flight there.
+func (r *runner) land(slot int) error {
+	c := &r.flying[slot]
+	if c.Nil() {
+		return r.failed
+	}
+	if err := c.Wait(); err != nil && r.failed == nil {
+		r.failed = err
+	} else if err == nil {
+		r.busy += c.Seconds()
+	}
+	c.Release()
+	return r.failed
+}
+
+// drain waits for all tokens in flight, oldest first.
+func (r *runner) drain() error {
+	for i := range ring {
+		_ = r.land((r.next + i) % ring) // r.failed has the first error
+	}
+	return r.failed
+}
+
+// Dispatches implements device.Runner.
+func (r *runner) Dispatches() int { return len(r.commands) }
+
+// Bytes implements device.Runner.
+func (r *runner) Bytes() int64 { return r.bytes }
+
+// GPUTime implements device.Timed.
+func (r *runner) GPUTime() time.Duration { return time.Duration(r.busy * float64(time.Second)) }
+
+// Close implements device.Runner. It returns the error of a token that nobody
+// has waited for.
+func (r *runner) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	return mtl.Pool(func() error {
+		reported := r.failed != nil
+		err := r.drain()
+		r.release()
+		if reported {
+			return nil
+		}
+		return err
+	})
+}
+
+// release frees all objects, users before what they use.
+func (r *runner) release() {
+	if !r.resident.Nil() {
+		r.queue.RemoveResidency(r.resident)
+		r.resident.End()
+		r.resident.Release()
+	}
+	if r.replayer != nil {
+		r.replayer.release()
+	}
+	for i := range r.pipelines {
+		r.pipelines[i].Release()
+	}
+	if r.memory != nil {
+		r.memory.release()
+	}
+	r.queue.Release()
+	r.gpu.Release()
+}

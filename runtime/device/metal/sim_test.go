@@ -1,0 +1,195 @@
+package metal_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mla/generated"
+	"mla/runtime/bind"
+	"mla/runtime/device"
+	"mla/runtime/device/metal"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// The simulator reads its configuration once, and a broken rule ends the
+// process: so every case below runs in a process of its own, which is this test
+// binary with MLA_METAL_CASE set.
+
+const caseVariable = "MLA_METAL_CASE"
+
+// library is the simulator, which `make sim` builds, or what MLA_METAL_LIB names.
+func library(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../../build/libmetalsim.so")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := os.Getenv("MLA_METAL_LIB"); v != "" {
+		path = v
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v; make sim builds the simulator", err)
+	}
+	return path
+}
+
+// cases run inside the simulator. They return what is wrong.
+var cases = map[string]func(lib string) error{
+	"logits youtu": logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB),
+	"logits glm":   logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayICB),
+	"encode":       logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayEncode),
+	"auto":         logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayAuto),
+	"legacy":       logits("youtu-tiny-legacykvb-F32", quant.F32, 1e-3, metal.ReplayICB),
+	"structure":    structure,
+	"refused":      refused,
+	"failure":      failure,
+	"unallocated":  unallocated,
+	"archive":      archive,
+}
+
+func TestMain(m *testing.M) {
+	name, lib, ok := strings.Cut(os.Getenv(caseVariable), "|")
+	if !ok {
+		os.Exit(m.Run())
+	}
+	if err := cases[name](lib); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// TestSimulator runs the runtime under the simulator, on several systems.
+func TestSimulator(t *testing.T) {
+	lib, cache := library(t), t.TempDir()
+	for _, tt := range []struct {
+		name, run string
+		env       []string
+		want      string // in what is printed; "": nothing goes wrong
+	}{
+		{"macOS 15, Apple9", "logits youtu", nil, ""},
+		{"macOS 15, Apple9, GLM", "logits glm", nil, ""},
+		{"macOS 14, Apple7", "logits youtu", []string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, ""},
+		{"macOS 15, Apple8", "logits glm", []string{"METALSIM_FAMILY=8"}, ""},
+		{"macOS 26", "logits youtu", []string{"METALSIM_OS=26"}, ""},
+		{"store delay", "logits glm", []string{"METALSIM_STORE_DELAY=1"}, ""},
+		{"direct encoding", "encode", nil, ""},
+		{"a pipeline archive", "archive", nil, ""},
+		{"a virtual GPU", "auto", []string{"METALSIM_VIRTUAL=1"}, ""},
+		{"a legacy file", "legacy", nil, ""},
+		{"prompts in flight, ICB", "structure", []string{"METALSIM_KERNELS=stub"}, ""},
+		{"macOS 13", "refused", []string{"METALSIM_OS=13"}, "Metal needs macOS 14 or later"},
+		{"small GPU", "logits youtu", []string{"METALSIM_WORKING_SET=100000"}, "recommends at most 100000"},
+		{"small buffers", "logits youtu", []string{"METALSIM_MAX_BUFFER=65536"}, "a buffer can have 65536"},
+		{"a failed command buffer", "failure", []string{"METALSIM_FAULT=replay:3"}, "command buffer"},
+		{"a lost device", "failure", []string{"METALSIM_FAULT=lost:2"}, "lost"},
+		{"no memory", "unallocated", []string{"METALSIM_FAULT=alloc:4"}, "cannot allocate"},
+		{"no library", "unallocated", []string{"METALSIM_FAULT=library:1"}, "compile the kernels"},
+		{"no pipeline", "unallocated", []string{"METALSIM_FAULT=pipeline:3"}, "kernel "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1", "METALSIM_CACHE="+cache)
+			cmd.Env = append(cmd.Env, tt.env...)
+			out, err := cmd.CombinedOutput()
+			if tt.want == "" && err != nil {
+				t.Fatalf("%v\n%s", err, head(out))
+			}
+			if tt.want != "" && (err == nil || !bytes.Contains(out, []byte(tt.want)) || bytes.Contains(out, []byte("[metalsim]"))) {
+				t.Fatalf("error %v; expected %q\n%s", err, tt.want, head(out))
+			}
+		})
+	}
+}
+
+// head is what a process printed before Go's traceback of all goroutines.
+func head(out []byte) []byte {
+	message, _, _ := bytes.Cut(out, []byte("\ngoroutine "))
+	return message
+}
+
+// with records a file and hands the runner to f.
+func with(lib, name string, cfg device.Config, options metal.Options, f func(device.Runner) error) (err error) {
+	file, err := gguf.Open(filepath.Join(references, name+".gguf"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	b, err := bind.Choose(file, generated.Bundles(), "")
+	if err != nil {
+		return err
+	}
+	m, err := bind.Bind(file, b)
+	if err != nil {
+		return err
+	}
+	options.Library = lib
+	d, err := metal.Open(options)
+	if err != nil {
+		return err
+	}
+	r, err := d.Record(m, cfg)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(r), r.Close())
+}
+
+// step is the step of a token at a position.
+func step(token int32, pos int) plan.Step {
+	return plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
+}
+
+// logits compares the logits of every position with the reference. The
+// tolerances are those of the CPU device: another order of float32 sums, and
+// cache rows rounded to half precision.
+func logits(name string, kv quant.Type, tolerance float64, replay metal.Replay) func(string) error {
+	return func(lib string) error {
+		ref, err := readReference(name)
+		if err != nil {
+			return err
+		}
+		cfg := device.Config{Context: len(ref.prompt), KV: kv}
+		return with(lib, name, cfg, metal.Options{Replay: replay}, func(r device.Runner) error {
+			for pos, token := range ref.prompt {
+				got, err := r.Replay(step(token, pos), true)
+				if err != nil {
+					return err
+				}
+				if worst := ref.worst(got, pos); !(worst <= tolerance) {
+					return fmt.Errorf("position %d: logits differ by %g; at most %g is allowed", pos, worst, tolerance)
+				}
+			}
+			return inFlight(r, ref, tolerance)
+		})
+	}
+}
+
+// inFlight runs the prompt again, without waiting for its tokens.
+func inFlight(r device.Runner, ref *reference, tolerance float64) error {
+	last := len(ref.prompt) - 1
+	for pos, token := range ref.prompt[:last] {
+		if got, err := r.Replay(step(token, pos), false); err != nil || got != nil {
+			return fmt.Errorf("without logits: %d, %w", len(got), err)
+		}
+	}
+	got, err := r.Replay(step(ref.prompt[last], last), true)
+	if err != nil {
+		return err
+	}
+	if worst := ref.worst(got, last); !(worst <= tolerance) {
+		return fmt.Errorf("after a prompt in flight: logits differ by %g; at most %g is allowed", worst, tolerance)
+	}
+	if timed, ok := r.(device.Timed); !ok || timed.GPUTime() <= 0 {
+		return errors.New("no GPU time")
+	}
+	return nil
+}

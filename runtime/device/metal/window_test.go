@@ -1,0 +1,89 @@
+package metal
+
+import (
+	"testing"
+	"unsafe"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// region returns size bytes that start shift bytes past a page.
+func region(size, shift int) []byte {
+	b := make([]byte, size+2*pageSize)
+	at := (pageSize - int(uintptr(unsafe.Pointer(&b[0]))%pageSize)) % pageSize
+	return b[at+shift : at+shift+size : at+shift+size]
+}
+
+// tensors makes a model of q8_0 tensors: pairs of offset and size.
+func tensors(mapped int, regions [][]byte, extents ...[3]int64) *device.Model {
+	m := &device.Model{Bundle: &plan.Bundle{}, Regions: regions, Mapped: mapped}
+	for _, e := range extents {
+		m.Weights = append(m.Weights, []device.Weight{{Tensor: "t", Type: quant.Q8_0, Region: int(e[0]), Offset: e[1], Bytes: e[2]}})
+	}
+	return m
+}
+
+func TestPlaceWeights(t *testing.T) {
+	const p = pageSize
+	r := region(20*p, 0)
+	tests := []struct {
+		name    string
+		model   *device.Model
+		windows []window
+		places  []place
+	}{
+		{"one window", tensors(1, [][]byte{r}, [3]int64{0, 32, 100}, [3]int64{0, 132, 2 * p}),
+			[]window{{0, 0, 3 * p}}, []place{{0, 32}, {0, 132}}},
+		{"starts at a page", tensors(1, [][]byte{r}, [3]int64{0, 5*p + 2, 10}),
+			[]window{{0, 5 * p, p}}, []place{{0, 2}}},
+		{"cut between tensors, overlapping by a page", tensors(1, [][]byte{r}, [3]int64{0, 0, 3*p + 10}, [3]int64{0, 3*p + 10, p}),
+			[]window{{0, 0, 4 * p}, {0, 3 * p, 2 * p}}, []place{{0, 0}, {1, 10}}},
+		{"in any order", tensors(1, [][]byte{r}, [3]int64{0, 3*p + 10, p}, [3]int64{0, 0, 3*p + 10}),
+			[]window{{0, 0, 4 * p}, {0, 3 * p, 2 * p}}, []place{{1, 10}, {0, 0}}},
+		{"one tensor inside another", tensors(1, [][]byte{r}, [3]int64{0, 0, 2 * p}, [3]int64{0, 18, 18}),
+			[]window{{0, 0, 2 * p}}, []place{{0, 0}, {0, 18}}},
+		{"two files", tensors(2, [][]byte{r, r}, [3]int64{0, 0, 64}, [3]int64{1, 0, 64}),
+			[]window{{0, 0, p}, {1, 0, p}}, []place{{0, 0}, {1, 0}}},
+		{"a copy", tensors(1, [][]byte{r, r}, [3]int64{0, 0, 64}, [3]int64{1, 64, 64}),
+			[]window{{0, 0, p}}, []place{{0, 0}, {1, 0}}},
+		{"odd offset", tensors(1, [][]byte{r}, [3]int64{0, 0, 65}, [3]int64{0, 65, 64}),
+			[]window{{0, 0, p}}, []place{{0, 0}, {1, 0}}},
+		{"not at a page", tensors(1, [][]byte{region(p, 64)}, [3]int64{0, 0, 64}),
+			nil, []place{{0, 0}}},
+	}
+	for _, tt := range tests {
+		w, err := placeWeights(tt.model, 4*p+p-1)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if len(w.windows) != len(tt.windows) {
+			t.Errorf("%s: windows %v; expected %v", tt.name, w.windows, tt.windows)
+			continue
+		}
+		for i, have := range w.windows {
+			if have != tt.windows[i] {
+				t.Errorf("%s: window %d is %v; expected %v", tt.name, i, have, tt.windows[i])
+			}
+		}
+		for i, want := range tt.places {
+			if have := w.places[&tt.model.Weights[i][0]]; have != want {
+				t.Errorf("%s: tensor %d is at %v; expected %v", tt.name, i, have, want)
+			}
+		}
+	}
+	if _, err := placeWeights(tensors(1, [][]byte{r}, [3]int64{0, 64, 4 * p}), 4*p); err == nil {
+		t.Error("a tensor that may not fit a buffer: no error")
+	}
+}
+
+// TestFloat32Alignment copies a float32 weight that a GPU could not load.
+func TestFloat32Alignment(t *testing.T) {
+	m := tensors(1, [][]byte{region(pageSize, 0)}, [3]int64{0, 2, 64})
+	m.Weights[0][0].Type = quant.F32
+	if w, err := placeWeights(m, maxWindow); err != nil || len(w.copies) != 1 || len(w.windows) != 0 {
+		t.Errorf("%+v, %v", w, err)
+	}
+}

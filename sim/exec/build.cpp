@@ -1,0 +1,137 @@
+#include "build.h"
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+#include "translate.h"
+
+extern char **environ;
+
+namespace {
+typedef std::vector<std::string> words;
+
+std::string read(const std::string &path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+bool write(const std::string &path, const std::string &text, std::string &error) {
+  std::ofstream out(path);
+  out << text;
+  out.close();
+  if (!out) error = "cannot write " + path;
+  return bool(out);
+}
+
+// Runs a program, its output in log; true when it succeeds.
+bool run(const words &command, const std::string &log) {
+  std::vector<char *> argv;
+  for (const std::string &w : command) argv.push_back(const_cast<char *>(w.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t pid;
+  const int failed = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  return !failed && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+class builder {
+public:
+  builder(const char *exec_dir, const char *strict_dir, const char *work_dir, unsigned flags)
+      : exec_(exec_dir), strict_(strict_dir ? strict_dir : ""), work_(work_dir), log_(work_ + "/clang.log"), flags_(flags) {}
+
+  bool build(const std::string &source, const std::string &so_path, std::string &error) {
+    const std::string metal = work_ + "/kernels.metal", cpp = work_ + "/kernels.cpp";
+    if (!find_clang(error) || !write(metal, source, error)) return false;
+    if (!strict_.empty() && !clang(strict_parse(metal), "the strict front end rejects the source", error)) return false;
+    const std::string translated = translate(source, error);
+    return !translated.empty() && write(cpp, translated, error) && clang(compile_kernels(cpp), "clang rejects the source", error) &&
+           clang(link(so_path), "cannot link", error);
+  }
+
+private:
+  bool find_clang(std::string &error) {
+    for (const char *name : {"clang-19", "clang"}) {
+      clang_ = name;
+      if (run({clang_, "--version"}, log_)) return true;
+    }
+    error = "running kernels on the CPU needs clang: apt-get install clang-19";
+    return false;
+  }
+
+  bool clang(const words &arguments, const char *what, std::string &error) const {
+    words command = {clang_};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    if (run(command, log_)) return true;
+    error = std::string(what) + ":\n" + read(log_);
+    return false;
+  }
+
+  bool fast() const { return flags_ & (MSL_BUILD_FAST | MSL_BUILD_SANITIZE); }
+
+  // MSL's address spaces are those of C++ for OpenCL.
+  words strict_parse(const std::string &metal) const {
+    return {"-cc1", "-x", "clcpp", "-cl-std=clc++2021", "-triple", "spir64-unknown-unknown",
+            "-cl-ext=+cl_khr_fp16,-cl_khr_fp64,-__opencl_c_fp64,-__opencl_c_program_scope_global_variables,-__opencl_c_pipes,-__opencl_c_device_enqueue",
+            "-I" + strict_, "-fsyntax-only", "-Wall", "-Wno-unknown-attributes", "-Wno-unused-function", metal};
+  }
+
+  // Convergent functions and no merged tails: threads at different places stay so.
+  // Frame pointers: call_path. The CPU's vectors would only make the hooks slower.
+  words compile_kernels(const std::string &cpp) const {
+    words w = common(cpp, "kernels.o");
+#ifdef __x86_64__
+    w.push_back("-march=native"); // fma and half conversions in hardware: the same bits, faster
+#endif
+    w.insert(w.end(), {"-ffp-contract=off", "-fno-math-errno", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-DUNROLL=",
+                       "-Wno-unknown-attributes", "-Wno-unused-function", "-I" + exec_ + "/include"});
+    if (flags_ & MSL_BUILD_SANITIZE) {
+      w.insert(w.end(), {"-fsanitize=address,undefined", "-fno-sanitize=vptr,alignment", "-fno-sanitize-recover=all", "-g"});
+    } else if (!fast()) {
+      w.insert(w.end(), {"-fsanitize=kernel-address", "-fno-vectorize", "-fno-slp-vectorize"});
+      for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=0", "-asan-globals=0",
+                                 "-asan-memory-access-callback-prefix=msl_"}) {
+        w.insert(w.end(), {"-mllvm", option});
+      }
+    }
+    w.push_back(fast() ? "-DMSL_CHECKED=0" : "-DMSL_CHECKED=1");
+    return w;
+  }
+
+  words common(const std::string &cpp, const char *object) const {
+    return {"-x", "c++", "-std=c++20", "-c", cpp, "-o", work_ + "/" + object, "-O1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
+            "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls"};
+  }
+
+  words link(const std::string &so_path) const {
+    words w = {"-shared", "-o", so_path, "-x", "c++", "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
+               "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"};
+    for (const char *name : {"launch", "fiber", "memory", "check", "overlay", "touched"}) w.push_back(exec_ + "/runtime/" + name + ".cpp");
+    w.insert(w.end(), {"-x", "none", work_ + "/kernels.o", "-lm", "-pthread"});
+    return w;
+  }
+
+  const std::string exec_, strict_, work_, log_;
+  const unsigned flags_;
+  std::string clang_;
+};
+}
+
+int msl_build(const char *source, const char *exec_dir, const char *strict_dir, const char *work_dir, const char *so_path, unsigned flags,
+              char *error, size_t error_size) {
+  std::string message;
+  if (builder(exec_dir, strict_dir, work_dir, flags).build(source, so_path, message)) return 1;
+  if (error && error_size) snprintf(error, error_size, "%s", message.c_str());
+  return 0;
+}

@@ -1,0 +1,224 @@
+// Shadow memory: for each byte that a kernel may store to, who loaded and stored it
+// last. What the rules mean is said in msl.h. Read-only buffers need no shadow, only
+// their bounds.
+#include "check.h"
+#include <stdio.h>
+#include <string.h>
+#include "memory.h"
+#include "order.h"
+#include "overlay.h"
+#include "pages.h"
+#include "touched.h"
+
+order_state order;
+
+namespace {
+struct cell {
+  uint32_t stored, loaded;   // when; older than the launch: not yet
+  uint32_t loaded_elsewhere; // by another threadgroup
+  uint16_t writer, reader;
+};
+constexpr uint16_t published = 0x8000; // in writer: a fence and an atomic store came after the store
+
+struct range {
+  const char *begin, *end;
+  uint index; // of the buffer
+  bool shadowed;
+};
+
+page_map<cell[4096]> shadow;
+range ranges[MSL_MAX_BUFFERS];
+uint range_count, last_range;
+
+// The last event of a kind in the threadgroup.
+struct event {
+  uint32_t time; // 0: none
+  uint16_t thread;
+  bool before_now() const { return time && ordered(device_memory, time, thread); }
+};
+event atomic, acquired; // acquired: a device fence after an atomic operation
+
+cell *cell_of(const char *at) {
+  const uintptr_t a = reinterpret_cast<uintptr_t>(at);
+  return &(*shadow.at(a))[a & 4095];
+}
+
+const char *name_of(memory_kind kind) { return kind == device_memory ? "device" : "threadgroup"; }
+
+bool delaying() { return launch.request->flags & MSL_STORE_DELAY; }
+
+void race(memory_kind kind, const char *at, const char *what, const char *before, uint16_t other) {
+  char who[64];
+  if (other == many) snprintf(who, sizeof who, "threads of several simdgroups");
+  else if (other & several) snprintf(who, sizeof who, "threads of simdgroup %u", other & ~several);
+  else snprintf(who, sizeof who, "thread %u", other);
+  fault("threadgroup-race", "%s %s memory at %p that %s %s, with no barrier for that memory between them", what,
+        name_of(kind), static_cast<const void *>(at), who, before);
+}
+
+// Checks against an earlier store to the byte.
+void after_store(memory_kind kind, const char *at, const cell &c, bool store) {
+  const uint16_t writer = c.writer & ~published;
+  if (c.stored >= order.group) {
+    if (!ordered(kind, c.stored, writer)) race(kind, at, store ? "stores to" : "loads", "stored", writer);
+  } else if (kind == threadgroup_memory) {
+    if (!store) fault("uninitialised", "loads threadgroup memory that nothing was stored to");
+  } else if (c.stored >= order.launch && !(c.writer & published && acquired.before_now())) {
+    if (store) fault("store-conflict", "stores to device memory at %p that another threadgroup stored", static_cast<const void *>(at));
+    else if (!delaying()) fault("device-race", "loads device memory at %p that another threadgroup stored", static_cast<const void *>(at));
+  }
+}
+
+// Checks a store against earlier loads of the byte.
+void after_load(memory_kind kind, const char *at, const cell &c) {
+  if (c.loaded >= order.group && !ordered(kind, c.loaded, c.reader)) race(kind, at, "stores to", "loaded", c.reader);
+  if (kind != device_memory || delaying() || acquired.before_now()) return;
+  const bool elsewhere = c.loaded_elsewhere >= order.launch || (c.loaded >= order.launch && c.loaded < order.group);
+  if (elsewhere) fault("device-race", "stores to device memory at %p that another threadgroup loads", static_cast<const void *>(at));
+}
+
+void note_load(memory_kind kind, cell &c) {
+  const uint16_t me = uint16_t(launch.current), mine = several | uint16_t(me / msl_simd_width);
+  if (c.loaded < order.group) {
+    c.loaded_elsewhere = c.loaded;
+    c.reader = me;
+  } else if (ordered(kind, c.loaded, c.reader)) {
+    c.reader = me;
+  } else {
+    const uint16_t other = c.reader & several ? c.reader : uint16_t(several | c.reader / msl_simd_width);
+    c.reader = other == mine ? mine : many;
+  }
+  c.loaded = order.now;
+}
+
+void note(memory_kind kind, const char *at, size_t size, bool store) {
+  for (size_t i = 0; i < size; ++i) {
+    cell &c = *cell_of(at + i);
+    after_store(kind, at + i, c, store);
+    if (store) {
+      after_load(kind, at + i, c);
+      c = cell{order.now, 0, 0, uint16_t(launch.current), 0};
+    } else {
+      note_load(kind, c);
+    }
+  }
+}
+
+// The buffer that holds [at, at+size), or null.
+const range *buffer_of(const char *at, size_t size) {
+  for (uint i = 0, r = last_range; i < range_count; ++i, r = r + 1 == range_count ? 0 : r + 1) {
+    if (at >= ranges[r].begin && size <= size_t(ranges[r].end - at) && at < ranges[r].end) {
+      last_range = r;
+      return &ranges[r];
+    }
+  }
+  return nullptr;
+}
+
+extern "C" char __ehdr_start[] __attribute__((visibility("hidden")));
+extern "C" char _end[] __attribute__((visibility("hidden")));
+
+// Names the buffer that ends closest before at.
+void out_of_bounds(const char *at, size_t size, bool store) {
+  const range *close = nullptr;
+  for (uint i = 0; i < range_count; ++i) {
+    if (ranges[i].begin <= at && (!close || ranges[i].end > close->end)) close = &ranges[i];
+  }
+  const char *verb = store ? "stores" : "loads";
+  if (!close) fault("out-of-bounds", "%s %zu bytes at %p, which is in no buffer", verb, size, static_cast<const void *>(at));
+  fault("out-of-bounds", "%s %zu bytes at offset %zu of buffer(%u), which has %zu", verb, size, size_t(at - close->begin),
+        close->index, size_t(close->end - close->begin));
+}
+
+void access(const char *at, size_t size, bool store) {
+  if (const range *r = buffer_of(at, size)) {
+    if (launch.request->touched) touch(at, size, store);
+    if (!r->shadowed) return;
+    note(device_memory, at, size, store);
+    if (store) overlay_before_store(const_cast<char *>(at), size);
+  } else if (threadgroup_holds(at, size)) {
+    note(threadgroup_memory, at, size, store);
+  } else if (!stack_holds(at, size) && !(at >= __ehdr_start && at + size <= _end && !store)) {
+    out_of_bounds(at, size, store);
+  }
+}
+}
+
+// The hooks: calls that clang inserts before every load and store.
+#define HOOK(n) \
+  extern "C" void msl_load##n##_noabort(const char *at) { access(at, n, false); } \
+  extern "C" void msl_store##n##_noabort(const char *at) { access(at, n, true); }
+HOOK(1)
+HOOK(2)
+HOOK(4)
+HOOK(8)
+HOOK(16)
+#undef HOOK
+extern "C" void msl_loadN_noabort(const char *at, size_t size) { access(at, size, false); }
+extern "C" void msl_storeN_noabort(const char *at, size_t size) { access(at, size, true); }
+
+void msl_atomic(const volatile void *pointer, size_t size, bool store) {
+  const char *at = const_cast<const char *>(static_cast<const volatile char *>(pointer));
+  if (!launch.kernel->checked || threadgroup_holds(at, size)) return;
+  if (!buffer_of(at, size)) out_of_bounds(at, size, store);
+  if (launch.request->touched) touch(at, size, store);
+  atomic = event{order.now, uint16_t(launch.current)};
+  if (!store) return;
+  overlay_publish([](const char *stored, size_t bytes) {
+    for (size_t i = 0; i < bytes; ++i) cell_of(stored + i)->writer |= published;
+  });
+}
+
+void msl_device_fence() {
+  if (atomic.before_now()) acquired = event{order.now, uint16_t(launch.current)};
+  overlay_fence();
+}
+
+void check_begin_launch() {
+  const msl_launch *l = launch.request;
+  const msl_kernel *k = launch.kernel;
+  range_count = last_range = 0;
+  if (order.now > 1u << 31) {
+    shadow.clear();
+    order = order_state{};
+  }
+  order.launch = ++order.now;
+  for (uint i = 0; i < MSL_MAX_BUFFERS; ++i) {
+    const char *at = static_cast<const char *>(l->buffers[i]);
+    if (k->buffers >> i & 1) ranges[range_count++] = range{at, at + l->sizes[i], i, (k->writable >> i & 1) != 0};
+  }
+  // What can be stored through one buffer is shadowed in all.
+  for (uint i = 0; i < range_count; ++i) {
+    for (uint j = 0; j < range_count; ++j) {
+      if (k->writable >> ranges[j].index & 1 && ranges[i].begin < ranges[j].end && ranges[j].begin < ranges[i].end) ranges[i].shadowed = true;
+    }
+  }
+  overlay_begin_launch();
+}
+
+void check_begin_threadgroup() {
+  order.group = ++order.now;
+  memset(order.met, 0, sizeof order.met);
+  memset(order.met_simd, 0, sizeof order.met_simd);
+  atomic = acquired = event{};
+}
+
+void check_end_threadgroup() { overlay_end_threadgroup(delaying()); }
+
+void check_end_launch() {
+  overlay_end_launch();
+  if (launch.request->touched) touched_report();
+}
+
+void check_simdgroup_meeting(uint simdgroup, int memory) {
+  if (!memory) return;
+  if (memory & msl_threadgroup) order.met_simd[threadgroup_memory][simdgroup] = order.now;
+  if (memory & msl_device) order.met_simd[device_memory][simdgroup] = order.now;
+  ++order.now;
+}
+
+void check_threadgroup_meeting(int memory) {
+  if (memory & msl_threadgroup) order.met[threadgroup_memory] = order.now;
+  if (memory & msl_device) order.met[device_memory] = order.now;
+  ++order.now;
+}

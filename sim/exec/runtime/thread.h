@@ -1,0 +1,52 @@
+// What compiled kernels and the run time know of each other.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include "../msl.h"
+
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+
+typedef uint uint2 __attribute__((ext_vector_type(2)));
+typedef uint uint3 __attribute__((ext_vector_type(3)));
+typedef ushort ushort2 __attribute__((ext_vector_type(2)));
+typedef ushort ushort3 __attribute__((ext_vector_type(3)));
+
+constexpr uint msl_simd_width = 32;
+
+// Where a thread is in the grid.
+struct msl_thread {
+  uint3 group, groups;   // threadgroup, threadgroups in the grid
+  uint3 thread, threads; // thread in the threadgroup, threads per threadgroup
+  uint index;            // of the thread in the threadgroup
+};
+
+// A kernel as the generated table knows it.
+typedef void (*msl_entry)(const msl_launch *, const msl_thread &);
+
+// Runs all threads of a launch.
+void msl_run(const msl_launch *, const msl_kernel *, msl_entry);
+
+// Memory that a barrier or fence orders; the bits of metal::mem_flags.
+enum msl_memory : int { msl_no_memory = 0, msl_device = 1, msl_threadgroup = 2 };
+
+// Threads wait here for the rest of their threadgroup or simdgroup.
+void msl_threadgroup_barrier(int memory);
+void msl_simdgroup_barrier(int memory);
+
+// Shows size bytes of every lane to the simdgroup. The result holds those of lane 0,
+// 1, … side by side until the next exchange; lane 0 returns first, then 1, ….
+void *msl_exchange(const void *value, size_t size);
+uint msl_lane();
+uint msl_lanes(); // of this simdgroup; less than 32 only in a last, partial one
+
+// The array number index of the kernel in threadgroup memory.
+void *msl_threadgroup_array(uint index, size_t size);
+
+// atomic_thread_fence(memory, order, thread_scope_device).
+void msl_device_fence();
+
+// Says that an atomic operation touches [at, at+size).
+void msl_atomic(const volatile void *at, size_t size, bool store);

@@ -1,0 +1,217 @@
+//go:build linux
+
+package metal_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// positive are programs that break no rule; they print what the tests check.
+var positive = map[string]func(*sim){
+	"replay":  replay,
+	"direct":  direct,
+	"ahead":   ahead,
+	"sets":    sets,
+	"faults":  faults,
+	"doctor":  doctor,
+	"reorder": reorder,
+}
+
+// want is row g of z for a factor.
+func want(g int, factor float32) (sum float32) {
+	for i := range 64 {
+		sum += float32((g*64+i)%7-3)*factor + 1
+	}
+	return sum
+}
+
+// checkZ fails unless z is what the factor gives. All values are small whole
+// numbers, so that sums are exact in any order.
+func (r *rig) checkZ(factor float32) {
+	for g, got := range r.floats(r.z, rows) {
+		if got != want(g, factor) {
+			panic(fmt.Sprintf("row %d is %g, want %g", g, got, want(g, factor)))
+		}
+	}
+}
+
+// finish closes the rig and prints OK if nothing leaked.
+func (r *rig) finish() {
+	r.close()
+	if n := r.leaks(); n != 0 {
+		panic(fmt.Sprintf("%d leaks", n))
+	}
+	fmt.Println("OK")
+}
+
+// step is one token: a pool, new arguments, a replay.
+func (r *rig) step(factor float32, replay func() id) {
+	pool := r.poolPush()
+	r.setArgs(elements, factor)
+	cb := replay()
+	r.run(cb)
+	if status := r.send(cb, "status"); status != 4 {
+		panic(fmt.Sprintf("status %d", status))
+	}
+	if r.object(cb, "error") != 0 || r.sendDouble(cb, r.selector("GPUEndTime")) < r.sendDouble(cb, r.selector("GPUStartTime")) {
+		panic("error or times")
+	}
+	r.checkZ(factor)
+	r.poolPop(pool)
+}
+
+// withPipelines sets each pipeline with an empty dispatch before the replay, as
+// families before Apple9 need.
+func (r *rig) withPipelines(resources ...id) id {
+	cb := r.object(r.queue, "commandBuffer")
+	e := r.encoder(cb)
+	for _, p := range []id{r.scale, r.sum} {
+		r.send(e, "setComputePipelineState:", uintptr(p))
+		r.dispatchOn(e, 0, 0)
+	}
+	for _, b := range resources {
+		r.send(e, "useResource:usage:", uintptr(b), readWrite)
+	}
+	r.execute(e, r.selector("executeCommandsInBuffer:withRange:"), r.icb, span{0, 2})
+	r.send(e, "endEncoding")
+	return cb
+}
+
+// replay runs one ICB 200 times with other arguments.
+func replay(s *sim) {
+	r := newRig(s).prepare().record()
+	for i := range 200 {
+		r.step(float32(i), func() id { return r.withPipelines(r.all()...) })
+	}
+	r.finish()
+}
+
+// direct encodes the two dispatches for every step.
+func direct(s *sim) {
+	r := newRig(s).prepare()
+	for i := range 3 {
+		r.step(float32(i), func() id {
+			cb := r.object(r.queue, "commandBuffer")
+			e := r.encoder(cb)
+			r.encodeDirect(e, r.scale, r.x, r.y, r.args)
+			r.send(e, "memoryBarrierWithScope:", 1)
+			r.encodeDirect(e, r.sum, r.y, r.z)
+			r.send(e, "endEncoding")
+			return cb
+		})
+	}
+	r.finish()
+}
+
+// ahead has two command buffers in flight whose encoders declare what they use.
+func ahead(s *sim) {
+	r := newRig(s).prepare().record()
+	first, second := r.replay(2, r.all()...), r.replay(2, r.all()...)
+	r.send(first, "commit")
+	r.run(second)
+	r.checkZ(2)
+	r.finish()
+}
+
+// sets replays with residency alone: buffers, pipelines and the ICB in a set.
+func sets(s *sim) {
+	r := newRig(s).prepare().record()
+	r.residencySet(true, append(r.all(), r.scale, r.sum, r.icb)...)
+	for i := range 3 {
+		r.step(float32(i), func() id { return r.withPipelines() })
+	}
+	r.send(r.queue, "removeResidencySet:", uintptr(r.set))
+	r.finish()
+}
+
+// faults prints how the second of three replays ends.
+func faults(s *sim) {
+	r := newRig(s)
+	if r.buffer(64) == 0 {
+		fmt.Println("no buffer")
+		return
+	}
+	o := r.options()
+	lib, text := r.compile(source(), o)
+	if lib == 0 {
+		fmt.Println(text)
+		return
+	}
+	r.prepare().record()
+	for range 3 {
+		cb := r.replay(2, r.all()...)
+		r.run(cb)
+		fmt.Print(r.send(cb, "status"), " ")
+		if e := r.object(cb, "error"); e != 0 {
+			fmt.Print(r.text(r.object(e, "localizedDescription")), " ")
+		}
+	}
+}
+
+// doctor prints what the device says about itself.
+func doctor(s *sim) {
+	r := newRig(s)
+	yes := func(r uintptr) bool { return r&0xFF != 0 }
+	fmt.Println(r.text(r.object(r.dev, "name")))
+	for _, f := range []uintptr{1007, 1008, 1009, 5001, 5002} {
+		fmt.Print(yes(r.send(r.dev, "supportsFamily:", f)), " ")
+	}
+	info := r.object(r.getClass("NSProcessInfo"), "processInfo")
+	for _, v := range []int64{13, 14, 15, 26} {
+		fmt.Print(r.atLeast(info, r.selector("isOperatingSystemAtLeastVersion:"), version{v, 0, 0}), " ")
+	}
+	fmt.Println(yes(r.send(r.dev, "respondsToSelector:", r.selector("newResidencySetWithDescriptor:error:"))))
+	o := r.options()
+	r.send(o, "setLanguageVersion:", 196609)
+	lib, text := r.compile(source(), o)
+	fmt.Println(lib != 0, text)
+	_, text = r.compile("kernel void k(device float * a [[buffer(0)]]) { a[0] = nonsense; }", o)
+	fmt.Println("compile error:", text != "")
+}
+
+// reorder prints the order in which two independent commands ran.
+func reorder(s *sim) {
+	r := newRig(s).prepare()
+	r.icb = r.newIcb(r.icbDescriptor(), 2)
+	r.encode(0, r.sum, false, rows, r.x, r.z)
+	r.encode(1, r.scale, false, rows, r.x, r.y, r.args)
+	for range 4 {
+		r.run(r.replay(2, r.all()...))
+	}
+	r.finish()
+}
+
+func TestPrograms(t *testing.T) {
+	compileKernels(t)
+	tests := []struct {
+		name, want string
+		env        []string
+	}{
+		{"replay", "OK", nil},
+		{"replay", "OK", []string{"METALSIM_FAMILY=7", "METALSIM_OS=14", "METALSIM_SEED=7"}},
+		{"replay", "OK", []string{"METALSIM_OS=26", "METALSIM_STORE_DELAY=1"}},
+		{"replay", "OK", []string{"METALSIM_KERNELS=fast"}},
+		{"direct", "OK", []string{"METALSIM_VIRTUAL=1"}},
+		{"ahead", "OK", nil},
+		{"sets", "OK", []string{"METALSIM_FAMILY=8"}},
+		{"reorder", "OK", nil},
+		{"faults", "4 5 injected failure: the command buffer timed out 4", []string{"METALSIM_FAULT=replay:2"}},
+		{"faults", "4 5 injected failure: the device was lost 5", []string{"METALSIM_FAULT=lost:2"}},
+		{"faults", "no buffer", []string{"METALSIM_FAULT=alloc:1"}},
+		{"faults", "injected failure of the compiler", []string{"METALSIM_FAULT=library:1"}},
+		{"doctor", "Apple M3 (simulated)\ntrue true true true false true true true false true\ntrue", nil},
+		{"doctor", "Apple M1 (simulated)\ntrue false false true false true false false false false\nfalse language version", []string{"METALSIM_OS=13", "METALSIM_FAMILY=7"}},
+		{"doctor", "Apple Paravirtual device\ntrue true true true true true true true true true\ntrue", []string{"METALSIM_OS=26", "METALSIM_VIRTUAL=1"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name+" "+strings.Join(test.env, " "), func(t *testing.T) {
+			t.Parallel()
+			out, err := child(t, test.name, test.env...)
+			if err != nil || !strings.Contains(out, test.want) {
+				t.Errorf("%v, want %q:\n%.3000s", err, test.want, out)
+			}
+		})
+	}
+}

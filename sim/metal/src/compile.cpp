@@ -1,0 +1,109 @@
+#include "compile.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "../../exec/build.h"
+#include "config.h"
+
+namespace metalsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t fnvOffset = 0xCBF29CE484222325, fnvPrime = 0x100000001B3;
+
+uint64_t fnv(uint64_t h, const std::string &s) {
+  for (const unsigned char c : s) h = (h ^ c) * fnvPrime;
+  return h;
+}
+
+std::string contents(const fs::path &p) {
+  std::ifstream in(p, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// A hash of everything a compiled library depends on but its source.
+uint64_t toolHash(const std::string &execDir) {
+  static const uint64_t hash = [&] {
+    uint64_t h = 0;  // a sum: the order of directory entries is not fixed
+    std::error_code missing;  // msl_build will say so
+    for (const auto &entry : fs::recursive_directory_iterator(execDir, missing))
+      if (entry.is_regular_file()) h += fnv(fnv(fnvOffset, entry.path().filename()), contents(entry.path()));
+    return h;
+  }();
+  return hash;
+}
+
+// A folder that is removed with its contents.
+struct WorkDir {
+  std::string path;
+  WorkDir() {
+    std::string name = fs::temp_directory_path() / "metalsim-XXXXXX";
+    if (mkdtemp(name.data())) path = name;
+  }
+  ~WorkDir() {
+    std::error_code ignored;
+    if (!path.empty()) fs::remove_all(path, ignored);
+  }
+};
+
+fs::path cachePath(const std::string &source, const std::string &execDir, unsigned flags) {
+  if (config().cache.empty()) return {};
+  char name[64];
+  const uint64_t h = fnv(fnv(fnvOffset, source), std::to_string(flags) + std::to_string(toolHash(execDir)));
+  snprintf(name, sizeof name, "%016lx-%zu.so", static_cast<unsigned long>(h), source.size());
+  return fs::path(config().cache) / name;
+}
+
+}  // namespace
+
+KernelTable loadLibrary(const std::string &path, std::string &error) {
+  void *h = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!h) {
+    error = dlerror();
+    return {};
+  }
+  using Entry = const msl_kernel *(uint32_t *);
+  auto *entry = reinterpret_cast<Entry *>(dlsym(h, "msl_kernels"));
+  if (!entry) {
+    error = path + " is no compiled Metal library";
+    return {};
+  }
+  KernelTable t;
+  t.first = entry(&t.count);
+  return t;
+}
+
+KernelTable compileSource(const std::string &source, std::string &error) {
+  const std::string execDir = config().root + "/sim/exec";
+  const std::string strictDir = config().root + "/gen/msl/frontend/include";
+  const unsigned flags = config().kernels == Kernels::Run ? 0 : MSL_BUILD_FAST;
+  const fs::path cached = cachePath(source, execDir, flags);
+  std::error_code code;
+  if (!cached.empty() && fs::exists(cached, code)) return loadLibrary(cached, error);
+
+  const WorkDir work;
+  const std::string so = work.path + "/library.so";
+  char message[16384] = "";
+  if (work.path.empty() || !msl_build(source.c_str(), execDir.c_str(), strictDir.c_str(), work.path.c_str(),
+                                      so.c_str(), flags, message, sizeof message)) {
+    error = *message ? message : "no folder for temporary files";
+    return {};
+  }
+  if (cached.empty()) return loadLibrary(so, error);
+  // Another process may build the same library: copy beside it, then rename.
+  const fs::path part = cached.string() + "." + std::to_string(getpid());
+  fs::create_directories(cached.parent_path(), code);
+  fs::copy_file(so, part, fs::copy_options::overwrite_existing, code);
+  if (!code) fs::rename(part, cached, code);
+  return loadLibrary(code ? so : cached.string(), error);
+}
+
+}  // namespace metalsim

@@ -1,0 +1,98 @@
+#include "config.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "rules.h"
+
+namespace metalsim {
+namespace {
+
+const char *variable(const char *name) {
+  const char *v = getenv(name);
+  return v && *v ? v : nullptr;
+}
+
+uint64_t number(const char *name, const char *text) {
+  char *end;
+  const uint64_t n = strtoull(text, &end, 10);
+  REQUIRE(*end == 0, Rule::Configuration, "%s=%s is no number", name, text);
+  return n;
+}
+
+uint64_t number(const char *name, uint64_t otherwise) {
+  const char *v = variable(name);
+  return v ? number(name, v) : otherwise;
+}
+
+// Parses KIND:N.
+void readFault(Config &c) {
+  const char *v = variable("METALSIM_FAULT");
+  if (!v) return;
+  static const std::map<std::string, Fault> kinds = {{"alloc", Fault::Alloc},
+                                                     {"library", Fault::Library},
+                                                     {"pipeline", Fault::Pipeline},
+                                                     {"replay", Fault::Replay},
+                                                     {"lost", Fault::Lost}};
+  const char *colon = strchr(v, ':');
+  const auto kind = kinds.find(std::string(v, colon ? colon - v : strlen(v)));
+  REQUIRE(colon && kind != kinds.end(), Rule::Configuration, "METALSIM_FAULT=%s", v);
+  c.fault = kind->second;
+  c.faultAt = number("METALSIM_FAULT", colon + 1);
+}
+
+Config read() {
+  Config c;
+  c.os = static_cast<int>(number("METALSIM_OS", c.os));
+  REQUIRE(c.os == 13 || c.os == 14 || c.os == 15 || c.os == 26, Rule::Configuration,
+          "METALSIM_OS=%d; known are 13, 14, 15 and 26", c.os);
+  c.family = static_cast<int>(number("METALSIM_FAMILY", c.family));
+  REQUIRE(c.family >= 7 && c.family <= 9, Rule::Configuration,
+          "METALSIM_FAMILY=%d; known are 7, 8 and 9", c.family);
+  c.isVirtual = number("METALSIM_VIRTUAL", 0ul) != 0;
+  c.seed = number("METALSIM_SEED", c.seed);
+  c.storeDelay = number("METALSIM_STORE_DELAY", 0ul) != 0;
+  c.maxBuffer = number("METALSIM_MAX_BUFFER", c.maxBuffer);
+  c.workingSet = number("METALSIM_WORKING_SET", c.workingSet);
+  c.trace = number("METALSIM_TRACE", 0ul) != 0;
+  c.strict = number("METALSIM_STRICT", 0ul) != 0;
+  if (const char *v = variable("METALSIM_KERNELS")) {
+    static const std::map<std::string, Kernels> modes = {
+        {"run", Kernels::Run}, {"fast", Kernels::Fast}, {"stub", Kernels::Stub}};
+    const auto mode = modes.find(v);
+    REQUIRE(mode != modes.end(), Rule::Configuration, "METALSIM_KERNELS=%s", v);
+    c.kernels = mode->second;
+  }
+  const char *root = variable("METALSIM_ROOT");
+  c.root = root ? root : METALSIM_DEFAULT_ROOT;
+  if (const char *v = variable("METALSIM_CACHE")) c.cache = v;
+  REQUIRE(!c.storeDelay || c.kernels != Kernels::Fast, Rule::Configuration, "METALSIM_STORE_DELAY needs checked kernels");
+  readFault(c);
+  return c;
+}
+
+}  // namespace
+
+const Config &config() {
+  static const Config c = read();
+  return c;
+}
+
+bool faultNow(Fault kind) {
+  static std::atomic<uint64_t> count[6];
+  const uint64_t n = ++count[static_cast<int>(kind)];
+  if (config().fault != kind) return false;
+  return n == config().faultAt || (kind == Fault::Lost && n > config().faultAt);
+}
+
+uint64_t nextRandom() {
+  static std::atomic<uint64_t> state{config().seed};
+  uint64_t z = state += 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+}  // namespace metalsim

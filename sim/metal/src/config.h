@@ -1,0 +1,55 @@
+// The environment variables that choose what is simulated. They are read once,
+// when the library is loaded.
+//
+//   METALSIM_OS=13|14|15|26           macOS version (15)
+//   METALSIM_FAMILY=7|8|9             Apple GPU family: M1, M2, M3 and later (9)
+//   METALSIM_VIRTUAL=1                "Apple Paravirtual device", as on CI runners
+//   METALSIM_SEED=n                   order of commands and threadgroups (1)
+//   METALSIM_STORE_DELAY=1            device writes reach other threadgroups only at a device fence
+//   METALSIM_FAULT=alloc:n|library:n|pipeline:n|replay:n|lost:n
+//                                     the nth allocation (library, pipeline) fails; the nth
+//                                     committed command buffer, or all from it on, end in an error
+//   METALSIM_MAX_BUFFER=bytes         maxBufferLength (8 GiB)
+//   METALSIM_WORKING_SET=bytes        recommendedMaxWorkingSetSize (12 GiB)
+//   METALSIM_KERNELS=run|fast|stub    fast: loads and stores of kernels are not checked;
+//                                     stub: dispatches are checked but kernels do not run
+//   METALSIM_TRACE=1                  print every message
+//   METALSIM_STRICT=1                 abort at the end if anything leaked
+//   METALSIM_ROOT=dir                 the repository, for the compiler of Metal source
+//   METALSIM_CACHE=dir                keeps compiled libraries, by the hash of their source
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace metalsim {
+
+enum class Kernels { Run, Fast, Stub };
+enum class Fault { None, Alloc, Library, Pipeline, Replay, Lost };
+
+struct Config {
+  int os = 15;
+  int family = 9;
+  bool isVirtual = false;
+  uint64_t seed = 1;
+  bool storeDelay = false;
+  Fault fault = Fault::None;
+  uint64_t faultAt = 0;
+  uint64_t maxBuffer = 8ull << 30;
+  uint64_t workingSet = 12ull << 30;
+  Kernels kernels = Kernels::Run;
+  bool trace = false;
+  bool strict = false;
+  std::string root;
+  std::string cache;
+};
+
+const Config &config();
+
+// Counts one event of this kind and tells whether it is the one to fail.
+bool faultNow(Fault kind);
+
+// The next number of the seeded generator (splitmix64).
+uint64_t nextRandom();
+
+}  // namespace metalsim

@@ -1,0 +1,71 @@
+// Libraries, functions, compute pipelines and binary archives.
+#pragma once
+
+#include <set>
+
+#include "buffer.h"
+#include "compile.h"
+#include "foundation.h"
+
+namespace metalsim {
+
+struct CompileOptions : Object {
+  uint64_t languageVersion = 0;  // 0: the newest
+  bool safeMath = false;
+  void setLanguageVersion(uint64_t v) { languageVersion = v; }
+  void setFastMathEnabled(bool fast) { safeMath = !fast; }
+  void setMathMode(int64_t mode) { safeMath = mode == 0; }
+};
+
+struct Library : Object {
+  KernelTable kernels;
+  Object *newFunctionWithName(String *name);
+};
+
+struct Function : Object {
+  const msl_kernel *kernel;
+  explicit Function(const msl_kernel *k) : kernel(k) {}
+  Object *name() { return autoreleasedString(kernel->name); }
+};
+
+struct PipelineDescriptor : Object {
+  Ref<Function> function;
+  Ref<Array> archives;
+  bool supportsIndirect = false;
+  void setComputeFunction(Function *f) { function = f; }
+  void setSupportIndirectCommandBuffers(bool yes) { supportsIndirect = yes; }
+  void setBinaryArchives(Array *a) { archives = a; }
+  void dealloc() override;
+};
+
+struct Pipeline : Allocation {
+  const msl_kernel *kernel;
+  bool supportsIndirect;
+  Pipeline(const msl_kernel *k, bool indirect) : kernel(k), supportsIndirect(indirect) {}
+  uint64_t maxTotalThreadsPerThreadgroup() { return kernel->max_threads; }
+  uint64_t threadExecutionWidth() { return 32; }
+  uint64_t staticThreadgroupMemoryLength() { return kernel->threadgroup_bytes; }
+  bool supportIndirectCommandBuffers() { return supportsIndirect; }
+  uint64_t allocatedSize() override { return 16384; }
+};
+
+struct ArchiveDescriptor : Object {
+  Ref<Url> url;
+  void setUrl(Url *u) { url = u; }
+  void dealloc() override { url = nullptr; }
+};
+
+struct Archive : Object {
+  std::set<std::string> functions;
+  bool add(PipelineDescriptor *d, Error **error);
+  bool serializeToUrl(Url *url, Error **error);
+};
+
+Object *newLibraryWithSource(String *source, CompileOptions *options, Error **error);
+Object *newLibraryWithUrl(Url *url, Error **error);
+Object *newPipeline(PipelineDescriptor *d, uint64_t options, Error **error);
+Object *newArchive(ArchiveDescriptor *d, Error **error);
+
+void defineLibrary();
+
+}  // namespace metalsim

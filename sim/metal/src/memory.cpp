@@ -1,0 +1,131 @@
+#include "memory.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "rules.h"
+
+namespace metalsim::memory {
+namespace {
+
+// Poisoning commits the pages; beyond this size only the last page is poisoned.
+constexpr uint64_t poisonLimit = 256ull << 20;
+
+enum class Kind { Guard, Released, ReadOnly };
+
+struct Area {
+  uintptr_t end;
+  Kind kind;
+};
+
+std::mutex mutex;
+std::map<uintptr_t, Area> &areas() {  // by start
+  static auto &m = *new std::map<uintptr_t, Area>;
+  return m;
+}
+
+uint64_t roundUp(uint64_t n) { return (n + pageSize - 1) / pageSize * pageSize; }
+
+void note(uintptr_t start, uintptr_t end, Kind kind) {
+  std::lock_guard guard(mutex);
+  areas()[start] = {end, kind};
+}
+
+struct sigaction previous[2];  // SIGSEGV, SIGBUS
+
+// Names the rule that an access to one of our areas breaks; other faults go to
+// the handler that was there before (Go's).
+void onFault(int sig, siginfo_t *info, void *context) {
+  const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
+  auto a = areas().upper_bound(at);
+  if (a != areas().begin() && (--a, at < a->second.end)) {
+    switch (a->second.kind) {
+      case Kind::Guard: fail(Rule::OutOfBounds, "guard page of a buffer touched at %#" PRIxPTR, at);
+      case Kind::Released: fail(Rule::UseAfterFree, "contents of a released buffer touched at %#" PRIxPTR, at);
+      case Kind::ReadOnly: fail(Rule::ReadOnlyMemory, "address %#" PRIxPTR, at);
+    }
+  }
+  const struct sigaction &old = previous[sig == SIGBUS];
+  if (old.sa_flags & SA_SIGINFO) return old.sa_sigaction(sig, info, context);
+  if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) return old.sa_handler(sig);
+  signal(sig, SIG_DFL);  // the access is repeated and ends the process
+}
+
+void installHandler() {
+  struct sigaction action = {};
+  action.sa_sigaction = onFault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigaction(SIGSEGV, &action, &previous[0]);
+  sigaction(SIGBUS, &action, &previous[1]);
+}
+
+void ensureHandler() {
+  static std::once_flag once;
+  std::call_once(once, installHandler);
+}
+
+}  // namespace
+
+uint8_t *allocate(uint64_t bytes) {
+  ensureHandler();
+  const uint64_t data = roundUp(bytes);
+  // One page more than needed, to align to pages larger than the host's.
+  const uint64_t reserved = data + 3 * pageSize;
+  void *p = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  const uintptr_t base = roundUp(start) + pageSize;
+  auto *memory = reinterpret_cast<uint8_t *>(base);
+  if (mprotect(memory, data, PROT_READ | PROT_WRITE)) {
+    munmap(p, reserved);
+    return nullptr;
+  }
+  note(start, base, Kind::Guard);
+  note(base + data, start + reserved, Kind::Guard);
+  memset(memory + (data > poisonLimit ? data - pageSize : 0), poison, data > poisonLimit ? pageSize : data);
+  return memory;
+}
+
+void release(uint8_t *base, uint64_t bytes) {
+  const uint64_t data = roundUp(bytes);
+  for (uint64_t i = bytes; i < data; i++)
+    REQUIRE(base[i] == poison, Rule::OutOfBounds, "byte %" PRIu64 " of a buffer of %" PRIu64 " was written", i, bytes);
+  madvise(base, data, MADV_DONTNEED);
+  mprotect(base, data, PROT_NONE);
+  note(reinterpret_cast<uintptr_t>(base), reinterpret_cast<uintptr_t>(base) + data, Kind::Released);
+}
+
+Mapping mappingOf(const void *p, uint64_t bytes) {
+  FILE *f = fopen("/proc/self/maps", "r");
+  if (!f) return Mapping::None;
+  uintptr_t at = reinterpret_cast<uintptr_t>(p);
+  const uintptr_t end = at + bytes;
+  bool writable = true;
+  char line[4096];
+  while (at < end && fgets(line, sizeof line, f)) {
+    uintptr_t from, to;
+    char access[5];
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, access) != 3) continue;
+    if (to <= at) continue;
+    if (from > at) break;
+    writable = writable && access[1] == 'w';
+    at = to;
+  }
+  fclose(f);
+  if (at < end) return Mapping::None;
+  return writable ? Mapping::Writable : Mapping::ReadOnly;
+}
+
+void noteReadOnly(const void *p, uint64_t bytes) {
+  ensureHandler();
+  const auto start = reinterpret_cast<uintptr_t>(p);
+  note(start, start + bytes, Kind::ReadOnly);
+}
+
+}  // namespace metalsim::memory

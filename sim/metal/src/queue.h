@@ -1,0 +1,107 @@
+// Command queues and command buffers.
+//
+// Nothing runs at commit. Work runs, in order, when the application waits for it
+// or asks how far it is, in the thread that asks: what reads a result too early
+// never finds it, and what changes an argument too early always changes it. A
+// command buffer counts as in flight from commit until the application has seen
+// that it, or a later one of its queue, is done.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "access.h"
+#include "command.h"
+#include "icb.h"
+#include "residency.h"
+
+namespace metalsim {
+
+struct Queue;
+struct Encoder;
+
+// One thing an encoder asked for.
+struct Step {
+  Command command;     // a direct dispatch, or
+  Icb *icb = nullptr;  // the range of this ICB
+  Range range{};
+  bool barrier = false;  // wait for all steps before it
+};
+
+// The work of one encoder.
+struct Pass {
+  std::vector<Step> steps;
+  std::set<const Object *> tracked;  // bound or declared with useResource
+  std::set<const Buffer *> written;  // those of them that may be written
+  // What its commands really did, to memory that Metal tracks and to other memory.
+  Access trackedAccess, untrackedAccess;
+};
+
+// The contents of a small shared buffer at commit.
+struct Snapshot {
+  Ref<Buffer> buffer;
+  std::vector<uint8_t> bytes;
+};
+
+enum class Status : uint64_t { NotEnqueued, Enqueued, Committed, Scheduled, Completed, Error };
+
+struct CommandBuffer : Object {
+  Ref<Queue> queue;
+  uint64_t number;  // within the queue
+  Status state = Status::NotEnqueued;
+  bool observed = false;      // the application knows that it is done
+  bool errorChecked = false;  // it asked for status or error since
+  Encoder *open = nullptr;
+  std::vector<std::unique_ptr<Pass>> passes;
+  std::vector<Ref<Object>> retained;  // what its encoders refer to
+  std::vector<Ref<Icb>> icbs;         // one entry per replay
+  std::vector<Ref<CommandBuffer>> overlapping;  // in flight when it was committed
+  std::vector<Snapshot> snapshots;
+  Intervals gpuWrites;  // written by kernels since commit
+  Ref<Error> failure;
+  double start = 0, end = 0;
+
+  CommandBuffer(Queue *q, uint64_t n);
+  void dealloc() override;
+
+  Object *computeCommandEncoder() { return computeCommandEncoderWithDispatchType(0); }
+  Object *computeCommandEncoderWithDispatchType(uint64_t type);
+  void commit();
+  void waitUntilCompleted();
+  uint64_t status();
+  Object *error();
+  double gpuStartTime() { return start; }
+  double gpuEndTime() { return end; }
+
+  bool done() const { return state == Status::Completed || state == Status::Error; }
+  bool inFlight() const { return state >= Status::Committed && !observed; }
+
+ private:
+  void takeSnapshots();
+  void retire();
+  friend struct Queue;
+};
+
+struct Queue : Object {
+  std::deque<Ref<CommandBuffer>> inFlight;  // committed and not observed, in order
+  std::vector<CommandBuffer *> alive;        // all its command buffers, in order
+  std::set<ResidencySet *> sets;
+  CommandBuffer *unchecked = nullptr;  // failed, and nobody asked
+  uint64_t count = 0;
+
+  void dealloc() override;
+  Object *commandBuffer();
+  void addResidencySet(ResidencySet *s);
+  void removeResidencySet(ResidencySet *s);
+  bool resident(const Allocation *a) const;
+  // Runs the oldest command buffer that is not done.
+  void runOne();
+  // The application saw that c is done, hence all before it too.
+  void observe(CommandBuffer *c);
+};
+
+void defineQueue();
+
+}  // namespace metalsim

@@ -1,0 +1,56 @@
+#include "residency.h"
+
+#include "foundation.h"
+
+namespace metalsim {
+
+Object *newResidencySet(ResidencySetDescriptor *d, Error **) {
+  REQUIRE(d, Rule::NilArgument, "newResidencySetWithDescriptor:error:");
+  return make<ResidencySet>();
+}
+
+void ResidencySet::add(Allocation *a) {
+  REQUIRE(a, Rule::NilArgument, "addAllocation:");
+  if (added.insert(a).second) hold(a);
+}
+
+void ResidencySet::addMany(Object *const *list, uint64_t n) {
+  static const SEL sel = selector("addAllocations:count:");
+  for (uint64_t i = 0; i < n; i++) {
+    auto *a = dynamic_cast<Allocation *>(checkedObject(list[i], sel, 1));
+    REQUIRE(a, Rule::ArgumentType, "%s is %s", sel, nameOf(list[i]).c_str());
+    add(a);
+  }
+}
+
+void ResidencySet::remove(Allocation *a) {
+  if (!added.erase(a)) return;
+  committed.erase(a);
+  drop(a);
+}
+
+void ResidencySet::removeAll() {
+  while (!added.empty()) remove(*added.begin());
+}
+
+void ResidencySet::dealloc() { removeAll(); }
+
+void defineResidency() {
+  Class *object = classOf<Object>;
+  Class *d = classOf<ResidencySetDescriptor> = defineClass("MTLResidencySetDescriptor", object, "15.0", false);
+  classMethod<&makeDefault<ResidencySetDescriptor>>(d, "new", "15.0");
+  method<&ResidencySetDescriptor::setInitialCapacity>(d, "setInitialCapacity:", "15.0");
+  method<&Object::setLabel>(d, "setLabel:", "15.0");
+
+  Class *s = classOf<ResidencySet> = defineClass("MTLResidencySet", object, "15.0", true);
+  method<&ResidencySet::add>(s, "addAllocation:", "15.0");
+  method<&ResidencySet::addMany>(s, "addAllocations:count:", "15.0");
+  method<&ResidencySet::remove>(s, "removeAllocation:", "15.0");
+  method<&ResidencySet::removeAll>(s, "removeAllAllocations", "15.0");
+  method<&ResidencySet::contains>(s, "containsAllocation:", "15.0");
+  method<&ResidencySet::commit>(s, "commit", "15.0");
+  method<&ResidencySet::requestResidency>(s, "requestResidency", "15.0");
+  method<&ResidencySet::endResidency>(s, "endResidency", "15.0");
+}
+
+}  // namespace metalsim

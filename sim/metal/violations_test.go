@@ -1,0 +1,142 @@
+//go:build linux
+
+package metal_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A violation is a small program that breaks one rule.
+type violation struct {
+	rule, name string
+	env        []string
+	run        func(*sim)
+}
+
+// on makes a violation that starts from a bare rig: pool, device, queue.
+func on(rule, name string, run func(*rig), env ...string) violation {
+	return violation{rule, rule + "/" + name, env, func(s *sim) { run(newRig(s)) }}
+}
+
+// with makes one that starts from pipelines and buffers.
+func with(rule, name string, run func(*rig), env ...string) violation {
+	return on(rule, name, func(r *rig) { run(r.prepare()) }, env...)
+}
+
+// recorded makes one that starts from a recorded ICB.
+func recorded(rule, name string, run func(*rig), env ...string) violation {
+	return with(rule, name, func(r *rig) { run(r.record()) }, env...)
+}
+
+var violations = concat(objcViolations, bufferViolations, icbViolations, replayViolations, hazardViolations)
+
+func concat(lists ...[]violation) (all []violation) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// Every rule has a program that breaks it, and each of them ends with its rule.
+func TestViolations(t *testing.T) {
+	compileKernels(t)
+	s, err := load(os.Getenv(libVariable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uncovered := map[string]bool{}
+	for _, rule := range strings.Fields(s.rules()) {
+		uncovered[rule] = true
+	}
+	for _, v := range violations {
+		delete(uncovered, v.rule)
+		t.Run(v.name, func(t *testing.T) {
+			t.Parallel()
+			start := time.Now()
+			out, err := child(t, v.name, v.env...)
+			if got := ruleOf(out); err == nil || got != v.rule {
+				t.Errorf("rule %q (%v, %v), want %q\n%.2000s", got, err, time.Since(start), v.rule, out)
+			}
+		})
+	}
+	for rule := range uncovered {
+		t.Errorf("no program breaks rule %s", rule)
+	}
+}
+
+var objcViolations = []violation{
+	on("unknown-selector", "device", func(r *rig) { r.send(r.dev, "newTextureWithDescriptor:", 0) }),
+	on("unregistered-selector", "text", func(r *rig) {
+		var send func(id, string) uintptr
+		registerSend(r.sim, &send)
+		send(r.dev, "name")
+	}),
+	on("os-gated", "residency set", func(r *rig) { r.send(r.dev, "newResidencySetWithDescriptor:error:", 0, 0) }, "METALSIM_OS=14"),
+	on("os-gated", "math mode", func(r *rig) { r.send(r.made("MTLCompileOptions"), "setMathMode:", 0) }, "METALSIM_OS=14"),
+	on("nil-receiver", "class of a newer macOS", func(r *rig) { r.made("MTLResidencySetDescriptor") }, "METALSIM_OS=14"),
+	on("nil-receiver", "protocol instead of class", func(r *rig) { r.made("MTLBuffer") }),
+	on("not-an-object", "number", func(r *rig) { r.send(12345, "release") }),
+	on("argument-type", "device as function", func(r *rig) {
+		r.send(r.made("MTLComputePipelineDescriptor"), "setComputeFunction:", uintptr(r.dev))
+	}),
+	on("nil-argument", "source", func(r *rig) { r.send(r.dev, "newLibraryWithSource:options:error:", 0, 0, 0) }),
+	on("use-after-free", "message", func(r *rig) {
+		b := r.buffer(64)
+		r.send(b, "release")
+		r.send(b, "length")
+	}),
+	on("use-after-free", "drained", func(r *rig) {
+		pool := r.poolPush()
+		s := r.string("x")
+		r.poolPop(pool)
+		r.text(s)
+	}),
+	on("over-release", "autoreleased", func(r *rig) { r.send(r.object(r.queue, "commandBuffer"), "release") }),
+	on("leak", "buffer", func(r *rig) {
+		r.buffer(64)
+		r.close()
+		r.leaks()
+	}, "METALSIM_STRICT=1"),
+	on("leak", "at release of the device", func(r *rig) {
+		r.buffer(64)
+		r.send(r.dev, "release")
+	}, "METALSIM_STRICT=1"),
+	on("leak", "pool", func(r *rig) {
+		r.send(r.queue, "release")
+		r.send(r.dev, "release")
+		r.leaks()
+	}, "METALSIM_STRICT=1"),
+	recorded("leak", "in flight", func(r *rig) {
+		r.send(r.replay(2, r.all()...), "commit")
+		r.close()
+	}, "METALSIM_STRICT=1"),
+	on("pool-missing", "string", func(r *rig) {
+		r.poolPop(r.pool)
+		r.string("x")
+	}),
+	on("pool-unbalanced", "twice", func(r *rig) {
+		r.poolPop(r.pool)
+		r.poolPop(r.pool)
+	}),
+	on("pool-unbalanced", "outer first", func(r *rig) {
+		r.poolPush()
+		r.poolPop(r.pool)
+	}),
+	on("math-mode", "default", func(r *rig) { r.compile(source(), r.made("MTLCompileOptions")) }),
+	on("math-mode", "no options", func(r *rig) { r.compile(source(), 0) }),
+	on("math-mode", "fast", func(r *rig) {
+		o := r.made("MTLCompileOptions")
+		r.send(o, "setMathMode:", 2)
+		r.compile(source(), o)
+	}),
+	on("function-missing", "descriptor", func(r *rig) {
+		d := r.made("MTLComputePipelineDescriptor")
+		r.send(r.dev, "newComputePipelineStateWithDescriptor:options:reflection:error:", uintptr(d), 0, 0, 0)
+	}),
+	{"configuration", "configuration/os", []string{"METALSIM_OS=12"}, func(s *sim) { newRig(s) }},
+	{"configuration", "configuration/store delay", []string{"METALSIM_STORE_DELAY=1", "METALSIM_KERNELS=fast"}, func(s *sim) { newRig(s) }},
+	{"configuration", "configuration/fault", []string{"METALSIM_FAULT=alloc"}, func(s *sim) { newRig(s) }},
+}

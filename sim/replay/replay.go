@@ -1,0 +1,261 @@
+// Package replay is a device that runs a bundle's printed Metal source on the CPU,
+// through gen/msl/execute: what it computes is what the very kernels compute that a
+// Mac would run. It is made for tests, to find mistakes, not for speed: memory
+// starts as NaN, dispatches between two barriers and the threadgroups of a dispatch
+// run in random order, and a kernel that breaks a rule ends the replay.
+package replay
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"unsafe"
+
+	"mla/gen/msl/execute"
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Device compiles each bundle once. It serves one goroutine.
+type Device struct {
+	checks   execute.Checks
+	programs map[string]*execute.Program // by source
+}
+
+// New makes a device; Close ends it.
+func New(c execute.Checks) *Device {
+	return &Device{c, map[string]*execute.Program{}}
+}
+
+// Name implements device.Device.
+func (d *Device) Name() string { return "msl" }
+
+// Close ends the processes that run the kernels, and with them all runners.
+func (d *Device) Close() error {
+	var err error
+	for _, p := range d.programs {
+		err = errors.Join(err, p.Close())
+	}
+	clear(d.programs)
+	return err
+}
+
+func (d *Device) program(source string) (*execute.Program, error) {
+	if p := d.programs[source]; p != nil {
+		return p, nil
+	}
+	p, err := execute.Compile(source, d.checks)
+	if err == nil {
+		d.programs[source] = p
+	}
+	return p, err
+}
+
+// Runner is a recorded sequence. It implements device.Runner.
+type Runner struct {
+	// Touched, if set, is told what each dispatch of a replay loaded and stored.
+	Touched func(dispatch int, ranges []execute.Range)
+	// Used counts the launches of each kernel function.
+	Used map[string]int
+
+	bundle   *plan.Bundle
+	program  *execute.Program
+	launches []execute.Launch // one per dispatch
+	regions  []*execute.Buffer
+	caches   []*execute.Buffer
+	arena    *execute.Buffer
+	rope     *execute.Buffer
+	step     *execute.Buffer
+	logits   *execute.Buffer
+	bytes    int64
+	rng      *rand.Rand
+}
+
+// Record implements device.Device.
+func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
+	p, err := d.program(m.Bundle.Source)
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+	}
+	r := &Runner{Used: map[string]int{}, bundle: m.Bundle, program: p, rng: rand.New(rand.NewPCG(1, 2))}
+	if err := r.allocate(m, cfg); err != nil {
+		return nil, err
+	}
+	for i := range m.Bundle.Decode {
+		l, err := r.launch(m, &m.Bundle.Decode[i], cfg.KV)
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s, dispatch %d: %w", m.Bundle.Name, i, err)
+		}
+		r.launches = append(r.launches, l)
+	}
+	return r, nil
+}
+
+// allocate makes all memory of the sequence; what kernels write begins as NaN.
+func (r *Runner) allocate(m *device.Model, cfg device.Config) error {
+	var failed error
+	buffer := func(n int64, poison bool) *execute.Buffer {
+		b, err := r.program.NewBuffer(int(n))
+		if err != nil {
+			failed = errors.Join(failed, err)
+			return nil
+		}
+		if poison {
+			fill(b.Bytes)
+		}
+		return b
+	}
+	for _, region := range m.Regions {
+		b := buffer(int64(len(region)), false)
+		if b != nil {
+			copy(b.Bytes, region)
+		}
+		r.regions = append(r.regions, b)
+	}
+	size := int64(4)
+	if cfg.KV == quant.F16 {
+		size = 2
+	}
+	model := &m.Bundle.Model
+	for range model.NumHiddenLayers {
+		r.caches = append(r.caches, buffer(int64(cfg.Context)*int64(model.CacheDim())*size, true))
+		r.bytes += int64(cfg.Context) * int64(model.CacheDim()) * size
+	}
+	r.arena = buffer(m.Bundle.ArenaBytes, true)
+	r.step = buffer(int64(unsafe.Sizeof(plan.Step{})), true)
+	r.logits = buffer(4*int64(model.VocabSize), true)
+	r.rope = buffer(8*int64(cfg.Context)*int64(len(m.Bundle.RopeFreqs)), false)
+	if failed != nil {
+		return failed
+	}
+	device.RopeTable(floats(r.rope.Bytes), m.Bundle.RopeFreqs, m.Bundle.RopeMScale)
+	r.bytes += m.Bundle.ArenaBytes + int64(len(r.step.Bytes)+len(r.logits.Bytes)+len(r.rope.Bytes))
+	return nil
+}
+
+func fill(b []byte) {
+	for i := range b {
+		b[i] = 0xff
+	}
+}
+
+// floats views a buffer, which begins at a multiple of 16.
+func floats(b []byte) []float32 { return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4) }
+
+// launch binds the slots of a dispatch, each to exactly the bytes it may touch.
+func (r *Runner) launch(m *device.Model, d *plan.Dispatch, kv quant.Type) (execute.Launch, error) {
+	k := &m.Bundle.Kernels[d.Kernel]
+	v, err := m.Variant(d, kv)
+	if err != nil {
+		return execute.Launch{}, err
+	}
+	l := execute.Launch{Kernel: v.Func, Groups: k.Groups(), Threads: k.Threads}
+	for slot := range k.Slots {
+		a, err := r.operand(m, d, slot)
+		if err != nil {
+			return execute.Launch{}, fmt.Errorf("kernel %s, slot %s: %w", k.Name, k.Slots[slot].Name, err)
+		}
+		l.Args = append(l.Args, a)
+	}
+	return l, nil
+}
+
+func (r *Runner) operand(m *device.Model, d *plan.Dispatch, slot int) (execute.Arg, error) {
+	switch op := &d.Operands[slot]; op.Space {
+	case plan.SpaceWeight:
+		w, err := m.Lookup(op.Index, d.Layer)
+		if err != nil {
+			return execute.Arg{}, err
+		}
+		return execute.Arg{Buffer: r.regions[w.Region], Offset: int(w.Offset), Size: int(w.Bytes)}, nil
+	case plan.SpaceArena:
+		return execute.Arg{Buffer: r.arena, Offset: int(op.Offset), Size: int(op.Bytes)}, nil
+	case plan.SpaceKV:
+		return r.caches[op.Index].All(), nil
+	case plan.SpaceRope:
+		return r.rope.All(), nil
+	case plan.SpaceStep:
+		return r.step.All(), nil
+	case plan.SpaceLogits:
+		return r.logits.All(), nil
+	case plan.SpaceArgs:
+		return r.args(m, d)
+	default:
+		return execute.Arg{}, fmt.Errorf("unknown space %d", op.Space)
+	}
+}
+
+// args makes the buffer of a dispatch's batch strides; see plan.Kernel.Args.
+func (r *Runner) args(m *device.Model, d *plan.Dispatch) (execute.Arg, error) {
+	var strides []byte
+	for _, slot := range m.Bundle.Kernels[d.Kernel].Args {
+		w, err := m.Lookup(d.Operands[slot].Index, d.Layer)
+		if err != nil {
+			return execute.Arg{}, err
+		}
+		strides = binary.LittleEndian.AppendUint64(strides, uint64(w.BatchStride))
+	}
+	b, err := r.program.NewBuffer(len(strides))
+	if err != nil {
+		return execute.Arg{}, err
+	}
+	copy(b.Bytes, strides)
+	r.bytes += int64(len(strides))
+	return b.All(), nil
+}
+
+// Replay implements device.Runner. Dispatches that no barrier separates run in
+// random order. The arena is poisoned first: nothing in it outlives a token.
+func (r *Runner) Replay(s plan.Step, logits bool) ([]float32, error) {
+	fill(r.arena.Bytes)
+	fill(r.logits.Bytes)
+	for i, v := range []uint32{s.Token, s.Pos, s.NKV, s.Seed} {
+		binary.LittleEndian.PutUint32(r.step.Bytes[4*i:], v)
+	}
+	end := len(r.launches)
+	if !logits {
+		end = r.bundle.Head
+	}
+	for from := 0; from < end; {
+		to := from + 1
+		for to < end && !r.bundle.Decode[to].Barrier {
+			to++
+		}
+		for _, i := range r.rng.Perm(to - from) {
+			if err := r.run(from + i); err != nil {
+				return nil, fmt.Errorf("dispatch %d: %w", from+i, err)
+			}
+		}
+		from = to
+	}
+	if !logits {
+		return nil, nil
+	}
+	return floats(r.logits.Bytes), nil
+}
+
+func (r *Runner) run(i int) error {
+	l := r.launches[i]
+	l.Seed = r.rng.Uint64()
+	var touched []execute.Range
+	if r.Touched != nil {
+		l.Touched = &touched
+	}
+	r.Used[l.Kernel]++
+	err := r.program.Run(l)
+	if r.Touched != nil {
+		r.Touched(i, touched)
+	}
+	return err
+}
+
+// Dispatches implements device.Runner.
+func (r *Runner) Dispatches() int { return len(r.launches) }
+
+// Bytes implements device.Runner.
+func (r *Runner) Bytes() int64 { return r.bytes }
+
+// Close implements device.Runner. Memory is freed with the device.
+func (r *Runner) Close() error { return nil }

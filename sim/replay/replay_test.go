@@ -1,0 +1,231 @@
+package replay_test
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"mla/gen/msl/execute"
+	"mla/gen/spec"
+	"mla/gen/synth"
+	"mla/generated"
+	"mla/runtime/bind"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/gguf"
+	"mla/runtime/npy"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+	"mla/sim/replay"
+)
+
+const root = "../../"
+
+// small are the bundles whose models are quick to run.
+var small = []string{"yoututiny", "youtumini", "glm47tiny", "glm47mini", "dsv2litemini", "tinyglm"}
+
+// tolerance bounds the difference from logits that were computed in another order
+// of float32 operations: see runtime/engine's TestReference, which has the same. A
+// cache of halves rounds each of its numbers to 2^-11.
+var tolerance = map[quant.Type]float64{quant.F32: 1e-3, quant.F16: 0.05}
+
+// TestReference compares the logits of the printed kernels with the reference's.
+func TestReference(t *testing.T) {
+	files, err := filepath.Glob(root + "testdata/reference/*.gguf")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no reference files: %v", err)
+	}
+	d := newDevice(t)
+	for _, file := range append(files, root+"testdata/tinyglm.gguf") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			stem := strings.TrimSuffix(file, ".gguf")
+			prompt, want := prompt(t, stem+".tokens"), readLogits(t, stem+".logits.npy")
+			m := bindFile(t, file)
+			for kv, tolerance := range tolerance {
+				n := len(prompt)
+				if kv == quant.F16 {
+					n = min(n, 4) // the kernels differ in one load; half of the time is enough
+				}
+				r := record(t, d, m, device.Config{Context: n, KV: kv})
+				worst := 0.0
+				for pos, token := range prompt[:n] {
+					got := step(t, r, pos, token)
+					worst = max(worst, difference(got, want[pos*len(got):]))
+				}
+				t.Logf("%s cache, %d tokens: logits within %.2g", kv, n, worst)
+				if !(worst <= tolerance) {
+					t.Errorf("%s cache: logits differ by %g; at most %g is allowed", kv, worst, tolerance)
+				}
+			}
+		})
+	}
+}
+
+// TestVariants runs every kernel function of the small bundles, on files of all
+// profiles with random weights, and compares the logits with those of the CPU
+// device's Go twins.
+func TestVariants(t *testing.T) {
+	d := newDevice(t)
+	for _, name := range small {
+		t.Run(name, func(t *testing.T) {
+			s, err := spec.Load(root + "specs/" + name + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			used := map[string]int{}
+			for _, q := range s.Quants {
+				file := filepath.Join(t.TempDir(), "model.gguf")
+				if err := synth.Write(s, q.Name, file, 1); err != nil {
+					t.Fatal(err)
+				}
+				compareWithTwins(t, d, bindFile(t, file), used)
+			}
+			for _, k := range bundle(t, name).Kernels {
+				for _, v := range k.Variants {
+					if used[v.Func] == 0 {
+						t.Errorf("%s: no profile runs it", v.Func)
+					}
+				}
+			}
+		})
+	}
+}
+
+func compareWithTwins(t *testing.T, d *replay.Device, m *device.Model, used map[string]int) {
+	t.Helper()
+	for _, kv := range []quant.Type{quant.F32, quant.F16} {
+		cfg := device.Config{Context: 4, KV: kv, Threads: 1}
+		r := record(t, d, m, cfg)
+		twins, err := cpu.New().Record(m, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pos, token := range []int32{3, 17, 1} {
+			want := step(t, twins, pos, token)
+			if diff := difference(step(t, r, pos, token), want); !(diff <= tolerance[kv]) {
+				t.Errorf("%s cache, position %d: logits differ by %g", kv, pos, diff)
+			}
+		}
+		if err := twins.Close(); err != nil {
+			t.Error(err)
+		}
+		for f, n := range r.Used {
+			used[f] += n
+		}
+	}
+}
+
+func newDevice(t *testing.T) *replay.Device {
+	d := replay.New(execute.Checked)
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+func record(t *testing.T, d *replay.Device, m *device.Model, cfg device.Config) *replay.Runner {
+	t.Helper()
+	r, err := d.Record(m, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.(*replay.Runner)
+}
+
+func step(t *testing.T, r device.Runner, pos int, token int32) []float32 {
+	t.Helper()
+	logits, err := r.Replay(plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logits
+}
+
+// difference is the largest; NaN if there is one.
+func difference(got, want []float32) float64 {
+	worst := 0.0
+	for i := range got {
+		worst = max(worst, math.Abs(float64(got[i])-float64(want[i])))
+	}
+	return worst
+}
+
+func bundle(t *testing.T, name string) *plan.Bundle {
+	t.Helper()
+	for _, b := range generated.Bundles() {
+		if b.Name == name || strings.ReplaceAll(b.Name, "-", "") == name {
+			return b
+		}
+	}
+	t.Fatalf("no bundle %s", name)
+	return nil
+}
+
+// bindFile opens a file and binds it to the bundle that fits it best.
+func bindFile(t *testing.T, path string) *device.Model {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b, err := bind.Choose(f, generated.Bundles(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := bind.Bind(f, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// prompt reads the line "prompt ID …" of a .tokens file.
+func prompt(t *testing.T, path string) []int32 {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []int32
+	for line := range strings.Lines(string(text)) {
+		list, ok := strings.CutPrefix(line, "prompt ")
+		if !ok {
+			continue
+		}
+		for _, word := range strings.Fields(list) {
+			id, err := strconv.ParseInt(word, 10, 32)
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			ids = append(ids, int32(id))
+		}
+	}
+	if len(ids) == 0 {
+		t.Fatalf("%s has no prompt", path)
+	}
+	return ids
+}
+
+func readLogits(t *testing.T, path string) []float32 {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	logits, _, _, err := npy.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return logits
+}
