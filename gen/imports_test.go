@@ -18,6 +18,9 @@ var rules = []struct {
 	{"mla/runtime/quant", []string{"mla/runtime/quant"}, "formats stand alone"},
 	{"mla/runtime/plan", []string{"mla/runtime/quant"}, "the plan has no logic"},
 	{"mla/runtime", []string{"mla/runtime/"}, "the runtime never imports the compiler or a bundle"},
+	{"mla/gen/msl/execute", []string{"mla/sim", "mla/runtime/plan"}, "running Metal source on the CPU is for tests; it needs only the executor"},
+	{"mla/sim/replay", []string{"mla/gen/msl/execute", "mla/runtime/"}, "it replays plans with executed Metal source, on no device"},
+	{"mla/sim", nil, "the simulator stands in for Apple's software and knows nothing of the project"},
 	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/atomicfile"},
 		"the compiler knows formats and plans, not devices"},
 }

@@ -71,7 +71,7 @@ func Open(o Options) (*Device, error) {
 	d := &Device{options: o}
 	err := mtl.Pool(func() error {
 		if !mtl.OSAtLeast(14) {
-			return fmt.Errorf("Metal needs macOS 14 or later, for version 3.1 of the shading language; this is %s", mtl.OSVersion())
+			return fmt.Errorf("the device needs macOS 14 or later, for version 3.1 of the shading language; this is %s", mtl.OSVersion())
 		}
 		gpu, err := mtl.NewSystemDevice()
 		if err != nil {

@@ -86,7 +86,7 @@ func TestSimulator(t *testing.T) {
 		{"a virtual GPU", "auto", []string{"METALSIM_VIRTUAL=1"}, ""},
 		{"a legacy file", "legacy", nil, ""},
 		{"prompts in flight, ICB", "structure", []string{"METALSIM_KERNELS=stub"}, ""},
-		{"macOS 13", "refused", []string{"METALSIM_OS=13"}, "Metal needs macOS 14 or later"},
+		{"macOS 13", "refused", []string{"METALSIM_OS=13"}, "needs macOS 14 or later"},
 		{"small GPU", "logits youtu", []string{"METALSIM_WORKING_SET=100000"}, "recommends at most 100000"},
 		{"small buffers", "logits youtu", []string{"METALSIM_MAX_BUFFER=65536"}, "a buffer can have 65536"},
 		{"a failed command buffer", "failure", []string{"METALSIM_FAULT=replay:3"}, "command buffer"},

@@ -33,7 +33,7 @@ type Device struct{ object }
 func NewSystemDevice() (Device, error) {
 	d := functions.systemDevice()
 	if d == 0 {
-		return Device{}, errors.New("Metal finds no GPU")
+		return Device{}, errors.New("no GPU that Metal can use")
 	}
 	return Device{object{d}}, nil
 }
@@ -61,7 +61,7 @@ func (d Device) Supports(family int) bool { return messages.supportsFamily.send(
 func (d Device) NewBuffer(label string, length uint64, options uint64) (Buffer, error) {
 	b := Buffer{object{messages.newBuffer.send(d.id, length, options)}, length}
 	if b.Nil() {
-		return b, fmt.Errorf("Metal cannot allocate %d bytes for %s", length, label)
+		return b, fmt.Errorf("cannot allocate %d bytes of Metal memory for %s", length, label)
 	}
 	messages.bufferLabel.send(b.id, str(label))
 	return b, nil
@@ -73,7 +73,7 @@ func (d Device) NewBuffer(label string, length uint64, options uint64) (Buffer, 
 func (d Device) NewBufferNoCopy(label string, p unsafe.Pointer, length uint64) (Buffer, error) {
 	b := Buffer{object{messages.newBufferNoCopy.send(d.id, p, length, StorageShared, 0)}, length}
 	if b.Nil() {
-		return b, fmt.Errorf("Metal cannot map %d bytes for %s", length, label)
+		return b, fmt.Errorf("cannot map %d bytes into Metal for %s", length, label)
 	}
 	messages.bufferLabel.send(b.id, str(label))
 	return b, nil

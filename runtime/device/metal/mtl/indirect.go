@@ -20,7 +20,7 @@ func (d Device) NewIndirect(commands, bindings int) (Indirect, error) {
 	messages.maxBindCount.send(descriptor.id, uint64(bindings))
 	i := messages.newIndirect.send(d.id, descriptor.id, uint64(commands), StorageShared)
 	if i == 0 {
-		return Indirect{}, fmt.Errorf("Metal cannot make an indirect command buffer of %d commands", commands)
+		return Indirect{}, fmt.Errorf("cannot make an indirect command buffer of %d commands", commands)
 	}
 	return Indirect{object{i}}, nil
 }

@@ -38,7 +38,7 @@ func Load(library string) error {
 	case loading.failed != nil:
 		return loading.failed
 	case loading.done && loading.library != library:
-		return fmt.Errorf("Metal is loaded from %q already; it cannot be loaded from %q too", loading.library, library)
+		return fmt.Errorf("the Metal library is loaded from %q already; it cannot be loaded from %q too", loading.library, library)
 	case loading.done:
 		return nil
 	}

@@ -17,8 +17,8 @@ type GridSize struct{ Width, Height, Depth uint64 }
 // span is an NSRange.
 type span struct{ location, length uint64 }
 
-// osVersion is an NSOperatingSystemVersion.
-type osVersion struct{ major, minor, patch int64 }
+// osVersion is an NSOperatingSystemVersion: major, minor and patch.
+type osVersion struct{ major, _, _ int64 }
 
 // messages declares every message that the package sends: the tag is class and
 // selector, the type parameters are the arguments and, but for do messages, the
