@@ -16,6 +16,16 @@ extern char **environ;
 namespace {
 typedef std::vector<std::string> words;
 
+// The machine that the object is for: the one that this program is for. Under an
+// emulator clang is another machine's.
+const words machine = {
+#if defined(__x86_64__)
+    "-march=native", // fma and half conversions in hardware: the same bits, faster
+#elif defined(__aarch64__) && defined(__linux__)
+    "--target=aarch64-linux-gnu",
+#endif
+};
+
 std::string read(const std::string &path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
@@ -72,6 +82,7 @@ private:
 
   bool clang(const words &arguments, const char *what, std::string &error) const {
     words command = {clang_};
+    if (arguments[0] != "-cc1") command.insert(command.end(), machine.begin(), machine.end());
     command.insert(command.end(), arguments.begin(), arguments.end());
     if (run(command, log_)) return true;
     error = std::string(what) + ":\n" + read(log_);
@@ -91,9 +102,6 @@ private:
   // Frame pointers: call_path. The CPU's vectors would only make the hooks slower.
   words compile_kernels(const std::string &cpp) const {
     words w = common(cpp, "kernels.o");
-#ifdef __x86_64__
-    w.push_back("-march=native"); // fma and half conversions in hardware: the same bits, faster
-#endif
     w.insert(w.end(), {"-ffp-contract=off", "-fno-math-errno", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-DUNROLL=",
                        "-Wno-unknown-attributes", "-Wno-unused-function", "-I" + exec_ + "/include"});
     if (flags_ & MSL_BUILD_SANITIZE) {
@@ -101,7 +109,8 @@ private:
     } else if (!fast()) {
       w.insert(w.end(), {"-fsanitize=kernel-address", "-fno-vectorize", "-fno-slp-vectorize"});
       for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=0", "-asan-globals=0",
-                                 "-asan-memory-access-callback-prefix=msl_"}) {
+                                 "-asan-memory-access-callback-prefix=msl_",
+                                 "-asan-kernel-mem-intrinsic-prefix"}) {
         w.insert(w.end(), {"-mllvm", option});
       }
     }

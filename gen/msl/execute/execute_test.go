@@ -108,6 +108,7 @@ func TestFaults(t *testing.T) {
 		{"simd_sum of some lanes", "if (lane > 3) a[tg * 64u + tid] = simd_sum(1.0f);", "simd-divergence"},
 		{"simd functions in both branches", "a[tg * 64u + tid] = lane > 3 ? simd_sum(1.0f) : simd_sum(2.0f);", "simd-divergence"},
 		{"load past the end", "float v = a[n - 64u + tid];\nv += a[n + tid];\na[tg * 64u + tid] = v;", "out-of-bounds"},
+		{"copy past the end", "float own[8]; for (uint i = 0; i < 8u; ++i) own[i] = a[n - 4u + i];\nfor (uint i = 0; i < 8u; ++i) a[tg * 64u + tid] += own[(i + n) % 8u];", "out-of-bounds"},
 		{"store past the end", "a[n] = 1.0f;", "out-of-bounds"},
 		{"store before the start", "a[int(tid) - 1] = 1.0f;", "out-of-bounds"},
 		{"past threadgroup memory", "xs[tid + (n - 127u)] = 1.0f;", "out-of-bounds"},

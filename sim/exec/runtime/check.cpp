@@ -131,6 +131,7 @@ void out_of_bounds(const char *at, size_t size, bool store) {
 }
 
 void access(const char *at, size_t size, bool store) {
+  if (!size) return;
   if (const range *r = buffer_of(at, size)) {
     if (launch.request->touched) touch(at, size, store);
     if (!r->shadowed) return;
@@ -156,6 +157,18 @@ HOOK(16)
 #undef HOOK
 extern "C" void msl_loadN_noabort(const char *at, size_t size) { access(at, size, false); }
 extern "C" void msl_storeN_noabort(const char *at, size_t size) { access(at, size, true); }
+
+// What clang makes of copying loops and structs.
+extern "C" void *msl_memcpy(void *to, const void *from, size_t size) {
+  access(static_cast<const char *>(from), size, false);
+  access(static_cast<const char *>(to), size, true);
+  return memmove(to, from, size);
+}
+extern "C" void *msl_memmove(void *to, const void *from, size_t size) { return msl_memcpy(to, from, size); }
+extern "C" void *msl_memset(void *to, int value, size_t size) {
+  access(static_cast<const char *>(to), size, true);
+  return memset(to, value, size);
+}
 
 void msl_atomic(const volatile void *pointer, size_t size, bool store) {
   const char *at = const_cast<const char *>(static_cast<const volatile char *>(pointer));

@@ -208,7 +208,10 @@ void fault(const char *rule, const char *format, ...) {
 
 void msl_run(const msl_launch *l, const msl_kernel *k, msl_entry entry) {
   pthread_mutex_lock(&turn);
-  launch = launch_state{.request = l, .kernel = k, .entry = entry};
+  launch = launch_state{};
+  launch.request = l;
+  launch.kernel = k;
+  launch.entry = entry;
   if (!stacks) reserve_stacks();
   if (valid(l, k)) run_grid();
   pthread_mutex_unlock(&turn);
