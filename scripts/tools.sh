@@ -1,11 +1,16 @@
 #!/bin/sh
 # Makes sure that the tools the tests need are there: clang-19 (the strict MSL
-# front end) and a C compiler (the race detector). Installs them on Debian,
-# names them elsewhere.
+# front end, the executor and the simulator), its sanitizer libraries, and a C++
+# compiler's headers (which the race detector's linking needs too). Installs them
+# on Debian, names them elsewhere.
 set -eu
 
 missing=""
 command -v clang-19 >/dev/null 2>&1 || command -v /opt/homebrew/opt/llvm/bin/clang >/dev/null 2>&1 || missing="clang-19"
+case "$(uname -s)" in
+Linux) ls /usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.asan* >/dev/null 2>&1 || missing="$missing libclang-rt-19-dev" ;;
+esac
+command -v g++ >/dev/null 2>&1 || command -v clang++ >/dev/null 2>&1 || missing="$missing g++"
 command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
 [ -n "$missing" ] || exit 0
 
