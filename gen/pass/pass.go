@@ -6,6 +6,7 @@ package pass
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"mla/gen/ir"
@@ -95,7 +96,7 @@ func Compile(p *ir.Program, o Options) error {
 		return err
 	}
 	for _, ps := range Pipeline {
-		if contains(o.Disable, ps.Name) {
+		if slices.Contains(o.Disable, ps.Name) {
 			continue
 		}
 		if err := ps.Run(p); err != nil {
@@ -155,13 +156,4 @@ func find(name string) (Pass, bool) {
 		}
 	}
 	return Pass{}, false
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
