@@ -44,7 +44,12 @@ func build() (string, error) {
 	if lib := os.Getenv(libVariable); lib != "" {
 		return lib, nil
 	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return "", err
+	}
 	h := sha256.New()
+	fmt.Fprintln(h, root) // a library knows the checkout whose headers it uses
 	for _, pattern := range []string{"src/*", "build.sh", "../exec/*.h", "../exec/*/*.cpp", "../exec/*.cpp"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
