@@ -6,10 +6,13 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # Packages that use goroutines; they are tested under the race detector too.
 RACE = ./runtime/... ./cmd/mlarun/...
 
-.PHONY: help build test unit race msl sim generate check fmt vet staticcheck cross bench tools clean
+# Which mutations `make mutate` draws.
+SEED ?= 1
+
+.PHONY: help build test unit race msl sim mutate arm64 metallib test-metal generate ptx check fmt vet staticcheck cross bench tools clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 build: ## build bin/mlagen and bin/mlarun
 	CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/mlagen ./cmd/mlarun
@@ -25,12 +28,28 @@ race: sim
 msl: tools ## parse every kernels.metal in the strict front end
 	$(GO) test ./gen/msl/...
 
-sim: tools ## build build/libmetalsim.so, the simulator of the Metal API
+sim: tools ## build build/libmetalsim.so and build/libcudasim.so, which stand in for Metal and for NVIDIA's driver
 	@mkdir -p build
 	sh sim/metal/build.sh build/libmetalsim.so
+	sh sim/cuda/build.sh build/libcudasim.so
+
+arm64: tools ## the simulator and mlarun on it for linux/arm64, under an emulator (on x86-64; `make test` has it too)
+	$(GO) test -count 1 -run Arm64 ./sim ./sim/metal/...
+
+mutate: sim ## break plans, kernels and the Metal runtime, one mistake at a time; SEED=n draws others (an hour)
+	$(GO) run ./sim/mutate -seed $(SEED)
+
+metallib: ## compile the kernels to bin/*.metallib; needs a Mac with Xcode
+	@sh scripts/metallib.sh bin
+
+test-metal: ## the Metal device on this Mac's GPU, then mlarun doctor
+	@GO="$(GO)" sh scripts/test-metal.sh
 
 generate: ## regenerate everything under generated/
 	$(GO) generate ./...
+
+ptx: tools ## compile the kernels under generated/ for NVIDIA GPUs; CUDA is not needed
+	$(GO) run ./cmd/mlagen ptx -all
 
 check: ## fail if anything under generated/ is out of date
 	$(GO) run ./cmd/mlagen -all -check

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Makes sure that the tools the tests need are there: clang-19 (the strict MSL
 # front end, the executor and the simulator), its sanitizer libraries, and a C++
-# compiler's headers (which the race detector's linking needs too). Installs them
-# on Debian, names them elsewhere.
+# compiler's headers (which the race detector's linking needs too); on x86-64
+# Linux also a cross compiler's headers and libraries for arm64 and an emulator
+# (make arm64). Installs them on Debian, names them elsewhere.
 set -eu
 
 missing=""
@@ -12,6 +13,12 @@ Linux) ls /usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.asan* >/dev/null 2
 esac
 command -v g++ >/dev/null 2>&1 || command -v clang++ >/dev/null 2>&1 || missing="$missing g++"
 command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+case "$(uname -sm)" in
+"Linux x86_64")
+	command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || missing="$missing g++-aarch64-linux-gnu"
+	command -v qemu-aarch64 >/dev/null 2>&1 || missing="$missing qemu-user"
+	;;
+esac
 [ -n "$missing" ] || exit 0
 
 as_root=""

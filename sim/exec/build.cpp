@@ -102,14 +102,16 @@ private:
   // Frame pointers: call_path. The CPU's vectors would only make the hooks slower.
   words compile_kernels(const std::string &cpp) const {
     words w = common(cpp, "kernels.o");
-    w.insert(w.end(), {"-ffp-contract=off", "-fno-math-errno", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-DUNROLL=",
+    w.insert(w.end(), {"-ffp-contract=off", "-fno-math-errno", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-DUNROLL=", "-DIN_FLIGHT=",
                        "-Wno-unknown-attributes", "-Wno-unused-function", "-I" + exec_ + "/include"});
     if (flags_ & MSL_BUILD_SANITIZE) {
       w.insert(w.end(), {"-fsanitize=address,undefined", "-fno-sanitize=vptr,alignment", "-fno-sanitize-recover=all", "-g"});
     } else if (!fast()) {
       w.insert(w.end(), {"-fsanitize=kernel-address", "-fno-vectorize", "-fno-slp-vectorize"});
-      for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=0", "-asan-globals=0",
+      // same-temp would leave out a store behind a load of the same address.
+      for (const char *option : {"-asan-instrumentation-with-call-threshold=0", "-asan-stack=0", "-asan-globals=0", "-asan-opt-same-temp=0",
                                  "-asan-memory-access-callback-prefix=msl_",
+                                 "-asan-mapping-scale=4", // hooks by size are for aligned accesses only
                                  "-asan-kernel-mem-intrinsic-prefix"}) {
         w.insert(w.end(), {"-mllvm", option});
       }

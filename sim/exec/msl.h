@@ -60,6 +60,7 @@ const msl_kernel *msl_kernels(uint32_t *n);
 // and in checked builds
 //   out-of-bounds       an access outside buffers (by sizes), threadgroup memory,
 //                       the thread's stack and the constants of the source
+//   misaligned          an access at no multiple of the size of its type
 //   uninitialised       a load of threadgroup memory that nothing stored before
 //   threadgroup-race    two threads of a threadgroup touch the same byte, one of
 //                       them stores, and no barrier with the flag of that memory
@@ -67,7 +68,8 @@ const msl_kernel *msl_kernels(uint32_t *n);
 //   device-race         a threadgroup loads what another one stored, or stores
 //                       what another one loaded, without the order that comes from
 //                       device-scope fences: store, fence, atomic operation in one;
-//                       atomic operation, fence, access in the other
+//                       atomic operation, fence, access in the other. The same where
+//                       one of the two accesses is an atomic operation
 
 #ifdef __cplusplus
 }

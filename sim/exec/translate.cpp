@@ -177,7 +177,7 @@ private:
   }
 
   std::string table() const {
-    std::string entries, out = "\n#undef kernel\nnamespace {\nextern const msl_kernel msl_table[];\n";
+    std::string entries, out = "\n#undef kernel\n#undef thread\nnamespace {\nextern const msl_kernel msl_table[];\n";
     for (size_t i = 0; i < kernels_.size(); ++i) {
       const kernel_info &k = kernels_[i];
       const std::string n = std::to_string(i);

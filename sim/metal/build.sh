@@ -17,7 +17,7 @@ trap 'rm -rf "$objects"' EXIT
 	find "$here/src" -name '*.cpp'
 	find "$root/sim/exec" -name '*.cpp' ! -path '*/runtime/*' -exec grep -L '^int main(' {} +
 } | xargs -P "$(getconf _NPROCESSORS_ONLN)" -I{} sh -c '
-	$CXX $flags "-DMETALSIM_DEFAULT_ROOT=\"$root\"" -c "$1" -o "$objects/$(basename "$1").o"' - {}
+	$CXX $flags "-DMETALSIM_DEFAULT_ROOT=\"$root\"" -c "$1" -o "$objects/$(echo "${1#"$root"/}" | tr / -).o"' - {}
 mkdir -p "$(dirname "$out")"
 # shellcheck disable=SC2086
 $CXX $flags -shared -pthread -Wl,-z,defs -o "$out.$$" "$objects"/*.o -ldl

@@ -5,15 +5,16 @@
 package metal_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+
+	"mla/sim/metal/library"
 )
 
 // The library under test, and the case that a child process runs.
@@ -38,44 +39,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// build returns a library made from the present sources; one that an earlier
-// run made is taken again, and METALSIM_TEST_LIB names one that is there.
+// build returns a library of the present sources; METALSIM_TEST_LIB names
+// another one.
 func build() (string, error) {
 	if lib := os.Getenv(libVariable); lib != "" {
 		return lib, nil
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	fmt.Fprintln(h, root) // a library knows the checkout whose headers it uses
-	for _, pattern := range []string{"src/*", "build.sh", "../exec/*.h", "../exec/*/*.cpp", "../exec/*.cpp"} {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			return "", err
-		}
-		for _, name := range names {
-			b, err := os.ReadFile(name)
-			if err != nil {
-				return "", err
-			}
-			fmt.Fprintf(h, "%s %d\n", name, len(b))
-			h.Write(b)
-		}
-	}
-	dir := filepath.Join(os.TempDir(), fmt.Sprintf("metalsim-%d", os.Getuid()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	lib := filepath.Join(dir, hex.EncodeToString(h.Sum(nil)[:8])+".so")
-	if _, err := os.Stat(lib); err == nil {
-		return lib, nil
-	}
-	if out, err := exec.Command("sh", "build.sh", lib).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build.sh: %w\n%s", err, out)
-	}
-	return lib, nil
+	return library.Build("../..", runtime.GOARCH)
 }
 
 // compileOnce fills the cache of compiled kernels, so that the programs that run
@@ -98,7 +68,13 @@ func child(t *testing.T, name string, env ...string) (output string, err error) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(exe)
+	return childOf([]string{exe}, name, env...)
+}
+
+// childOf is child for a command line that starts this test binary, or one made
+// for another machine.
+func childOf(command []string, name string, env ...string) (output string, err error) {
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(append(os.Environ(), caseVariable+"="+name, "GOTRACEBACK=none"), env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err

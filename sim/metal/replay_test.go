@@ -3,9 +3,13 @@
 package metal_test
 
 import (
+	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 // positive are programs that break no rule; they print what the tests check.
@@ -17,6 +21,9 @@ var positive = map[string]func(*sim){
 	"faults":  faults,
 	"doctor":  doctor,
 	"reorder": reorder,
+	"early":   early,
+	"leaky":   leaky,
+	"fresh":   fresh,
 }
 
 // want is row g of z for a factor.
@@ -183,6 +190,81 @@ func reorder(s *sim) {
 	r.finish()
 }
 
+// early reads results before it has waited for them.
+func early(s *sim) {
+	r := newRig(s).prepare().record()
+	cb := r.replay(2, r.all()...)
+	r.send(cb, "commit")
+	if z := r.floats(r.z, 1)[0]; z == want(0, 2) {
+		panic("a result is there before it was waited for")
+	}
+	r.send(cb, "waitUntilCompleted")
+	r.checkZ(2)
+	r.finish()
+}
+
+// fresh prints what memory holds that nothing was written to.
+func fresh(s *sim) {
+	r := newRig(s)
+	b := r.buffer(8)
+	fmt.Printf("% x\n", unsafe.Slice((*byte)(r.contents(b)), 8))
+	r.send(b, "release")
+	r.finish()
+}
+
+// leaky ends with the device, two buffers and the ICB, one pool, and one command
+// buffer in flight, which only its queue knows.
+func leaky(s *sim) {
+	r := newRig(s).prepare().record()
+	r.send(r.replay(2, r.all()...), "commit")
+	r.poolPop(r.pool)
+	r.poolPush()
+	for _, o := range []id{r.scale, r.sum, r.beyond, r.lib, r.x, r.y, r.queue} {
+		r.send(o, "release")
+	}
+}
+
+// TestReport reads the counts that METALSIM_REPORT keeps, after a program that
+// leaves nothing and one that does.
+func TestReport(t *testing.T) {
+	compileKernels(t)
+	for name, want := range map[string][3]uint64{"replay": {0, 0, 0}, "leaky": {4, 1, 1}} {
+		path := filepath.Join(t.TempDir(), "report")
+		if out, err := child(t, name, "METALSIM_REPORT="+path); err != nil {
+			t.Fatalf("%s: %v\n%.2000s", name, err, out)
+		}
+		var got struct {
+			Left          [3]uint64 // objects, pools, command buffers in flight
+			Made, Commits uint64
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = binary.Read(file, binary.NativeEndian, &got)
+		file.Close()
+		if err != nil || got.Left != want || got.Made < 10 || got.Commits < 1 {
+			t.Errorf("%s: %v, %+v; want %v left", name, err, got, want)
+		}
+	}
+}
+
+// TestOrder sees, in the message about a missing barrier, that two commands run
+// in either order.
+func TestOrder(t *testing.T) {
+	compileKernels(t)
+	seen := map[string]bool{}
+	for seed := range 12 {
+		out, _ := child(t, "missing-barrier/write after write", fmt.Sprint("METALSIM_SEED=", seed))
+		_, after, _ := strings.Cut(out, "one writes (A5): ")
+		first, _, _ := strings.Cut(after, " and ")
+		seen[first] = true
+	}
+	if len(seen) != 2 || !seen["sum (command 0)"] || !seen["sum (command 1)"] {
+		t.Errorf("first commands: %v", seen)
+	}
+}
+
 func TestPrograms(t *testing.T) {
 	compileKernels(t)
 	tests := []struct {
@@ -197,6 +279,9 @@ func TestPrograms(t *testing.T) {
 		{"ahead", "OK", nil},
 		{"sets", "OK", []string{"METALSIM_FAMILY=8"}},
 		{"reorder", "OK", nil},
+		{"early", "OK", nil},
+		{"fresh", "ff ff ff ff ff ff ff ff\nOK", nil},
+		{"fresh", "00 00 00 00 00 00 00 00\nOK", []string{"METALSIM_KERNELS=stub"}},
 		{"faults", "4 5 injected failure: the command buffer timed out 4", []string{"METALSIM_FAULT=replay:2"}},
 		{"faults", "4 5 injected failure: the device was lost 5", []string{"METALSIM_FAULT=lost:2"}},
 		{"faults", "no buffer", []string{"METALSIM_FAULT=alloc:1"}},

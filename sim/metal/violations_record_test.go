@@ -41,10 +41,21 @@ var bufferViolations = []violation{
 		p := unsafe.Pointer(&make([]byte, 1<<20)[0])
 		r.noCopy(unsafe.Add(p, (16384-uintptr(p)%16384)%16384), 16384)
 	}),
+	on("no-copy-memory", "mapped in part", func(r *rig) {
+		p := mapped(1<<20, syscall.PROT_READ)
+		hole := unsafe.Slice((*byte)(unsafe.Add(p, 16384)), 16384)
+		if _, _, err := syscall.Syscall(syscall.SYS_MUNMAP, uintptr(unsafe.Pointer(&hole[0])), 16384, 0); err != 0 {
+			panic(err)
+		}
+		r.noCopy(p, 3*16384)
+	}),
 	on("deallocator", "block", func(r *rig) {
 		r.send(r.dev, "newBufferWithBytesNoCopy:length:options:deallocator:", uintptr(mapped(1<<20, syscall.PROT_READ)), 16384, 0, uintptr(r.dev))
 	}),
 	on("storage-mode", "memoryless", func(r *rig) { r.send(r.dev, "newBufferWithLength:options:", 64, 48) }),
+	on("storage-mode", "no-copy and private", func(r *rig) {
+		r.send(r.dev, "newBufferWithBytesNoCopy:length:options:deallocator:", uintptr(mapped(1<<20, syscall.PROT_READ)), 16384, private, 0)
+	}),
 	on("storage-mode", "contents of private", func(r *rig) {
 		r.contents(r.object(r.dev, "newBufferWithLength:options:", 64, private))
 	}),
@@ -65,6 +76,18 @@ var bufferViolations = []violation{
 	with("offset-range", "past the end", func(r *rig) {
 		r.icb = r.newIcb(r.icbDescriptor(), 1)
 		r.bind(r.command(0), r.x, elements*4, 0)
+	}),
+	with("nil-argument", "buffer", func(r *rig) {
+		r.icb = r.newIcb(r.icbDescriptor(), 1)
+		r.bind(r.command(0), 0, 0, 0)
+	}),
+	with("constant-alignment", "encoder", func(r *rig) {
+		e := r.encoder(r.object(r.queue, "commandBuffer"))
+		r.send(e, "setComputePipelineState:", uintptr(r.scale))
+		r.send(e, "setBuffer:offset:atIndex:", uintptr(r.x), 0, 0)
+		r.send(e, "setBuffer:offset:atIndex:", uintptr(r.y), 0, 1)
+		r.send(e, "setBuffer:offset:atIndex:", uintptr(r.args), 128, 2)
+		r.dispatchOn(e, 1, 64)
 	}),
 	with("constant-alignment", "16", func(r *rig) {
 		r.icb = r.newIcb(r.icbDescriptor(), 1)
@@ -129,6 +152,8 @@ var icbViolations = []violation{
 	}),
 	recorded("icb-barrier-order", "after dispatch", func(r *rig) { r.send(r.command(1), "setBarrier") }),
 	recorded("icb-reset", "encoded twice", func(r *rig) { r.encode(1, r.sum, true, rows, r.y, r.z) }),
+	on("icb-range", "no commands", func(r *rig) { r.newIcb(r.icbDescriptor(), 0) }),
+	recorded("icb-range", "none executed", func(r *rig) { r.replay(0, r.all()...) }),
 	recorded("icb-range", "index", func(r *rig) { r.command(2) }),
 	recorded("icb-range", "past the end", func(r *rig) { r.replay(3, r.all()...) }),
 	recorded("icb-range", "reset", func(r *rig) {
@@ -155,6 +180,10 @@ var icbViolations = []violation{
 		r.icb = r.newIcb(r.icbDescriptor(), 1)
 		r.encode(0, r.scale, false, 1, r.x, r.y)
 	}),
+	with("unbound-argument", "encoder", func(r *rig) {
+		r.encodeDirect(r.encoder(r.object(r.queue, "commandBuffer")), r.scale, r.x, r.y)
+	}),
+	with("no-pipeline", "encoder", func(r *rig) { r.dispatchOn(r.encoder(r.object(r.queue, "commandBuffer")), 1, 64) }),
 	with("no-pipeline", "icb", func(r *rig) {
 		r.icb = r.newIcb(r.icbDescriptor(), 1)
 		r.dispatchICB(r.command(0), 1, 64)
@@ -166,6 +195,10 @@ var icbViolations = []violation{
 		r.bind(c, r.x, 0, 0)
 		r.bind(c, r.z, 0, 1)
 		r.dispatchICB(c, 1, 2048)
+	}),
+	with("grid-size", "empty in an ICB", func(r *rig) {
+		r.icb = r.newIcb(r.icbDescriptor(), 1)
+		r.encode(0, r.sum, false, 0, r.x, r.z)
 	}),
 	with("bytes-length", "4097", func(r *rig) {
 		e := r.encoder(r.object(r.queue, "commandBuffer"))

@@ -16,6 +16,24 @@ var replayViolations = []violation{
 		e := r.encoder(r.object(r.queue, "commandBuffer"))
 		r.send(e, "useResource:usage:", uintptr(r.x), 0)
 	}),
+	recorded("buffer-residency", "set of no queue", func(r *rig) {
+		r.residencySet(true, r.all()...)
+		r.send(r.queue, "removeResidencySet:", uintptr(r.set))
+		r.replay(2)
+	}),
+	recorded("buffer-residency", "declared in the encoder before", func(r *rig) {
+		cb := r.object(r.queue, "commandBuffer")
+		e := r.encoder(cb)
+		for _, b := range r.all() {
+			r.send(e, "useResource:usage:", uintptr(b), readWrite)
+		}
+		r.send(e, "endEncoding")
+		r.execute(r.encoder(cb), r.selector("executeCommandsInBuffer:withRange:"), r.icb, span{0, 2})
+	}),
+	recorded("pipeline-residency", "in the replay before", func(r *rig) {
+		r.run(r.withPipelines(r.all()...))
+		r.replay(2, r.all()...)
+	}, "METALSIM_FAMILY=7"),
 	recorded("pipeline-residency", "M2", func(r *rig) { r.replay(2, r.all()...) }, "METALSIM_FAMILY=8"),
 	recorded("set-residency", "ICB", func(r *rig) {
 		r.residencySet(true, append(r.all(), r.scale, r.sum)...)
@@ -51,6 +69,18 @@ var replayViolations = []violation{
 	recorded("edit-in-flight", "command", func(r *rig) {
 		r.send(r.replay(2, r.all()...), "commit")
 		r.send(r.command(0), "reset")
+	}),
+	with("edit-in-flight", "encoding", func(r *rig) {
+		r.icb = r.newIcb(r.icbDescriptor(), 3)
+		r.encode(0, r.scale, false, rows, r.x, r.y, r.args)
+		r.send(r.replay(1, r.all()...), "commit")
+		r.encode(1, r.sum, true, rows, r.y, r.z)
+	}),
+	recorded("edit-in-flight", "range", func(r *rig) {
+		r.send(r.replay(2, r.all()...), "commit")
+		var reset func(id, uintptr, span)
+		registerSend(r.sim, &reset)
+		reset(r.icb, r.selector("resetWithRange:"), span{0, 1})
 	}),
 	recorded("edit-in-flight", "arguments", func(r *rig) {
 		cb := r.replay(2, r.all()...)
@@ -141,6 +171,16 @@ var hazardViolations = []violation{
 		r.send(first, "commit")
 		r.run(second)
 	}),
+	recorded("command-buffer-overlap", "encoders of one command buffer", func(r *rig) {
+		r.residencySet(true, r.all()...)
+		cb := r.object(r.queue, "commandBuffer")
+		for range 2 {
+			e := r.encoder(cb)
+			r.execute(e, r.selector("executeCommandsInBuffer:withRange:"), r.icb, span{0, 2})
+			r.send(e, "endEncoding")
+		}
+		r.run(cb)
+	}),
 	with("out-of-bounds", "kernel", func(r *rig) {
 		r.icb = r.newIcb(r.icbDescriptor(), 1)
 		r.encode(0, r.beyond, false, 1, r.x, r.y, r.args)
@@ -157,6 +197,15 @@ var hazardViolations = []violation{
 		r.icb = r.newIcb(r.icbDescriptor(), 1)
 		r.encode(0, r.scale, false, 1, r.x, b, r.args)
 		r.run(r.replay(1, append(r.all(), b)...))
+	}),
+	with("device-alignment", "wide loads", func(r *rig) {
+		r.icb = r.newIcb(r.icbDescriptor(), 1)
+		c := r.command(0)
+		r.send(c, "setComputePipelineState:", uintptr(r.pipeline("wide", 1)))
+		r.bind(c, r.x, 8, 0)
+		r.bind(c, r.y, 0, 1)
+		r.dispatchICB(c, 1, 64)
+		r.run(r.replay(1, r.all()...))
 	}),
 	with("kernel-fault", "divergent barrier", func(r *rig) {
 		r.icb = r.newIcb(r.icbDescriptor(), 1)

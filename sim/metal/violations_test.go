@@ -4,9 +4,11 @@ package metal_test
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // A violation is a small program that breaks one rule.
@@ -67,6 +69,17 @@ func TestViolations(t *testing.T) {
 	}
 }
 
+// elsewhere runs f on another operating system thread.
+func elsewhere(f func()) {
+	done := make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // newRig has locked the first thread
+		f()
+		close(done)
+	}()
+	<-done
+}
+
 var objcViolations = []violation{
 	on("unknown-selector", "device", func(r *rig) { r.send(r.dev, "newTextureWithDescriptor:", 0) }),
 	on("unregistered-selector", "text", func(r *rig) {
@@ -82,11 +95,24 @@ var objcViolations = []violation{
 	on("argument-type", "device as function", func(r *rig) {
 		r.send(r.made("MTLComputePipelineDescriptor"), "setComputeFunction:", uintptr(r.dev))
 	}),
+	on("argument-type", "class as object", func(r *rig) {
+		r.send(r.made("MTLComputePipelineDescriptor"), "setComputeFunction:", uintptr(r.getClass("NSString")))
+	}),
+	with("argument-type", "library in a residency set", func(r *rig) {
+		r.residencySet(false)
+		list := []id{r.lib}
+		r.send(r.set, "addAllocations:count:", uintptr(unsafe.Pointer(&list[0])), 1)
+	}),
 	on("nil-argument", "source", func(r *rig) { r.send(r.dev, "newLibraryWithSource:options:error:", 0, 0, 0) }),
 	on("use-after-free", "message", func(r *rig) {
 		b := r.buffer(64)
 		r.send(b, "release")
 		r.send(b, "length")
+	}),
+	on("use-after-free", "argument", func(r *rig) {
+		b := r.buffer(64)
+		r.send(b, "release")
+		r.send(r.encoder(r.object(r.queue, "commandBuffer")), "setBuffer:offset:atIndex:", uintptr(b), 0, 0)
 	}),
 	on("use-after-free", "drained", func(r *rig) {
 		pool := r.poolPush()
@@ -95,6 +121,16 @@ var objcViolations = []violation{
 		r.text(s)
 	}),
 	on("over-release", "autoreleased", func(r *rig) { r.send(r.object(r.queue, "commandBuffer"), "release") }),
+	with("over-release", "kept alive by a set", func(r *rig) {
+		r.residencySet(true, r.x)
+		r.send(r.x, "release")
+		r.send(r.x, "release")
+	}),
+	on("over-release", "autoreleased twice", func(r *rig) {
+		b := r.buffer(64)
+		r.send(b, "autorelease")
+		r.send(b, "autorelease")
+	}),
 	on("leak", "buffer", func(r *rig) {
 		r.buffer(64)
 		r.close()
@@ -117,6 +153,8 @@ var objcViolations = []violation{
 		r.poolPop(r.pool)
 		r.string("x")
 	}),
+	on("pool-missing", "thread without a pool", func(r *rig) { elsewhere(func() { r.string("x") }) }),
+	on("pool-unbalanced", "on another thread", func(r *rig) { elsewhere(func() { r.poolPop(r.pool) }) }),
 	on("pool-unbalanced", "twice", func(r *rig) {
 		r.poolPop(r.pool)
 		r.poolPop(r.pool)
@@ -125,6 +163,11 @@ var objcViolations = []violation{
 		r.poolPush()
 		r.poolPop(r.pool)
 	}),
+	with("leak", "residency set", func(r *rig) {
+		r.residencySet(true, r.x)
+		r.set = 0
+		r.close()
+	}, "METALSIM_STRICT=1"),
 	on("math-mode", "default", func(r *rig) { r.compile(source(), r.made("MTLCompileOptions")) }),
 	on("math-mode", "no options", func(r *rig) { r.compile(source(), 0) }),
 	on("math-mode", "fast", func(r *rig) {
@@ -136,6 +179,11 @@ var objcViolations = []violation{
 		d := r.made("MTLComputePipelineDescriptor")
 		r.send(r.dev, "newComputePipelineStateWithDescriptor:options:reflection:error:", uintptr(d), 0, 0, 0)
 	}),
+	on("function-missing", "archive", func(r *rig) {
+		a := r.object(r.dev, "newBinaryArchiveWithDescriptor:error:", uintptr(r.made("MTLBinaryArchiveDescriptor")), 0)
+		r.send(a, "addComputePipelineFunctionsWithDescriptor:error:", uintptr(r.made("MTLComputePipelineDescriptor")), 0)
+	}),
+	{"configuration", "configuration/report", []string{"METALSIM_REPORT=/nonexistent/report"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/os", []string{"METALSIM_OS=12"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/store delay", []string{"METALSIM_STORE_DELAY=1", "METALSIM_KERNELS=fast"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/fault", []string{"METALSIM_FAULT=alloc"}, func(s *sim) { newRig(s) }},

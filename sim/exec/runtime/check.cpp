@@ -13,10 +13,24 @@
 order_state order;
 
 namespace {
+// Atomic operations of one kind on a byte. Threadgroups run one after the other: what
+// happened since the launch but before the running one began, another one did.
+struct uses {
+  uint32_t last, last_elsewhere; // when
+  bool elsewhere() const { return last_elsewhere >= order.launch || (last >= order.launch && last < order.group); }
+  void note() {
+    if (last < order.group) last_elsewhere = last;
+    last = order.now;
+  }
+};
+
 struct cell {
   uint32_t stored, loaded;   // when; older than the launch: not yet
   uint32_t loaded_elsewhere; // by another threadgroup
   uint16_t writer, reader;
+  uses atomic_loads, atomic_stores;
+  bool stored_elsewhere() const { return stored >= order.launch && stored < order.group; }
+  bool read_elsewhere() const { return loaded_elsewhere >= order.launch || (loaded >= order.launch && loaded < order.group); }
 };
 constexpr uint16_t published = 0x8000; // in writer: a fence and an atomic store came after the store
 
@@ -63,7 +77,7 @@ void after_store(memory_kind kind, const char *at, const cell &c, bool store) {
     if (!ordered(kind, c.stored, writer)) race(kind, at, store ? "stores to" : "loads", "stored", writer);
   } else if (kind == threadgroup_memory) {
     if (!store) fault("uninitialised", "loads threadgroup memory that nothing was stored to");
-  } else if (c.stored >= order.launch && !(c.writer & published && acquired.before_now())) {
+  } else if (c.stored_elsewhere() && !(c.writer & published && acquired.before_now())) {
     if (store) fault("store-conflict", "stores to device memory at %p that another threadgroup stored", static_cast<const void *>(at));
     else if (!delaying()) fault("device-race", "loads device memory at %p that another threadgroup stored", static_cast<const void *>(at));
   }
@@ -73,8 +87,25 @@ void after_store(memory_kind kind, const char *at, const cell &c, bool store) {
 void after_load(memory_kind kind, const char *at, const cell &c) {
   if (c.loaded >= order.group && !ordered(kind, c.loaded, c.reader)) race(kind, at, "stores to", "loaded", c.reader);
   if (kind != device_memory || delaying() || acquired.before_now()) return;
-  const bool elsewhere = c.loaded_elsewhere >= order.launch || (c.loaded >= order.launch && c.loaded < order.group);
-  if (elsewhere) fault("device-race", "stores to device memory at %p that another threadgroup loads", static_cast<const void *>(at));
+  if (c.read_elsewhere()) fault("device-race", "stores to device memory at %p that another threadgroup loads", static_cast<const void *>(at));
+}
+
+// Checks an ordinary access against earlier atomic operations of other threadgroups.
+void after_atomics(const char *at, const cell &c, bool store) {
+  if (delaying() || acquired.before_now()) return;
+  if (c.atomic_stores.elsewhere() || (store && c.atomic_loads.elsewhere())) {
+    fault("device-race", "%s device memory at %p that another threadgroup uses with atomic operations", store ? "stores to" : "loads",
+          static_cast<const void *>(at));
+  }
+}
+
+// Checks an atomic operation against earlier ordinary accesses of other threadgroups.
+void atomic_after(const char *at, const cell &c, bool store) {
+  if (delaying() || acquired.before_now()) return;
+  if (c.stored_elsewhere() || (store && c.read_elsewhere())) {
+    fault("device-race", "an atomic operation on device memory at %p that another threadgroup %s without one", static_cast<const void *>(at),
+          c.stored_elsewhere() ? "stored to" : "loads");
+  }
 }
 
 void note_load(memory_kind kind, cell &c) {
@@ -95,9 +126,10 @@ void note(memory_kind kind, const char *at, size_t size, bool store) {
   for (size_t i = 0; i < size; ++i) {
     cell &c = *cell_of(at + i);
     after_store(kind, at + i, c, store);
+    if (kind == device_memory) after_atomics(at + i, c, store);
     if (store) {
       after_load(kind, at + i, c);
-      c = cell{order.now, 0, 0, uint16_t(launch.current), 0};
+      c = cell{order.now, 0, 0, uint16_t(launch.current), 0, {}, {}};
     } else {
       note_load(kind, c);
     }
@@ -143,12 +175,21 @@ void access(const char *at, size_t size, bool store) {
     out_of_bounds(at, size, store);
   }
 }
+
+// The hooks by size are for types that are aligned to it; packed ones take those
+// without.
+void aligned_access(const char *at, size_t size, bool store) {
+  if (reinterpret_cast<uintptr_t>(at) % size) {
+    fault("misaligned", "%s %zu bytes at %p, which is no multiple of that", store ? "stores" : "loads", size, static_cast<const void *>(at));
+  }
+  access(at, size, store);
+}
 }
 
 // The hooks: calls that clang inserts before every load and store.
 #define HOOK(n) \
-  extern "C" void msl_load##n##_noabort(const char *at) { access(at, n, false); } \
-  extern "C" void msl_store##n##_noabort(const char *at) { access(at, n, true); }
+  extern "C" void msl_load##n##_noabort(const char *at) { aligned_access(at, n, false); } \
+  extern "C" void msl_store##n##_noabort(const char *at) { aligned_access(at, n, true); }
 HOOK(1)
 HOOK(2)
 HOOK(4)
@@ -173,8 +214,14 @@ extern "C" void *msl_memset(void *to, int value, size_t size) {
 void msl_atomic(const volatile void *pointer, size_t size, bool store) {
   const char *at = const_cast<const char *>(static_cast<const volatile char *>(pointer));
   if (!launch.kernel->checked || threadgroup_holds(at, size)) return;
-  if (!buffer_of(at, size)) out_of_bounds(at, size, store);
+  const range *r = buffer_of(at, size);
+  if (!r) out_of_bounds(at, size, store);
   if (launch.request->touched) touch(at, size, store);
+  for (size_t i = 0; r->shadowed && i < size; ++i) {
+    cell &c = *cell_of(at + i);
+    atomic_after(at + i, c, store);
+    (store ? c.atomic_stores : c.atomic_loads).note();
+  }
   atomic = event{order.now, uint16_t(launch.current)};
   if (!store) return;
   overlay_publish([](const char *stored, size_t bytes) {

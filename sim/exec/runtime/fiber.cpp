@@ -1,5 +1,6 @@
 // The context switch: only what the calling convention lets a callee change is
-// left out.
+// left out. Rounding and flushing modes (mxcsr, fpcr) are those of the operating
+// system thread for all fibers: kernels do not change them.
 #include "fiber.h"
 #include <string.h>
 

@@ -220,6 +220,11 @@ void msl_run(const msl_launch *l, const msl_kernel *k, msl_entry entry) {
 __attribute__((noinline)) void msl_threadgroup_barrier(int memory) { wait(at_threadgroup, call_path(), memory); }
 __attribute__((noinline)) void msl_simdgroup_barrier(int memory) { wait(at_simdgroup, call_path(), memory); }
 
+__attribute__((noinline)) void msl_whole_simdgroup() {
+  wait(at_simdgroup, call_path(), msl_no_memory);
+  if (msl_lanes() < msl_simd_width) fault("simd-divergence", "uses a matrix in a simdgroup of %u threads", msl_lanes());
+}
+
 __attribute__((noinline)) void *msl_exchange(const void *value, size_t size) {
   memcpy(exchange[meetings & 1] + msl_lane() * size, value, size);
   wait(at_simdgroup, call_path(), msl_no_memory);

@@ -11,6 +11,9 @@ typedef unsigned long ulong;
 
 typedef uint uint2 __attribute__((ext_vector_type(2)));
 typedef uint uint3 __attribute__((ext_vector_type(3)));
+typedef uint uint4 __attribute__((ext_vector_type(4)));
+typedef float float2 __attribute__((ext_vector_type(2)));
+typedef float float4 __attribute__((ext_vector_type(4)));
 typedef ushort ushort2 __attribute__((ext_vector_type(2)));
 typedef ushort ushort3 __attribute__((ext_vector_type(3)));
 
@@ -35,6 +38,9 @@ enum msl_memory : int { msl_no_memory = 0, msl_device = 1, msl_threadgroup = 2 }
 // Threads wait here for the rest of their threadgroup or simdgroup.
 void msl_threadgroup_barrier(int memory);
 void msl_simdgroup_barrier(int memory);
+
+// Waits for the simdgroup before what all of its 32 lanes have to do together.
+void msl_whole_simdgroup();
 
 // Shows size bytes of every lane to the simdgroup. The result holds those of lane 0,
 // 1, … side by side until the next exchange; lane 0 returns first, then 1, ….

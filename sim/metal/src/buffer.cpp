@@ -1,7 +1,6 @@
 #include "buffer.h"
 
 #include <cinttypes>
-#include <cstdlib>
 
 #include "config.h"
 #include "foundation.h"
@@ -15,13 +14,6 @@ uint64_t total;  // bytes of living buffers
 // Bits of MTLResourceOptions: CPU cache mode, storage mode, hazard tracking.
 constexpr uint64_t cacheBits = 0xF, storageBits = 0xF0, trackingBits = 0x300;
 constexpr uint64_t storageShared = 0, storagePrivate = 32;
-
-// Go asks for heap addresses of its own choice, terabytes away from where mmap
-// puts memory (and shared objects) by itself.
-bool isGoHeap(const void *p) {
-  const auto here = reinterpret_cast<intptr_t>(&total), there = reinterpret_cast<intptr_t>(p);
-  return std::abs(here - there) > int64_t{16} << 40;
-}
 
 void checkLength(uint64_t length) {
   REQUIRE(length > 0 && length <= config().maxBuffer, Rule::MaxBufferLength,
@@ -57,7 +49,7 @@ Buffer *newBufferNoCopy(void *p, uint64_t length, uint64_t options, Object *deal
           Rule::PageAlignment, "%p, %" PRIu64 " bytes", p, length);
   checkLength(length);
   REQUIRE(!isPrivate(options), Rule::StorageMode, "no-copy memory is shared");
-  REQUIRE(!isGoHeap(p), Rule::NoCopyMemory, "%p lies in the Go heap", p);
+  REQUIRE(!memory::isGoHeap(p), Rule::NoCopyMemory, "%p lies in the Go heap", p);
   const memory::Mapping mapping = memory::mappingOf(p, length);
   REQUIRE(mapping != memory::Mapping::None, Rule::NoCopyMemory, "%p, %" PRIu64 " bytes are not mapped as a whole", p, length);
   if (faultNow(Fault::Alloc)) return nullptr;

@@ -12,9 +12,11 @@
 //   METALSIM_MAX_BUFFER=bytes         maxBufferLength (8 GiB)
 //   METALSIM_WORKING_SET=bytes        recommendedMaxWorkingSetSize (12 GiB)
 //   METALSIM_KERNELS=run|fast|stub    fast: loads and stores of kernels are not checked;
-//                                     stub: dispatches are checked but kernels do not run
+//                                     stub: dispatches are checked but kernels do not run, and
+//                                     fresh memory is zero
 //   METALSIM_TRACE=1                  print every message
 //   METALSIM_STRICT=1                 abort at the end if anything leaked
+//   METALSIM_REPORT=file              keeps counts of what is alive in a file: see report.h
 //   METALSIM_ROOT=dir                 the repository, for the compiler of Metal source
 //   METALSIM_CACHE=dir                keeps compiled libraries, by the hash of their source
 #pragma once
@@ -42,6 +44,7 @@ struct Config {
   bool strict = false;
   std::string root;
   std::string cache;
+  std::string report;
 };
 
 const Config &config();

@@ -83,8 +83,10 @@ void Execution::runGroup(std::vector<Item> &group) {
 
 void onKernelFault(void *context, const char *rule, const char *text) {
   const auto *item = static_cast<const std::pair<const Item *, Access> *>(context)->first;
-  fail(strcmp(rule, "out-of-bounds") ? Rule::KernelFault : Rule::OutOfBounds, "%s: %s: %s",
-       item->command->describe(item->index).c_str(), rule, text);
+  const Rule broken = !strcmp(rule, "out-of-bounds") ? Rule::OutOfBounds
+                      : !strcmp(rule, "misaligned")  ? Rule::DeviceAlignment
+                                                     : Rule::KernelFault;
+  fail(broken, "%s: %s: %s", item->command->describe(item->index).c_str(), rule, text);
 }
 
 void onTouched(void *context, const void *at, uint64_t bytes, int write) {

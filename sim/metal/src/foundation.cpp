@@ -28,7 +28,7 @@ Object *processInfo() {
   static ProcessInfo *p = [] {
     ProcessInfo *info = make<ProcessInfo>();
     hold(info);  // lives as long as the process
-    info->owned = 0;
+    info->release();
     return info;
   }();
   return p;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "../../exec/build.h"
 #include "config.h"
 
 namespace metalsim {
@@ -24,14 +25,15 @@ uint64_t newestLanguage() {
 }
 
 // Compiling takes seconds; other threads go on meanwhile.
-KernelTable compileUnlocked(const std::string &source, std::string &error) {
+msl::KernelTable compileUnlocked(const std::string &source, std::string &error) {
+  const unsigned flags = config().kernels == Kernels::Run ? 0 : MSL_BUILD_FAST;
   apiLock().unlock();
-  const KernelTable t = compileSource(source, error);
+  const msl::KernelTable t = msl::compile(source, {config().root, config().cache}, flags, error);
   apiLock().lock();
   return t;
 }
 
-Object *libraryOf(KernelTable kernels, const std::string &text, Error **error) {
+Object *libraryOf(msl::KernelTable kernels, const std::string &text, Error **error) {
   if (!kernels.first) {
     setError(error, 3, "MTLLibraryErrorDomain", text);
     return nullptr;
@@ -58,14 +60,14 @@ Object *newLibraryWithSource(String *source, CompileOptions *options, Error **er
     return nullptr;
   }
   std::string text;
-  const KernelTable kernels = compileUnlocked(source->text, text);
+  const msl::KernelTable kernels = compileUnlocked(source->text, text);
   return libraryOf(kernels, text, error);
 }
 
 Object *newLibraryWithUrl(Url *url, Error **error) {
   REQUIRE(url, Rule::NilArgument, "newLibraryWithURL:error:");
   std::string text;
-  const KernelTable kernels = loadLibrary(url->file, text);
+  const msl::KernelTable kernels = msl::load(url->file, text);
   return libraryOf(kernels, text, error);
 }
 

@@ -3,8 +3,8 @@
 
 #include <set>
 
+#include "../../exec/library.h"
 #include "buffer.h"
-#include "compile.h"
 #include "foundation.h"
 
 namespace metalsim {
@@ -18,7 +18,7 @@ struct CompileOptions : Object {
 };
 
 struct Library : Object {
-  KernelTable kernels;
+  msl::KernelTable kernels;
   Object *newFunctionWithName(String *name);
 };
 

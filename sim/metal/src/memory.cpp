@@ -8,7 +8,9 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <vector>
 
+#include "config.h"
 #include "rules.h"
 
 namespace metalsim::memory {
@@ -30,11 +32,33 @@ std::map<uintptr_t, Area> &areas() {  // by start
   return m;
 }
 
+uint8_t fresh() { return config().kernels == Kernels::Stub ? 0 : poison; }
+
 uint64_t roundUp(uint64_t n) { return (n + pageSize - 1) / pageSize * pageSize; }
 
 void note(uintptr_t start, uintptr_t end, Kind kind) {
   std::lock_guard guard(mutex);
   areas()[start] = {end, kind};
+}
+
+// A line of /proc/self/maps.
+struct Line {
+  uintptr_t begin, end;
+  bool writable;
+};
+
+std::vector<Line> mapped() {
+  std::vector<Line> all;
+  FILE *f = fopen("/proc/self/maps", "r");
+  char text[4096], access[5];
+  Line l;
+  while (f && fgets(text, sizeof text, f)) {
+    if (sscanf(text, "%" SCNxPTR "-%" SCNxPTR " %4s", &l.begin, &l.end, access) != 3) continue;
+    l.writable = access[1] == 'w';
+    all.push_back(l);
+  }
+  if (f) fclose(f);
+  return all;
 }
 
 struct sigaction previous[2];  // SIGSEGV, SIGBUS
@@ -88,38 +112,43 @@ uint8_t *allocate(uint64_t bytes) {
   }
   note(start, base, Kind::Guard);
   note(base + data, start + reserved, Kind::Guard);
-  memset(memory + (data > poisonLimit ? data - pageSize : 0), poison, data > poisonLimit ? pageSize : data);
+  memset(memory + (data > poisonLimit ? data - pageSize : 0), fresh(), data > poisonLimit ? pageSize : data);
   return memory;
 }
 
 void release(uint8_t *base, uint64_t bytes) {
   const uint64_t data = roundUp(bytes);
   for (uint64_t i = bytes; i < data; i++)
-    REQUIRE(base[i] == poison, Rule::OutOfBounds, "byte %" PRIu64 " of a buffer of %" PRIu64 " was written", i, bytes);
+    REQUIRE(base[i] == fresh(), Rule::OutOfBounds, "byte %" PRIu64 " of a buffer of %" PRIu64 " was written", i, bytes);
   madvise(base, data, MADV_DONTNEED);
   mprotect(base, data, PROT_NONE);
   note(reinterpret_cast<uintptr_t>(base), reinterpret_cast<uintptr_t>(base) + data, Kind::Released);
 }
 
 Mapping mappingOf(const void *p, uint64_t bytes) {
-  FILE *f = fopen("/proc/self/maps", "r");
-  if (!f) return Mapping::None;
   uintptr_t at = reinterpret_cast<uintptr_t>(p);
   const uintptr_t end = at + bytes;
   bool writable = true;
-  char line[4096];
-  while (at < end && fgets(line, sizeof line, f)) {
-    uintptr_t from, to;
-    char access[5];
-    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, access) != 3) continue;
-    if (to <= at) continue;
-    if (from > at) break;
-    writable = writable && access[1] == 'w';
-    at = to;
+  for (const Line &l : mapped()) {
+    if (l.end <= at) continue;
+    if (l.begin > at || at >= end) break;
+    writable = writable && l.writable;
+    at = l.end;
   }
-  fclose(f);
   if (at < end) return Mapping::None;
   return writable ? Mapping::Writable : Mapping::ReadOnly;
+}
+
+bool isGoHeap(const void *p) {
+  constexpr uintptr_t arena = 64 << 20;
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  uintptr_t begin = 0, end = 0;  // of the mappings without a gap before or around p
+  for (const Line &l : mapped()) {
+    if (l.begin != end && end > at) break;
+    if (l.begin != end) begin = l.begin;
+    end = l.end;
+  }
+  return begin <= at && at < end && begin % arena == 0 && end % arena == 0;
 }
 
 void noteReadOnly(const void *p, uint64_t bytes) {

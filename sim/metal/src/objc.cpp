@@ -109,7 +109,7 @@ void drop(Object *o) {
 }
 
 Object *Object::retain() {
-  owned++;
+  if (owned++ == 0) report::owners(+1);
   return this;
 }
 
@@ -117,7 +117,7 @@ void Object::release() {
   REQUIRE(owned > 0, Rule::OverRelease, "%s", nameOf(this).c_str());
   REQUIRE(owned > pending, Rule::OverRelease, "%s belongs to an autorelease pool",
           nameOf(this).c_str());
-  owned--;
+  if (--owned == 0) report::owners(-1);
   dieIfUnreferenced(this);
 }
 

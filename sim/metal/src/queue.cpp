@@ -7,6 +7,7 @@
 #include "config.h"
 #include "encoder.h"
 #include "execute.h"
+#include "report.h"
 
 namespace metalsim {
 namespace {
@@ -63,11 +64,13 @@ void CommandBuffer::commit() {
   for (const auto &i : icbs) i->replays++;
   takeSnapshots();
   queue->inFlight.emplace_back(this);
+  report::inFlight(+1);
 }
 
 // Its resources are free again.
 void CommandBuffer::retire() {
   observed = true;
+  report::inFlight(-1);
   for (const auto &i : icbs) i->replays--;
   icbs.clear();
   retained.clear();

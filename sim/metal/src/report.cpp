@@ -1,6 +1,9 @@
 #include "report.h"
 
-#include <atomic>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <set>
 
@@ -16,18 +19,42 @@ std::set<Object *> &living() {
   return s;
 }
 
-std::atomic<int> depth;  // pools on all threads
+Counts *mapCounts() {
+  const std::string &path = config().report;
+  if (path.empty()) return new Counts{};
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  void *p = fd < 0 || ftruncate(fd, sizeof(Counts))
+                ? MAP_FAILED
+                : mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  REQUIRE(p != MAP_FAILED, Rule::Configuration, "METALSIM_REPORT=%s cannot be mapped", path.c_str());
+  close(fd);
+  return static_cast<Counts *>(p);
+}
+
+Counts &counts() {
+  static Counts &c = *mapCounts();
+  return c;
+}
 
 }  // namespace
 
 void born(Object *o) {
   std::lock_guard guard(apiLock());
   living().insert(o);
+  counts().made++;
+  counts().objects++;
 }
 
 void died(Object *o) { living().erase(o); }
 
-void poolDepth(int change) { depth += change; }
+void owners(int change) { counts().objects += change; }
+
+void poolDepth(int change) { counts().pools += change; }
+
+void inFlight(int change) {
+  counts().inFlight += change;
+  counts().commits += change > 0;
+}
 
 int leaks(bool poolsWillDrain) {
   std::lock_guard guard(apiLock());
@@ -43,8 +70,8 @@ int leaks(bool poolsWillDrain) {
       n++;
     }
   }
-  if (!poolsWillDrain && depth) {
-    fprintf(stderr, "[metalsim] autorelease pools not popped: %d\n", depth.load());
+  if (!poolsWillDrain && counts().pools) {
+    fprintf(stderr, "[metalsim] autorelease pools not popped: %lu\n", counts().pools);
     n++;
   }
   return n;

@@ -1,13 +1,27 @@
 // What must be gone at the end: objects, pools, command buffers in flight.
+//
+// A Go program ends without running destructors, so the counts are also kept in
+// the file that METALSIM_REPORT names: five uint64 in the machine's byte order,
+// as in Counts, right at every moment and still there when the process is not.
 #pragma once
 
 #include "objc.h"
 
 namespace metalsim::report {
 
+struct Counts {
+  uint64_t objects;  // owned by the application, or waiting in a pool
+  uint64_t pools;    // on all threads
+  uint64_t inFlight;  // command buffers
+  uint64_t made;     // objects, ever
+  uint64_t commits;  // command buffers, ever
+};
+
 void born(Object *o);
 void died(Object *o);
+void owners(int change);  // objects that the application began (1) or ceased (-1) to own
 void poolDepth(int change);
+void inFlight(int change);
 
 // Number of things that leaked, each printed to stderr. Objects that wait in a
 // pool count as leaked unless poolsWillDrain.

@@ -29,6 +29,12 @@ kernel void beyond(device const float * in [[buffer(0)]], device float * out [[b
   out[args[0].n + i] = in[i];
 }
 
+// Loads 16 bytes at a time.
+kernel void wide(device const float4 * in [[buffer(0)]], device float * out [[buffer(1)]], ushort t [[thread_index_in_threadgroup]]) {
+  const float4 v = in[t];
+  out[t] = v.x + v.y + v.z + v.w;
+}
+
 // Half of the threads miss the barrier.
 kernel void divergent(device const float * in [[buffer(0)]], device float * out [[buffer(1)]], constant Args * args [[buffer(2)]],
                       uint g [[threadgroup_position_in_grid]], ushort t [[thread_index_in_threadgroup]]) {

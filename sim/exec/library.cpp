@@ -1,4 +1,4 @@
-#include "compile.h"
+#include "library.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -9,13 +9,19 @@
 #include <fstream>
 #include <iterator>
 
-#include "../../exec/build.h"
-#include "config.h"
+#include "build.h"
 
-namespace metalsim {
+namespace msl {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What compiled libraries are for: programs for several machines can share a cache.
+#if defined(__aarch64__)
+constexpr const char *machine = "aarch64";
+#else
+constexpr const char *machine = "x86-64";
+#endif
 
 constexpr uint64_t fnvOffset = 0xCBF29CE484222325, fnvPrime = 0x100000001B3;
 
@@ -31,21 +37,18 @@ std::string contents(const fs::path &p) {
 
 // A hash of everything a compiled library depends on but its source.
 uint64_t toolHash(const std::string &execDir) {
-  static const uint64_t hash = [&] {
-    uint64_t h = 0;  // a sum: the order of directory entries is not fixed
-    std::error_code missing;  // msl_build will say so
-    for (const auto &entry : fs::recursive_directory_iterator(execDir, missing))
-      if (entry.is_regular_file()) h += fnv(fnv(fnvOffset, entry.path().filename()), contents(entry.path()));
-    return h;
-  }();
-  return hash;
+  uint64_t h = 0;           // a sum: the order of directory entries is not fixed
+  std::error_code missing;  // msl_build will say so
+  for (const auto &entry : fs::recursive_directory_iterator(execDir, missing))
+    if (entry.is_regular_file()) h += fnv(fnv(fnvOffset, entry.path().filename()), contents(entry.path()));
+  return h;
 }
 
 // A folder that is removed with its contents.
 struct WorkDir {
   std::string path;
   WorkDir() {
-    std::string name = fs::temp_directory_path() / "metalsim-XXXXXX";
+    std::string name = fs::temp_directory_path() / "msl-XXXXXX";
     if (mkdtemp(name.data())) path = name;
   }
   ~WorkDir() {
@@ -54,17 +57,17 @@ struct WorkDir {
   }
 };
 
-fs::path cachePath(const std::string &source, const std::string &execDir, unsigned flags) {
-  if (config().cache.empty()) return {};
+fs::path cachePath(const std::string &source, const std::string &cache, const std::string &execDir, unsigned flags) {
+  if (cache.empty()) return {};
   char name[64];
-  const uint64_t h = fnv(fnv(fnvOffset, source), std::to_string(flags) + std::to_string(toolHash(execDir)));
+  const uint64_t h = fnv(fnv(fnvOffset, source), std::string(machine) + std::to_string(flags) + std::to_string(toolHash(execDir)));
   snprintf(name, sizeof name, "%016lx-%zu.so", static_cast<unsigned long>(h), source.size());
-  return fs::path(config().cache) / name;
+  return fs::path(cache) / name;
 }
 
 }  // namespace
 
-KernelTable loadLibrary(const std::string &path, std::string &error) {
+KernelTable load(const std::string &path, std::string &error) {
   void *h = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!h) {
     error = dlerror();
@@ -81,13 +84,12 @@ KernelTable loadLibrary(const std::string &path, std::string &error) {
   return t;
 }
 
-KernelTable compileSource(const std::string &source, std::string &error) {
-  const std::string execDir = config().root + "/sim/exec";
-  const std::string strictDir = config().root + "/gen/msl/frontend/include";
-  const unsigned flags = config().kernels == Kernels::Run ? 0 : MSL_BUILD_FAST;
-  const fs::path cached = cachePath(source, execDir, flags);
+KernelTable compile(const std::string &source, const Places &places, unsigned flags, std::string &error) {
+  const std::string execDir = places.root + "/sim/exec";
+  const std::string strictDir = places.root + "/gen/msl/frontend/include";
+  const fs::path cached = cachePath(source, places.cache, execDir, flags);
   std::error_code code;
-  if (!cached.empty() && fs::exists(cached, code)) return loadLibrary(cached, error);
+  if (!cached.empty() && fs::exists(cached, code)) return load(cached, error);
 
   const WorkDir work;
   const std::string so = work.path + "/library.so";
@@ -97,13 +99,13 @@ KernelTable compileSource(const std::string &source, std::string &error) {
     error = *message ? message : "no folder for temporary files";
     return {};
   }
-  if (cached.empty()) return loadLibrary(so, error);
+  if (cached.empty()) return load(so, error);
   // Another process may build the same library: copy beside it, then rename.
   const fs::path part = cached.string() + "." + std::to_string(getpid());
   fs::create_directories(cached.parent_path(), code);
   fs::copy_file(so, part, fs::copy_options::overwrite_existing, code);
   if (!code) fs::rename(part, cached, code);
-  return loadLibrary(code ? so : cached.string(), error);
+  return load(code ? so : cached.string(), error);
 }
 
-}  // namespace metalsim
+}  // namespace msl

@@ -1,0 +1,113 @@
+//go:build linux
+
+// Package endtoend_test runs the built mlarun on the Metal simulator, as a user
+// does, and looks at what comes out and at what is left when it has ended.
+package endtoend_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"mla/sim/metal/library"
+)
+
+const root = "../../../"
+
+// machine is what runs mlarun.
+type machine struct {
+	prefix       []string // of command lines: an emulator
+	mlarun, lib  string
+	cache, files string // folders: compiled kernels; what programs write
+}
+
+// host is the machine of the tests.
+var host *machine
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "endtoend")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(folder)
+	if host, err = build(folder, runtime.GOARCH); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+// build makes mlarun and the simulator for an architecture.
+func build(folder, arch string) (*machine, error) {
+	m := &machine{mlarun: filepath.Join(folder, "mlarun-"+arch), files: folder}
+	cmd := exec.Command("go", "build", "-o", m.mlarun, "mla/cmd/mlarun")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	var err error
+	m.lib, err = library.Build(root, arch)
+	m.cache = filepath.Dir(m.lib)
+	return m, err
+}
+
+// outcome is what a program did.
+type outcome struct {
+	err         error
+	out, stderr string
+	left        counts
+}
+
+// counts is what the simulator counted until the program's end: struct Counts of
+// sim/metal/src/report.h.
+type counts struct{ Objects, Pools, InFlight, Made, Commits uint64 }
+
+// clean tells whether nothing is left of what there was.
+func (c counts) clean() error {
+	switch {
+	case c.Made == 0 || c.Commits == 0:
+		return fmt.Errorf("nothing ran: %+v", c)
+	case c.Objects != 0 || c.Pools != 0 || c.InFlight != 0:
+		return fmt.Errorf("left at the end: %d objects, %d autorelease pools, %d command buffers in flight", c.Objects, c.Pools, c.InFlight)
+	}
+	return nil
+}
+
+// metal runs a command of mlarun on the simulator, with NAME=VALUE settings.
+func (m *machine) metal(t *testing.T, settings, args []string) (o outcome) {
+	t.Helper()
+	report := filepath.Join(t.TempDir(), "report")
+	settings = append([]string{"METALSIM_STRICT=1", "METALSIM_CACHE=" + m.cache, "METALSIM_REPORT=" + report}, settings...)
+	o = m.command(settings, append(args, "-device", "metal", "-metal-lib", m.lib))
+	file, err := os.Open(report)
+	if err != nil {
+		t.Fatalf("%v\n%s", errors.Join(err, o.err), o.stderr)
+	}
+	defer file.Close()
+	if err := binary.Read(file, binary.NativeEndian, &o.left); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// command runs a command of mlarun.
+func (m *machine) command(settings, args []string) (o outcome) {
+	line := append(append(append([]string{}, m.prefix...), m.mlarun), args...)
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+m.files, "GOTRACEBACK=none")
+	cmd.Env = append(cmd.Env, settings...)
+	var out, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	o.err = cmd.Run()
+	o.out, o.stderr = out.String(), stderr.String()
+	return o
+}
