@@ -1,0 +1,143 @@
+package ptx
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mla/generated"
+	"mla/runtime/plan"
+)
+
+// bundle is the compiled model of a name.
+func bundle(t *testing.T, name string) *plan.Bundle {
+	t.Helper()
+	for _, b := range generated.Bundles() {
+		if b.Name == name {
+			return b
+		}
+	}
+	t.Fatalf("no bundle %s", name)
+	return nil
+}
+
+// checkEntries wants an entry for each variant, as the CUDA runtime launches it.
+func checkEntries(t *testing.T, b *plan.Bundle, text string) {
+	t.Helper()
+	const maxShared = 32768 // of Metal
+	list := entries(t, text)
+	for i := range b.Kernels {
+		k := &b.Kernels[i]
+		for _, v := range k.Variants {
+			e, ok := list[v.Func]
+			switch {
+			case !ok:
+				t.Errorf("%s: no entry %s", b.Name, v.Func)
+			case e.params != len(k.Slots) || e.threads != k.Threads || e.shared > maxShared:
+				t.Errorf("%s: %s has %d parameters, %d threads, %d bytes of shared memory; want %d, %d, at most %d",
+					b.Name, v.Func, e.params, e.threads, e.shared, len(k.Slots), k.Threads, maxShared)
+			case strings.Contains(e.body, "__local_depot"):
+				t.Errorf("%s: %s keeps an array in local memory; its loops must be unrolled", b.Name, v.Func)
+			case strings.Contains(e.body, "call"):
+				t.Errorf("%s: %s calls a function; all must be inlined", b.Name, v.Func)
+			case approximate.MatchString(e.body):
+				t.Errorf("%s: %s has the instruction %s", b.Name, v.Func, approximate.FindString(e.body))
+			}
+			delete(list, v.Func)
+		}
+	}
+	for name := range list {
+		t.Errorf("%s: entry %s is no variant of the plan", b.Name, name)
+	}
+}
+
+// TestShipped: every bundle's PTX is up to date and fits its plan, and the program
+// finds it.
+func TestShipped(t *testing.T) {
+	for _, b := range generated.Bundles() {
+		file, err := os.ReadFile(filepath.Join("../../generated", b.Name, FileName))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if err := Check(b, file); err != nil {
+			t.Errorf("generated/%s/%s: %v; mend it with: make ptx", b.Name, FileName, err)
+			continue
+		}
+		text, err := generated.PTX(b)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		checkEntries(t, b, text)
+	}
+}
+
+// TestBuild: the same bytes twice, which are what Check wants.
+func TestBuild(t *testing.T) {
+	b := bundle(t, "yoututiny")
+	first, err := Build(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := Build(b); err != nil || !bytes.Equal(first, second) {
+		t.Errorf("another file the second time (%v)", err)
+	}
+	if err := Check(b, first); err != nil {
+		t.Error(err)
+	}
+	text, err := Text(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkEntries(t, b, text)
+}
+
+// TestCheck: a file that was made from something else does not pass.
+func TestCheck(t *testing.T) {
+	b := bundle(t, "yoututiny")
+	file, err := Build(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherSource, otherThreads := *b, *b
+	otherSource.Source += "\n"
+	otherThreads.Kernels = append([]plan.Kernel(nil), b.Kernels...)
+	otherThreads.Kernels[0].Threads *= 2
+	for _, tt := range []struct {
+		name string
+		b    *plan.Bundle
+		file []byte
+		says string
+	}{
+		{"source", &otherSource, file, "another kernels.metal"},
+		{"threads", &otherThreads, file, "translated in another way"},
+		{"empty", b, nil, "EOF"},
+		{"no gzip", b, []byte("// PTX, not compressed"), "header"},
+		{"cut", b, file[:len(file)/2], "EOF"},
+		{"other text", b, pack(t, "// some text\n"), "first lines"},
+	} {
+		if err := Check(tt.b, tt.file); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v; want %q", tt.name, err, tt.says)
+		}
+	}
+}
+
+// TestBuildRefuses: what clang says is passed on, with lines of the Metal source.
+func TestBuildRefuses(t *testing.T) {
+	b := &plan.Bundle{Name: "x", Source: "\nstatic inline void f() { undefined(); }\n"}
+	if _, err := Build(b); err == nil || !strings.Contains(err.Error(), "kernels.metal:2:") || !strings.Contains(err.Error(), "'undefined'") {
+		t.Errorf("Build says %v", err)
+	}
+}
+
+func pack(t *testing.T, text string) []byte {
+	t.Helper()
+	file, err := compress(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

@@ -1,0 +1,78 @@
+package ptx
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+)
+
+//go:embed include
+var include embed.FS
+
+// clang is the compiler. PTX differs between versions, so it must be this one.
+const clang = "clang-19"
+
+// flags are clang's: no CUDA SDK, IEEE arithmetic, fused multiply-add only where
+// the source says fma. PTX 7.8 is what a driver of CUDA 11.8 reads, the first
+// that knows sm_90.
+var flags = []string{
+	"-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_90", "--cuda-feature=+ptx78",
+	"-std=c++20", "-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-verbose-asm",
+	"-Wno-unknown-cuda-version", "-Wno-unknown-pragmas", "-Wno-duplicate-decl-specifier", "-Wno-pass-failed",
+	"-Iinclude", "-S", "-o", "-", "kernels.cu",
+}
+
+// compile runs clang on translated source.
+func compile(cuda string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "ptx")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(dir, include); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kernels.cu"), []byte(cuda), 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(clang, flags...)
+	cmd.Dir = dir
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s cannot compile the translated kernels: %w\n%s", clang, err, problems.Bytes())
+	}
+	return out.Bytes(), nil
+}
+
+var versionLine = regexp.MustCompile(`clang version (\d+\.\d+\.\d+)`)
+
+// clangVersion is the version of the compiler, like 19.1.7.
+func clangVersion() (string, error) {
+	out, err := exec.Command(clang, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("compiling kernels to PTX needs %s: apt-get install %s (%w)", clang, clang, err)
+	}
+	m := versionLine.FindSubmatch(out)
+	if m == nil {
+		return "", fmt.Errorf("%s --version does not tell its version: %q", clang, out)
+	}
+	return string(m[1]), nil
+}
+
+// readIncludes calls f with each header, in a fixed order.
+func readIncludes(f func(path string, text []byte)) error {
+	return fs.WalkDir(include, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := include.ReadFile(path)
+		f(path, text)
+		return err
+	})
+}

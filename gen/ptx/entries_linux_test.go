@@ -1,0 +1,45 @@
+package ptx
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// entry is what the text of a PTX file says about one kernel.
+type entry struct {
+	params, threads, shared int
+	body                    string
+}
+
+var (
+	entryLine  = regexp.MustCompile(`(?m)^\.visible \.entry (\w+)\(`)
+	threadLine = regexp.MustCompile(`(?m)^\.maxntid (\d+), 1, 1$`)
+	sharedLine = regexp.MustCompile(`(?m)^\s*\.shared \.align \d+ \.b8 \w+\[(\d+)\];$`)
+)
+
+// entries cuts PTX at its kernels.
+func entries(t *testing.T, text string) map[string]entry {
+	t.Helper()
+	list := map[string]entry{}
+	for _, at := range entryLine.FindAllStringSubmatchIndex(text, -1) {
+		name := text[at[2]:at[3]]
+		body, _, ends := strings.Cut(text[at[0]:], "\n}")
+		threads := threadLine.FindStringSubmatch(body)
+		if !ends || threads == nil {
+			t.Fatalf("entry %s: no end or no .maxntid", name)
+		}
+		e := entry{params: strings.Count(body, "\t.param .u64 "), body: body}
+		e.threads, _ = strconv.Atoi(threads[1])
+		for _, m := range sharedLine.FindAllStringSubmatch(body, -1) {
+			n, _ := strconv.Atoi(m[1])
+			e.shared += n
+		}
+		list[name] = e
+	}
+	return list
+}
+
+// approximate finds instructions that are not IEEE's.
+var approximate = regexp.MustCompile(`\.approx|\.ftz|div\.full`)

@@ -1,0 +1,14 @@
+// Integer functions.
+#pragma once
+
+namespace metal {
+METAL_FUNC uint popcount(uint x) { return uint(__builtin_popcount(x)); }
+METAL_FUNC uint clz(uint x) { return x ? uint(__builtin_clz(x)) : 32u; }
+METAL_FUNC uint ctz(uint x) { return x ? uint(__builtin_ctz(x)) : 32u; }
+METAL_FUNC uint reverse_bits(uint x) { return __builtin_bitreverse32(x); }
+METAL_FUNC uint rotate(uint x, uint n) { return __builtin_rotateleft32(x, n); }
+METAL_FUNC uint mulhi(uint a, uint b) { return uint((ulong(a) * b) >> 32); }
+METAL_FUNC int mulhi(int a, int b) { return int((long(a) * b) >> 32); }
+METAL_FUNC ulong mulhi(ulong a, ulong b) { return ulong(((unsigned __int128)a * b) >> 64); }
+METAL_FUNC uint extract_bits(uint x, uint offset, uint bits) { return bits == 0 ? 0u : (x >> offset) & (~0u >> (32u - bits)); }
+}

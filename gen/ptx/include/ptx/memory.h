@@ -1,0 +1,56 @@
+// Barriers, fences and atomics. A barrier of CUDA orders all memory that the threads
+// share, whatever the flags.
+#pragma once
+
+namespace metal {
+enum class mem_flags : int { mem_none = 0, mem_device = 1, mem_threadgroup = 2 };
+METAL_FUNC constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(int(a) | int(b)); }
+
+METAL_FUNC void threadgroup_barrier(mem_flags) { __syncthreads(); }
+METAL_FUNC void simdgroup_barrier(mem_flags) { __nvvm_bar_warp_sync(all_lanes); }
+
+enum memory_order : int { memory_order_relaxed, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst };
+enum thread_scope : int { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device };
+
+METAL_FUNC void atomic_thread_fence(mem_flags, memory_order order, thread_scope scope = thread_scope_device) {
+  if (scope != thread_scope_device) {
+    asm volatile("fence.acq_rel.cta;" ::: "memory");
+  } else if (order == memory_order_seq_cst) {
+    asm volatile("fence.sc.gpu;" ::: "memory");
+  } else {
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+  }
+}
+
+// MSL's atomic operations are relaxed; fences order what is around them.
+template <typename T> struct atomic { T value; };
+typedef atomic<uint> atomic_uint;
+typedef atomic<int> atomic_int;
+typedef atomic<float> atomic_float;
+
+template <typename T> struct same { typedef T type; };
+template <typename T> METAL_FUNC T atomic_load_explicit(const atomic<T> *a, memory_order) {
+  return __atomic_load_n(&a->value, __ATOMIC_RELAXED);
+}
+template <typename T> METAL_FUNC void atomic_store_explicit(atomic<T> *a, typename same<T>::type v, memory_order) {
+  __atomic_store_n(&a->value, v, __ATOMIC_RELAXED);
+}
+#define ATOMIC(name, builtin)                                                                            \
+  template <typename T> METAL_FUNC T name(atomic<T> *a, typename same<T>::type v, memory_order) { \
+    return builtin(&a->value, v, __ATOMIC_RELAXED);                                                       \
+  }
+ATOMIC(atomic_exchange_explicit, __atomic_exchange_n)
+ATOMIC(atomic_fetch_add_explicit, __atomic_fetch_add)
+ATOMIC(atomic_fetch_sub_explicit, __atomic_fetch_sub)
+ATOMIC(atomic_fetch_max_explicit, __atomic_fetch_max)
+ATOMIC(atomic_fetch_min_explicit, __atomic_fetch_min)
+ATOMIC(atomic_fetch_or_explicit, __atomic_fetch_or)
+ATOMIC(atomic_fetch_and_explicit, __atomic_fetch_and)
+#undef ATOMIC
+
+template <typename T>
+METAL_FUNC bool atomic_compare_exchange_weak_explicit(atomic<T> *a, T *expected, typename same<T>::type desired,
+                                                      memory_order, memory_order) {
+  return __atomic_compare_exchange_n(&a->value, expected, desired, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+}

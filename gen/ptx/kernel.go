@@ -1,0 +1,129 @@
+package ptx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// parameter is one parameter of a kernel in Metal source.
+type parameter struct {
+	decl      []string // type and name
+	attribute string   // of [[attribute]]
+	buffer    int      // of [[buffer(n)]]; -1: a position
+}
+
+// kernel: kernel void NAME(PARAMETERS) { becomes a function of CUDA up to its
+// brace; what follows is translated like any other text.
+func (t *translator) kernel() {
+	from := t.at
+	i := t.next(from, 1)
+	if t.text(i) == "[" || t.text(i) == "[[" {
+		t.fail("a kernel with attributes; expected kernel void NAME(")
+		return
+	}
+	name, open := t.peek(2), t.next(from, 3)
+	if t.text(i) != "void" || t.text(open) != "(" {
+		t.fail("kernel %s %s; expected kernel void NAME(", t.text(i), name)
+		return
+	}
+	params, close, err := t.parameters(open + 1)
+	if err == nil && t.peekFrom(close, 1) != "{" {
+		err = fmt.Errorf("no body")
+	}
+	var n int
+	if err == nil {
+		n, err = t.threads(name)
+	}
+	var list string
+	if err == nil {
+		list, err = slots(params)
+	}
+	if err != nil {
+		t.fail("kernel %s: %v", name, err)
+		return
+	}
+	body := t.next(close, 1)
+	fmt.Fprintf(&t.out, "extern \"C\" __attribute__((global, launch_bounds(%d))) void %s(%s) {%s", n, name, list, positions(params))
+	t.lines(from, body)
+	t.at = body + 1
+	t.depth++
+}
+
+func (t *translator) peekFrom(i, n int) string { return t.text(t.next(i, n)) }
+
+// parameters parses TYPE NAME [[ATTRIBUTE]], … and returns the index of the
+// closing parenthesis.
+func (t *translator) parameters(i int) (list []parameter, close int, err error) {
+	p := parameter{buffer: -1}
+	for i = t.next(i, 0); i < len(t.tokens); i = t.next(i, 1) {
+		switch text := t.tokens[i].text; text {
+		case "[[":
+			p.attribute = t.peekFrom(i, 1)
+			if p.attribute == "buffer" {
+				n, ok := number(t.peekFrom(i, 3))
+				if !ok || n > maxBuffer {
+					return nil, 0, fmt.Errorf("buffer(%s) is none of 0 to %d", t.peekFrom(i, 3), maxBuffer)
+				}
+				p.buffer = n
+			}
+			for t.text(i) != "]]" && i < len(t.tokens) {
+				i = t.next(i, 1)
+			}
+		case ",", ")":
+			if len(p.decl) > 1 && p.attribute == "" {
+				return nil, 0, fmt.Errorf("parameter %s has no attribute", p.decl[len(p.decl)-1])
+			}
+			if len(p.decl) > 1 {
+				list = append(list, p)
+			}
+			if text == ")" {
+				return list, i, nil
+			}
+			p = parameter{buffer: -1}
+		case "device", "threadgroup", "thread", "coherent":
+		case "constant":
+			p.decl = append(p.decl, "const")
+		default:
+			p.decl = append(p.decl, text)
+		}
+	}
+	return nil, 0, fmt.Errorf("no ) after the parameters")
+}
+
+// slots prints the parameters that are buffers, the n-th being buffer(n).
+func slots(params []parameter) (string, error) {
+	count := 0
+	for _, p := range params {
+		count = max(count, p.buffer+1)
+	}
+	list := make([]string, count)
+	for _, p := range params {
+		if p.buffer < 0 {
+			continue
+		}
+		if list[p.buffer] != "" {
+			return "", fmt.Errorf("buffer(%d) twice", p.buffer)
+		}
+		last := len(p.decl) - 1
+		if p.decl[last-1] != "*" && p.decl[last-1] != "&" {
+			return "", fmt.Errorf("%s is no pointer and no reference", strings.Join(p.decl, " "))
+		}
+		list[p.buffer] = strings.Join(p.decl[:last], " ") + " __restrict__ " + p.decl[last]
+	}
+	if i := slices.Index(list, ""); i >= 0 {
+		return "", fmt.Errorf("no buffer(%d), but a higher one", i)
+	}
+	return strings.Join(list, ", "), nil
+}
+
+// positions prints the other parameters as local constants; see position.h.
+func positions(params []parameter) string {
+	var s strings.Builder
+	for _, p := range params {
+		if last := len(p.decl) - 1; p.buffer < 0 {
+			fmt.Fprintf(&s, " const %s %s(metal::position::%s());", strings.Join(p.decl[:last], " "), p.decl[last], p.attribute)
+		}
+	}
+	return s.String()
+}

@@ -1,0 +1,34 @@
+// The instructions of ptx/tensor.h by the fragment layouts in the PTX manual, sections
+// "movmatrix" and "Matrix Fragments for mma.m16n8k8", .f16. g and t are its groupID and
+// threadID_in_group.
+#pragma once
+
+namespace metal {
+namespace tensor {
+inline half2 pair_of(uint bits) { return as_type<half2>(bits); }
+
+inline uint transpose(uint pair) {
+  exchange<uint> all(pair);
+  const uint g = lane / 4, t = lane % 4;
+  half2 turned;
+  for (uint i = 0; i < 2; ++i) turned[i] = pair_of(all.of[(2 * t + i) * 4 + g / 2])[g % 2];
+  return as_type<uint>(turned);
+}
+
+inline float2 multiply_add(uint a, uint b, float2 c) {
+  half rows[8][8], columns[8][8];
+  exchange<uint> left(a);
+  for (uint l = 0; l < 32; ++l) {
+    for (uint i = 0; i < 2; ++i) rows[l / 4][l % 4 * 2 + i] = pair_of(left.of[l])[i]; // a0, a1: row g, column 2t + i
+  }
+  exchange<uint> right(b);
+  for (uint l = 0; l < 32; ++l) {
+    for (uint i = 0; i < 2; ++i) columns[l % 4 * 2 + i][l / 4] = pair_of(right.of[l])[i]; // b0, b1: row 2t + i, column g
+  }
+  for (uint i = 0; i < 2; ++i) { // c0, c1: row g, column 2t + i
+    for (uint k = 0; k < 8; ++k) c[i] += float(rows[lane / 4][k]) * float(columns[k][lane % 4 * 2 + i]);
+  }
+  return c;
+}
+}
+}

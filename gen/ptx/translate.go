@@ -1,0 +1,185 @@
+package ptx
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Translate turns Metal source into CUDA C++ for the headers in include. Lines
+// stay where they are. threads gives the threads per threadgroup of a kernel.
+//
+// A kernel becomes an extern "C" function whose n-th parameter is the pointer
+// bound to [[buffer(n)]]; positions become local constants. Parameters are
+// __restrict__: no kernel of a plan writes memory that it reaches through another
+// slot, and what it only reads no dispatch beside it writes.
+func Translate(source string, threads func(kernel string) (int, error)) (string, error) {
+	t := &translator{tokens: scan(source), threads: threads}
+	t.out.WriteString("#include <metal_stdlib>\n#line 1 \"kernels.metal\"\n")
+	for t.at < len(t.tokens) && t.err == nil {
+		t.token()
+	}
+	return t.out.String(), t.err
+}
+
+type translator struct {
+	tokens  []token
+	at      int // the next token
+	depth   int // of braces
+	threads func(kernel string) (int, error)
+	out     strings.Builder
+	err     error
+}
+
+// maxBuffer is the highest index of a buffer in Metal.
+const maxBuffer = 30
+
+func (t *translator) fail(format string, args ...any) {
+	if t.err == nil {
+		line := t.tokens[min(t.at, len(t.tokens)-1)].line
+		t.err = fmt.Errorf("kernels.metal:%d: %s", line, fmt.Sprintf(format, args...))
+	}
+}
+
+// plain are the words that turn into others wherever they stand.
+var plain = map[string]string{
+	"device": "",
+	"thread": "",
+	"inline": "METAL_FUNC", // also a function of the device
+}
+
+var (
+	vectorType = regexp.MustCompile(`^(?:bool|u?char|u?short|u?int|u?long|half|float)[234]$`)
+	halfNumber = regexp.MustCompile(`^[.\d][\w.+-]*[hH]$`)
+)
+
+// token translates what begins at the next token.
+func (t *translator) token() {
+	tok := t.tokens[t.at]
+	text, isPlain := plain[tok.text]
+	switch {
+	case tok.blank:
+		t.copy()
+	case tok.text == "kernel":
+		t.kernel()
+	case tok.text == "threadgroup" && t.declaresMemory():
+		t.threadgroupMemory()
+	case tok.text == "threadgroup":
+		t.replace("")
+	case tok.text == "constant" && t.depth == 0 && t.startsStatement():
+		t.table()
+	case tok.text == "constant":
+		t.replace("const")
+	case tok.text == "coherent" && t.peek(1) == "(":
+		t.coherent()
+	case vectorType.MatchString(tok.text) && t.peek(1) == "(":
+		t.replace("make<" + tok.text + ">")
+	case halfNumber.MatchString(tok.text) && !strings.HasPrefix(tok.text, "0x"):
+		t.replace(tok.text[:len(tok.text)-1] + "f16")
+	case isPlain:
+		t.replace(text)
+	default:
+		t.depth += strings.Count(tok.text, "{") - strings.Count(tok.text, "}")
+		t.copy()
+	}
+}
+
+// copy writes the next token as it is, replace writes another text for it.
+func (t *translator) copy() { t.replace(t.tokens[t.at].text) }
+
+func (t *translator) replace(text string) {
+	t.out.WriteString(text)
+	t.at++
+}
+
+// next is the index of the n-th token that is not blank from i on, i itself
+// being the zeroth; len(t.tokens) if there is none.
+func (t *translator) next(i, n int) int {
+	for ; i < len(t.tokens); i++ {
+		if t.tokens[i].blank {
+			continue
+		}
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return i
+}
+
+// peek is the text of the n-th token after the one at hand, "" past the end.
+func (t *translator) peek(n int) string { return t.text(t.next(t.at, n)) }
+
+func (t *translator) text(i int) string {
+	if i >= len(t.tokens) {
+		return ""
+	}
+	return t.tokens[i].text
+}
+
+// startsStatement says whether a statement or declaration begins at the token at hand.
+func (t *translator) startsStatement() bool {
+	i := t.at - 1
+	for i >= 0 && t.tokens[i].blank {
+		i--
+	}
+	return i < 0 || strings.Contains("{};", t.tokens[i].text)
+}
+
+// declaresMemory says whether the statement at hand declares threadgroup memory,
+// not a pointer to it.
+func (t *translator) declaresMemory() bool {
+	if t.depth == 0 || !t.startsStatement() {
+		return false
+	}
+	for i := t.at; i < len(t.tokens) && t.tokens[i].text != ";"; i++ {
+		if text := t.tokens[i].text; len(text) == 1 && strings.Contains("*&=(", text) {
+			return false
+		}
+	}
+	return true
+}
+
+// threadgroupMemory: threadgroup T name[N]; becomes shared memory. Sixteen bytes
+// are the widest load.
+func (t *translator) threadgroupMemory() {
+	t.replace("static __attribute__((shared, aligned(16)))")
+}
+
+// table: constant T name[N] = {…}; becomes a table in device memory. CUDA's
+// constant memory would serve one address at a time, and the lanes of a
+// simdgroup look up different ones. A scalar becomes a constant of the compiler.
+func (t *translator) table() {
+	for i := t.at; i < len(t.tokens) && t.tokens[i].text != ";" && t.tokens[i].text != "="; i++ {
+		if t.tokens[i].text == "[" {
+			t.replace("static __attribute__((device))")
+			return
+		}
+	}
+	t.replace("static constexpr")
+}
+
+// coherent: device memory that other threadgroups see before the kernel ends.
+func (t *translator) coherent() {
+	end := t.next(t.at, 3)
+	if t.peek(2) != "device" || t.text(end) != ")" {
+		t.fail("coherent(%s); expected coherent(device)", t.peek(2))
+		return
+	}
+	t.replace("volatile")
+	t.at = end + 1
+}
+
+// lines writes as many line ends as there are in the tokens [from, to).
+func (t *translator) lines(from, to int) {
+	for _, tok := range t.tokens[from:to] {
+		t.out.WriteString(strings.Repeat("\n", strings.Count(tok.text, "\n")))
+	}
+}
+
+// number parses a decimal number.
+func number(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil
+}

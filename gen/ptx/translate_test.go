@@ -1,0 +1,98 @@
+package ptx
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// threads knows one kernel.
+func threads(kernel string) (int, error) {
+	if kernel != "k" {
+		return 0, errors.New("not in the plan")
+	}
+	return 64, nil
+}
+
+func TestTranslate(t *testing.T) {
+	for _, tt := range []struct{ name, metal, cuda string }{
+		{"address spaces vanish", "static inline float f(device const float * a, threadgroup half * b, thread uint & c) {}",
+			"static METAL_FUNC float f( const float * a,  half * b,  uint & c) {}"},
+		{"constant parameter", "static inline float f(constant Step & s) {}", "static METAL_FUNC float f(const Step & s) {}"},
+		{"table", "constant float t[2] = {1.0f, 2.0f};", "static __attribute__((device)) float t[2] = {1.0f, 2.0f};"},
+		{"constant", "constant uint n = 3u;", "static constexpr uint n = 3u;"},
+		{"half literals", "half a = 1.0h + .5h + 2e-3h; uint h = 0x1h;", "half a = 1.0f16 + .5f16 + 2e-3f16; uint h = 0x1h;"},
+		{"vectors", "float4 v = float4(a, b); const half2 u = *(device const half2 *)(p);",
+			"float4 v = make<float4>(a, b); const half2 u = *( const half2 *)(p);"},
+		{"comments stay", "// device float\n/* thread\n */ #define device2 1\n", "// device float\n/* thread\n */ #define device2 1\n"},
+		{"other words stay", "mem_flags::mem_device, thread_scope_device, threadgroups", "mem_flags::mem_device, thread_scope_device, threadgroups"},
+		{"coherent", "coherent(device) float * p", "volatile float * p"},
+		{"kernel", "kernel void k(device const uchar * w [[buffer(0)]], device float * y [[buffer(1)]],\n  constant Step & s [[buffer(2)]],\n" +
+			"  uint tg [[threadgroup_position_in_grid]], ushort lane [[thread_index_in_simdgroup]]) {\n  threadgroup float a[4], b[2][3];\n}",
+			`extern "C" __attribute__((global, launch_bounds(64))) void k(const uchar * __restrict__ w, float * __restrict__ y, const Step & __restrict__ s) {` +
+				" const uint tg(metal::position::threadgroup_position_in_grid()); const ushort lane(metal::position::thread_index_in_simdgroup());\n\n\n" +
+				"  static __attribute__((shared, aligned(16))) float a[4], b[2][3];\n}"},
+		{"parameters in the order of their buffers", "kernel void k(device float * b [[buffer(1)]], device float * a [[buffer(0)]]) {}",
+			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a, float * __restrict__ b) {}`},
+		{"pointer to threadgroup memory", "kernel void k(device float * a [[buffer(0)]]) { threadgroup float t[2]; threadgroup float * p = t; }",
+			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a) { static __attribute__((shared, aligned(16))) float t[2];  float * p = t; }`},
+	} {
+		got, err := Translate(tt.metal, threads)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if want := "#include <metal_stdlib>\n#line 1 \"kernels.metal\"\n" + tt.cuda; got != want {
+			t.Errorf("%s:\n%s\nis translated to\n%s\nwant\n%s", tt.name, tt.metal, got, want)
+		}
+	}
+}
+
+func TestTranslateRefuses(t *testing.T) {
+	for _, tt := range []struct{ metal, says string }{
+		{"\nkernel void other(device float * a [[buffer(0)]]) {}", "kernels.metal:2: kernel other: not in the plan"},
+		{"kernel void k(device float * a) {}", "parameter a has no attribute"},
+		{"kernel void k(device float * a [[buffer(31)]]) {}", "buffer(31) is none of 0 to 30"},
+		{"kernel void k(device float * a [[buffer(n)]]) {}", "buffer(n) is none"},
+		{"kernel void k(device float * a [[buffer(0)]], device float * b [[buffer(0)]]) {}", "buffer(0) twice"},
+		{"kernel void k(device float * a [[buffer(1)]]) {}", "no buffer(0)"},
+		{"kernel void k(float a [[buffer(0)]]) {}", "float a is no pointer"},
+		{"kernel void k(device float * a [[buffer(0)]]);", "no body"},
+		{"kernel void k(device float * a [[buffer(0)]]", "no )"},
+		{"kernel [[max_total_threads_per_threadgroup(64)]] void k() {}", "attributes"},
+		{"kernel uint k() {}", "expected kernel void"},
+		{"kernel", "expected kernel void"},
+		{"coherent(threadgroup) float * p;", "expected coherent(device)"},
+	} {
+		if _, err := Translate(tt.metal, threads); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v; want %q", tt.metal, err, tt.says)
+		}
+	}
+}
+
+// TestScan: the tokens are the source, whatever it is.
+func TestScan(t *testing.T) {
+	for _, s := range []string{"", "a /* b", "\"x\\\"y\" 'c' a[b[1]] [[z]] 1.5e-3f 0x1p-3f .5h é\n#define x \\\n y\nz", "\x00\xff"} {
+		all, line := "", 1
+		for _, tok := range scan(s) {
+			if tok.line != line {
+				t.Errorf("%q: token %q is on line %d, want %d", s, tok.text, tok.line, line)
+			}
+			all += tok.text
+			line += strings.Count(tok.text, "\n")
+		}
+		if all != s {
+			t.Errorf("%q is cut into %q", s, all)
+		}
+	}
+}
+
+// FuzzTranslate: no source brings it down.
+func FuzzTranslate(f *testing.F) {
+	f.Add("kernel void k(device float * a [[buffer(0)]]) { threadgroup float t[2]; }")
+	f.Add("kernel void k((")
+	f.Add("coherent(")
+	f.Fuzz(func(t *testing.T, source string) {
+		Translate(source, threads)
+	})
+}
