@@ -1,0 +1,88 @@
+package cuda
+
+import (
+	"fmt"
+
+	"mla/runtime/device/cuda/cu"
+	"mla/runtime/plan"
+)
+
+// code is some kernels of a bundle, compiled for the device.
+type code struct {
+	module  cu.Module
+	kernels map[string]cu.Kernel // by function
+}
+
+// read cuts up a bundle's PTX, and checks that the device can run it.
+func (d *Device) read(b *plan.Bundle) (*ptx, error) {
+	text, err := d.options.PTX(b)
+	if err != nil {
+		return nil, err
+	}
+	p, err := parsePTX(text)
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	if have := 10*d.Major + d.Minor; have < p.target {
+		return nil, fmt.Errorf("the kernels are compiled for compute capability %d.%d or later; %s has %d.%d", p.target/10, p.target%10, d.Properties.Name, d.Major, d.Minor)
+	}
+	return p, nil
+}
+
+// use is a function that is needed, and the kernel that it is a variant of.
+type use struct {
+	function string
+	kernel   *plan.Kernel
+}
+
+// load compiles the functions that are used, and checks that each takes the
+// arguments that the plan has for it, and can have as many threads. After an error,
+// too, a module that is not nil has to be unloaded.
+func (p *ptx) load(uses []use) (*code, error) {
+	wanted := map[string]bool{}
+	for _, u := range uses {
+		if e := p.entries[u.function]; e == nil || e.params != len(u.kernel.Slots) {
+			return nil, fmt.Errorf("kernel %s: the PTX has no entry with %d parameters; make ptx compiles it", u.function, len(u.kernel.Slots))
+		}
+		wanted[u.function] = true
+	}
+	module, err := cu.LoadPTX(p.module(wanted))
+	if err != nil {
+		return nil, fmt.Errorf("compile the kernels: %w", err)
+	}
+	c := &code{module, map[string]cu.Kernel{}}
+	for _, u := range uses {
+		if err := c.find(u); err != nil {
+			return c, fmt.Errorf("kernel %s: %w", u.function, err)
+		}
+	}
+	return c, nil
+}
+
+// find looks a kernel up, once.
+func (c *code) find(u use) error {
+	if _, ok := c.kernels[u.function]; ok {
+		return nil
+	}
+	k, err := c.module.Kernel(u.function)
+	if err != nil {
+		return err
+	}
+	r, err := k.Resources()
+	if err != nil {
+		return err
+	}
+	if r.MaxThreads < u.kernel.Threads {
+		return fmt.Errorf("%d threads per block; the GPU allows %d with %d registers each", u.kernel.Threads, r.MaxThreads, r.Registers)
+	}
+	c.kernels[u.function] = k
+	return nil
+}
+
+// unload frees the kernels; nil has none.
+func (c *code) unload() error {
+	if c == nil {
+		return nil
+	}
+	return c.module.Unload()
+}

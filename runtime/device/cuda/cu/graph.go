@@ -1,0 +1,92 @@
+package cu
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// Graph is work with dependencies, to be instantiated.
+type Graph struct{ handle handle }
+
+// Node is one piece of work in a graph.
+type Node struct{ handle handle }
+
+// Launch is one run of a kernel whose parameters are all addresses.
+type Launch struct {
+	Kernel          Kernel
+	Groups, Threads int // blocks, and threads per block
+	Params          []Ptr
+}
+
+// kernelParams is CUDA_KERNEL_NODE_PARAMS_v2.
+type kernelParams struct {
+	function               handle
+	gridX, gridY, gridZ    uint32
+	blockX, blockY, blockZ uint32
+	dynamicShared          uint32
+	params                 unsafe.Pointer // [n]*Ptr
+	extra                  unsafe.Pointer
+	kernel, context        handle // kernel instead of function; 0: the current context
+}
+
+// NewGraph makes an empty graph.
+func NewGraph() (g Graph, err error) {
+	err = check("cuGraphCreate", api.graphCreate(&g.handle, 0))
+	return g, err
+}
+
+// Add adds a kernel that runs after the nodes given. The parameters are copied.
+func (g Graph) Add(l *Launch, after []Node) (n Node, err error) {
+	// The driver follows pointers that the collector does not see from its frame.
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	params := make([]unsafe.Pointer, len(l.Params)+1)
+	for i := range l.Params {
+		params[i] = unsafe.Pointer(&l.Params[i])
+	}
+	if len(l.Params) > 0 {
+		pins.Pin(&l.Params[0])
+	}
+	pins.Pin(&params[0])
+	p := &kernelParams{
+		function: l.Kernel.handle,
+		gridX:    uint32(l.Groups), gridY: 1, gridZ: 1,
+		blockX: uint32(l.Threads), blockY: 1, blockZ: 1,
+		params: unsafe.Pointer(&params[0]),
+	}
+	pins.Pin(p)
+	var first nodeList
+	if len(after) > 0 {
+		first = nodeList(&after[0].handle)
+	}
+	err = check("cuGraphAddKernelNode_v2", api.addKernel(&n.handle, g.handle, first, uint64(len(after)), unsafe.Pointer(p)))
+	return n, err
+}
+
+// Destroy frees the graph; what was instantiated from it stays.
+func (g Graph) Destroy() error {
+	if g.handle == 0 {
+		return nil
+	}
+	return check("cuGraphDestroy", api.graphDestroy(g.handle))
+}
+
+// Exec is a graph that can be launched.
+type Exec struct{ handle handle }
+
+// Instantiate prepares the graph for launching.
+func (g Graph) Instantiate() (e Exec, err error) {
+	err = check("cuGraphInstantiateWithFlags", api.instantiate(&e.handle, g.handle, 0))
+	return e, err
+}
+
+// Launch puts one run of the graph into a stream.
+func (e Exec) Launch(s Stream) error { return check("cuGraphLaunch", api.launch(e.handle, s.handle)) }
+
+// Destroy frees the executable graph.
+func (e Exec) Destroy() error {
+	if e.handle == 0 {
+		return nil
+	}
+	return check("cuGraphExecDestroy", api.execDestroy(e.handle))
+}

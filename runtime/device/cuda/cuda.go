@@ -1,0 +1,84 @@
+// Package cuda replays plans on NVIDIA GPUs through the driver alone. A token is
+// one CUDA graph, recorded once: every dispatch of the plan is a kernel node, the
+// dispatches between two barriers run side by side, and a barrier makes what
+// follows wait for all of them. The kernels are the bundle's Metal source,
+// compiled to PTX ahead of time; the driver compiles PTX for the GPU and keeps
+// what it made in a cache of its own.
+//
+// ptx.go picks the kernels that a file needs out of a bundle's PTX; weights.go
+// and upload.go bring the weights to the device; graph.go makes the graphs of
+// what device.Commands resolved; runner.go replays them.
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"mla/runtime/device"
+	"mla/runtime/device/cuda/cu"
+	"mla/runtime/plan"
+)
+
+// Options say how to open the device.
+type Options struct {
+	// Library stands in for the driver's; "" opens that.
+	Library string
+	// PTX gives the kernels of a bundle: one .entry for each variant, under its
+	// name, with a pointer parameter for each slot of its kernel.
+	PTX func(*plan.Bundle) (string, error)
+}
+
+// Device implements device.Device.
+type Device struct {
+	cu.Properties
+	device  cu.Device
+	options Options
+}
+
+// ErrNoDevice says that there is a driver, but nothing that it drives.
+var ErrNoDevice = errors.New("the NVIDIA driver finds no GPU")
+
+// Open loads the driver and finds the GPU, the first of those that
+// CUDA_VISIBLE_DEVICES lets the process use. It holds nothing afterwards: every
+// runner takes a reference to the GPU's context for itself. Without a driver the
+// error is a cu.ErrNoDriver, without a GPU an ErrNoDevice.
+func Open(o Options) (*Device, error) {
+	var failed *cu.Error
+	if err := cu.Load(o.Library); errors.As(err, &failed) && failed.Code == cu.CodeNoDevice {
+		return nil, fmt.Errorf("%w (%w)", ErrNoDevice, err)
+	} else if err != nil {
+		return nil, err
+	}
+	n, err := cu.Devices()
+	switch {
+	case err != nil:
+		return nil, err
+	case n == 0:
+		return nil, ErrNoDevice
+	}
+	d := &Device{options: o}
+	if d.device, d.Properties, err = cu.Inspect(0); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Name implements device.Device.
+func (d *Device) Name() string { return d.Properties.Name }
+
+// Record implements device.Device. The runner is for one goroutine at a time.
+func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
+	l, err := m.Layout(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+	}
+	commands, err := m.Commands(l, cfg.KV)
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.newRunner(m, cfg, l, commands)
+	if err != nil {
+		return nil, err // not a *runner that is nil
+	}
+	return r, nil
+}

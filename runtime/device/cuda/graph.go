@@ -1,0 +1,59 @@
+package cuda
+
+import (
+	"mla/runtime/device"
+	"mla/runtime/device/cuda/cu"
+)
+
+// stage is the launches between two barriers: they may run side by side.
+type stage struct {
+	commands []device.Command
+	launches []cu.Launch
+}
+
+// stages are the commands with all addresses, cut at barriers.
+func stages(list []device.Command, o *code, m *memory) []stage {
+	var all []stage
+	first := 0
+	for i := range list {
+		c := &list[i]
+		if c.Dispatch.Barrier || i == 0 {
+			first = i
+			all = append(all, stage{})
+		}
+		l := cu.Launch{Kernel: o.kernels[c.Variant.Func], Groups: c.Groups, Threads: c.Kernel.Threads}
+		for j := range c.Bindings {
+			l.Params = append(l.Params, m.address(&c.Bindings[j]))
+		}
+		last := &all[len(all)-1]
+		last.commands, last.launches = list[first:i+1], append(last.launches, l)
+	}
+	return all
+}
+
+// record makes an executable graph in which every stage waits for all launches of
+// the stage before, and so for everything before. This is the one place that makes
+// dependencies.
+func record(stages []stage) (exec cu.Exec, err error) {
+	g, err := cu.NewGraph()
+	if err != nil {
+		return exec, err
+	}
+	defer func() {
+		if e := g.Destroy(); err == nil {
+			err = e
+		}
+	}()
+	var before, now []cu.Node
+	for _, s := range stages {
+		before, now = now, nil
+		for i := range s.launches {
+			node, err := g.Add(&s.launches[i], before)
+			if err != nil {
+				return exec, err
+			}
+			now = append(now, node)
+		}
+	}
+	return g.Instantiate()
+}

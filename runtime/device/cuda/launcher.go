@@ -1,0 +1,152 @@
+package cuda
+
+import (
+	"errors"
+
+	"mla/runtime/device/check"
+	"mla/runtime/device/cuda/cu"
+	"mla/runtime/plan"
+)
+
+// Launcher runs single kernels of one bundle on memory of the caller's. It is a
+// check.Launcher, for one goroutine at a time.
+type Launcher struct {
+	gpu    *cu.Context
+	ptx    *ptx
+	stream cu.Stream
+	codes  map[string]*code // by function
+}
+
+// NewLauncher makes the bundle's kernels ready.
+func (d *Device) NewLauncher(b *plan.Bundle) (*Launcher, error) {
+	p, err := d.read(b)
+	if err != nil {
+		return nil, err
+	}
+	l := &Launcher{ptx: p, codes: map[string]*code{}}
+	if l.gpu, err = d.device.Retain(); err != nil {
+		return nil, err
+	}
+	err = l.gpu.Do(func() (err error) {
+		l.stream, err = cu.NewStream()
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Close releases everything.
+func (l *Launcher) Close() error {
+	err := l.gpu.Do(func() error {
+		err := l.stream.Destroy()
+		for _, c := range l.codes {
+			err = errors.Join(err, c.unload())
+		}
+		return err
+	})
+	return errors.Join(err, l.gpu.Release())
+}
+
+// Launch implements check.Launcher.
+func (l *Launcher) Launch(c *check.Launch) error {
+	return l.gpu.Do(func() error { return l.launch(c) })
+}
+
+func (l *Launcher) launch(c *check.Launch) (err error) {
+	kernel, err := l.kernel(c)
+	if err != nil {
+		return err
+	}
+	b := &buffers{host: c.Buffers}
+	defer func() { err = errors.Join(err, b.free()) }()
+	if err := b.allocate(); err != nil {
+		return err
+	}
+	graph, err := record([]stage{{launches: []cu.Launch{{Kernel: kernel, Groups: c.Groups, Threads: c.Threads, Params: b.device}}}})
+	defer func() { err = errors.Join(err, l.stream.Wait(), graph.Destroy()) }()
+	if err != nil {
+		return err
+	}
+	if err := b.upload(l.stream); err != nil {
+		return err
+	}
+	if err := graph.Launch(l.stream); err != nil {
+		return err
+	}
+	return b.download(l.stream)
+}
+
+// kernel compiles the function of a launch, once.
+func (l *Launcher) kernel(c *check.Launch) (cu.Kernel, error) {
+	name := c.Variant.Func
+	if l.codes[name] == nil {
+		loaded, err := l.ptx.load([]use{{name, c.Kernel}})
+		if err != nil {
+			return cu.Kernel{}, errors.Join(err, loaded.unload())
+		}
+		l.codes[name] = loaded
+	}
+	return l.codes[name].kernels[name], nil
+}
+
+// buffers are host memory and its copies on the device.
+type buffers struct {
+	host   [][]byte
+	device []cu.Ptr
+	pinned *cu.Pinned // all of it, one after the other
+}
+
+func (b *buffers) allocate() (err error) {
+	total := 0
+	for _, h := range b.host {
+		p, err := cu.Alloc(int64(max(1, len(h))))
+		if err != nil {
+			return err
+		}
+		b.device = append(b.device, p)
+		total += len(h)
+	}
+	b.pinned, err = cu.AllocPinned(max(1, total))
+	return err
+}
+
+// upload puts copies to the device into the stream.
+func (b *buffers) upload(s cu.Stream) error {
+	return b.each(func(at, i int) error {
+		copy(b.pinned.Bytes()[at:], b.host[i])
+		return s.Upload(b.device[i], b.pinned, at, len(b.host[i]))
+	})
+}
+
+// download brings all contents back, after what is in the stream.
+func (b *buffers) download(s cu.Stream) error {
+	if err := b.each(func(at, i int) error { return s.Download(b.pinned, at, b.device[i], len(b.host[i])) }); err != nil {
+		return err
+	}
+	if err := s.Wait(); err != nil {
+		return err
+	}
+	return b.each(func(at, i int) error {
+		copy(b.host[i], b.pinned.Bytes()[at:])
+		return nil
+	})
+}
+
+// each calls f with the place of every buffer in the page-locked memory.
+func (b *buffers) each(f func(at, i int) error) error {
+	at := 0
+	for i, h := range b.host {
+		if len(h) == 0 {
+			continue
+		}
+		if err := f(at, i); err != nil {
+			return err
+		}
+		at += len(h)
+	}
+	return nil
+}
+
+func (b *buffers) free() error { return errors.Join(free(b.device), b.pinned.Free()) }

@@ -1,0 +1,128 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"mla/runtime/device"
+	"mla/runtime/device/cuda/cu"
+	"mla/runtime/plan"
+)
+
+// stepBytes is the size of a plan.Step.
+const stepBytes = int64(unsafe.Sizeof(plan.Step{}))
+
+// memory is everything that a runner has on the device.
+type memory struct {
+	places                               *weights
+	weights                              cu.Ptr
+	arena, rope, step, logits, constants cu.Ptr
+	sample                               cu.Ptr   // 0: the bundle has no sampler
+	caches                               []cu.Ptr // one per layer
+	cache                                int64    // bytes of one
+	bytes                                int64    // of all, without the weights
+}
+
+// allocate reserves all memory. After an error, what there is must be freed.
+func (m *memory) allocate(l *device.Layout, c *device.Commands) error {
+	m.places = placeWeights(c.Decode)
+	if err := m.fits(l); err != nil {
+		return err
+	}
+	var own int64
+	for _, a := range []struct {
+		what  string
+		bytes int64
+		to    *cu.Ptr
+	}{
+		{"the weights", m.places.bytes, &m.weights},
+		{"the arena", l.Arena, &m.arena},
+		{"the rotary table", l.Rope, &m.rope},
+		{"the step", stepBytes, &m.step},
+		{"the logits", l.Logits, &m.logits},
+		{"the sampler", l.Sample, &m.sample},
+		{"the constants", int64(len(c.Constants)), &m.constants},
+	} {
+		var err error
+		if a.bytes == 0 {
+			continue
+		}
+		if *a.to, err = cu.Alloc(a.bytes); err != nil {
+			return fmt.Errorf("%d bytes for %s: %w", a.bytes, a.what, err)
+		}
+		own += a.bytes
+	}
+	for i := range l.Layers {
+		p, err := cu.Alloc(l.Cache)
+		if err != nil {
+			return fmt.Errorf("%d bytes for the KV cache of layer %d: %w", l.Cache, i, err)
+		}
+		m.caches = append(m.caches, p)
+	}
+	m.cache = l.Cache
+	m.bytes = own - m.places.bytes + l.Cache*int64(l.Layers)
+	return nil
+}
+
+// fits refuses what the device has no room for, before anything is allocated.
+func (m *memory) fits(l *device.Layout) error {
+	free, total, err := cu.MemoryInfo()
+	if err != nil {
+		return err
+	}
+	if need := m.places.bytes + l.Bytes(); uint64(need) > free {
+		return fmt.Errorf("weights, caches and buffers need %d bytes; of the GPU's %d, %d are free. A smaller context needs less", need, total, free)
+	}
+	return nil
+}
+
+// address is where a binding lies.
+func (m *memory) address(b *device.Binding) cu.Ptr {
+	switch b.Space {
+	case plan.SpaceWeight:
+		return m.weights + cu.Ptr(m.places.offset[b.Weight])
+	case plan.SpaceArena:
+		return m.arena + cu.Ptr(b.Offset)
+	case plan.SpaceKV:
+		return m.caches[b.Index]
+	case plan.SpaceRope:
+		return m.rope
+	case plan.SpaceStep:
+		return m.step
+	case plan.SpaceSample:
+		return m.sample + cu.Ptr(b.Offset)
+	case plan.SpaceArgs:
+		return m.constants + cu.Ptr(b.Offset)
+	default:
+		return m.logits
+	}
+}
+
+// fill uploads weights, constants and the rotary table.
+func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, constants []byte, progress func(done, total int64)) error {
+	table := make([]float32, l.Rope/4)
+	device.RopeTable(table, model.Bundle.RopeFreqs, model.Bundle.RopeMScale)
+	pieces := m.places.pieces(model, m.weights)
+	pieces = append(pieces, cut(unsafe.Slice((*byte)(unsafe.Pointer(&table[0])), l.Rope), m.rope)...)
+	pieces = append(pieces, cut(constants, m.constants)...)
+	var done, total int64
+	for _, p := range pieces {
+		total += int64(len(p.from))
+	}
+	return upload(c, pieces, func(bytes int) {
+		done += int64(bytes)
+		if progress != nil {
+			progress(done, total)
+		}
+	})
+}
+
+// free gives everything back.
+func (m *memory) free() error {
+	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.step.Free(), m.logits.Free(), m.sample.Free(), m.constants.Free())
+	for _, p := range m.caches {
+		err = errors.Join(err, p.Free())
+	}
+	return err
+}

@@ -1,0 +1,305 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"mla/runtime/device"
+	"mla/runtime/device/cuda/cu"
+	"mla/runtime/plan"
+)
+
+const (
+	// maxStages bounds a measured graph.
+	maxStages = 2048
+	// maxLaunches bounds how often one is launched for one time.
+	maxLaunches = 1000
+	// sweep is how many times the size of the level-2 cache the stages of a graph
+	// read at least, as far as memory allows.
+	sweep = 4
+	// samples is how often a time is taken; the median counts.
+	samples = 5
+	// copyBytes is the length of the copy that measures the memory.
+	copyBytes = 1 << 30
+)
+
+// kind is the stages of a token that run the same functions.
+type kind struct {
+	functions []string
+	stages    []int // in runner.stages
+}
+
+// kinds lists the kinds of stages in the order of their first ones.
+func kinds(stages []stage) []*kind {
+	var list []*kind
+	for i, s := range stages {
+		var functions []string
+		for j := range s.commands {
+			functions = append(functions, s.commands[j].Variant.Func)
+		}
+		at := slices.IndexFunc(list, func(k *kind) bool { return slices.Equal(k.functions, functions) })
+		if at < 0 {
+			at = len(list)
+			list = append(list, &kind{functions: functions})
+		}
+		list[at].stages = append(list[at].stages, i)
+	}
+	return list
+}
+
+// Profile implements device.Profiler.
+func (r *runner) Profile(p *device.Profiling) (list []device.Stage, err error) {
+	switch {
+	case r.closed:
+		return nil, errors.New("the runner is closed")
+	case p.Rows < 1 || p.Rows > r.context:
+		return nil, fmt.Errorf("%d cache rows; expected 1 to %d", p.Rows, r.context)
+	}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	r.last = nil
+	err = r.gpu.Do(func() error {
+		if err := r.prepare(p.Rows); err != nil {
+			return err
+		}
+		all := kinds(r.stages)
+		for i, k := range all {
+			if p.Progress != nil {
+				p.Progress(i, len(all))
+			}
+			s, err := r.measure(k, p)
+			if err != nil {
+				return fmt.Errorf("measure %s: %w", strings.Join(k.functions, ", "), err)
+			}
+			list = append(list, s)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// prepare makes the device ready for a token that attends to rows rows; those are 0.
+func (r *runner) prepare(rows int) error {
+	if err := r.drain(); err != nil {
+		return err
+	}
+	for _, p := range r.memory.caches {
+		if err := r.stream.Zero(p, r.memory.cache); err != nil {
+			return err
+		}
+	}
+	if err := r.setStep(0, plan.Step{Pos: uint32(rows - 1), NKV: uint32(rows)}); err != nil {
+		return err
+	}
+	return r.stream.Wait()
+}
+
+// measure times the stages of a kind one after the other.
+func (r *runner) measure(k *kind, p *device.Profiling) (s device.Stage, err error) {
+	s = device.Stage{Functions: k.functions, Count: len(k.stages)}
+	var bytes int64
+	for _, i := range k.stages {
+		for j := range r.stages[i].commands {
+			bytes += r.model.Traffic(&r.stages[i].commands[j], r.kv, p.Rows)
+		}
+	}
+	s.Bytes = bytes / int64(s.Count)
+	cycle, copies, err := r.cycle(k, bytes)
+	defer func() { err = errors.Join(err, free(copies)) }()
+	if err != nil {
+		return s, err
+	}
+	// In the arena must be what a token has there before the first stage of the kind.
+	if first := k.stages[0]; first > 0 {
+		if err := r.timed(r.stages[:first], 0, func(cu.Exec, time.Duration) error { return nil }); err != nil {
+			return s, err
+		}
+	}
+	s.Time, err = r.perStage(cycle, p.Least)
+	return s, err
+}
+
+// cycle lists the stages of a kind in all layers. They work in the arena where the
+// first of them does, on weights and caches of their own. While all of them read
+// less than what the level-2 cache could keep, more follow with copies of weights.
+func (r *runner) cycle(k *kind, bytes int64) (list []stage, copies []cu.Ptr, err error) {
+	rounds := int64(1)
+	if want := sweep * r.device.L2; bytes > 0 {
+		rounds = min((want+bytes-1)/bytes, maxStages/int64(len(k.stages)))
+	}
+	for round := range max(rounds, 1) {
+		for _, i := range k.stages {
+			s := stage{commands: r.stages[i].commands}
+			for j := range s.commands {
+				l := r.stages[i].launches[j]
+				first := r.stages[k.stages[0]].launches[j]
+				l.Params = slices.Clone(l.Params)
+				for slot, b := range s.commands[j].Bindings {
+					switch {
+					case b.Space == plan.SpaceArena:
+						l.Params[slot] = first.Params[slot]
+					case b.Space == plan.SpaceWeight && round > 0:
+						p, err := r.duplicate(l.Params[slot], b.Weight.Bytes)
+						if err != nil {
+							return nil, copies, err
+						}
+						if p == 0 { // no room: what there is must do
+							return list, copies, nil
+						}
+						copies = append(copies, p)
+						l.Params[slot] = p
+					}
+				}
+				s.launches = append(s.launches, l)
+			}
+			list = append(list, s)
+		}
+	}
+	return list, copies, nil
+}
+
+// duplicate copies device memory; it returns 0 when more than half of what is free
+// would go.
+func (r *runner) duplicate(p cu.Ptr, bytes int64) (cu.Ptr, error) {
+	room, _, err := cu.MemoryInfo()
+	if err != nil || uint64(bytes) > room/2 {
+		return 0, err
+	}
+	to, err := cu.Alloc(bytes)
+	if err != nil {
+		return 0, err
+	}
+	return to, errors.Join(r.stream.Copy(to, p, bytes), r.stream.Wait())
+}
+
+func free(list []cu.Ptr) (err error) {
+	for _, p := range list {
+		err = errors.Join(err, p.Free())
+	}
+	return err
+}
+
+// perStage repeats a cycle of stages in a graph and times it.
+func (r *runner) perStage(cycle []stage, least time.Duration) (per time.Duration, err error) {
+	err = r.timed(cycle, 1, func(_ cu.Exec, once time.Duration) error {
+		repeat := 1 + int(float64(least)/float64(max(once, time.Nanosecond)))
+		repeat = max(1, min(repeat, maxStages/len(cycle)))
+		var long []stage
+		for range repeat {
+			long = append(long, cycle...)
+		}
+		return r.timed(long, 1, func(graph cu.Exec, once time.Duration) error {
+			launches := min(1+int(float64(least)/float64(max(once, time.Nanosecond))), maxLaunches)
+			var times []time.Duration
+			for range samples {
+				t, err := r.elapsed(func() error { return repeated(launches, func() error { return graph.Launch(r.stream) }) })
+				if err != nil {
+					return err
+				}
+				times = append(times, t)
+			}
+			slices.Sort(times)
+			per = time.Duration(math.Round(float64(times[samples/2]) / float64(launches*len(long))))
+			return nil
+		})
+	})
+	return per, err
+}
+
+// timed records stages, runs them warm times and once more, and hands the graph and
+// the time of the last run to f.
+func (r *runner) timed(stages []stage, warm int, f func(cu.Exec, time.Duration) error) (err error) {
+	graph, err := record(stages)
+	defer func() { err = errors.Join(err, r.stream.Wait(), graph.Destroy()) }()
+	if err != nil {
+		return err
+	}
+	launch := func() error { return graph.Launch(r.stream) }
+	if err := repeated(warm, launch); err != nil {
+		return err
+	}
+	once, err := r.elapsed(launch)
+	if err != nil {
+		return err
+	}
+	return f(graph, once)
+}
+
+func repeated(n int, f func() error) error {
+	for range n {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elapsed is the device's time for what f puts into the stream.
+func (r *runner) elapsed(f func() error) (time.Duration, error) {
+	t := &r.slots[0]
+	if err := t.begin.Record(r.stream); err != nil {
+		return 0, err
+	}
+	if err := f(); err != nil {
+		return 0, err
+	}
+	if err := t.end.Record(r.stream); err != nil {
+		return 0, err
+	}
+	if err := t.end.Wait(); err != nil {
+		return 0, err
+	}
+	ms, err := t.end.Since(t.begin)
+	return time.Duration(float64(ms) * float64(time.Millisecond)), err
+}
+
+// CopyBandwidth implements device.Profiler.
+func (r *runner) CopyBandwidth() (rate float64, err error) {
+	if r.closed {
+		return 0, errors.New("the runner is closed")
+	}
+	err = r.gpu.Do(func() error {
+		rate, err = r.copyBandwidth()
+		return err
+	})
+	return rate, err
+}
+
+func (r *runner) copyBandwidth() (rate float64, err error) {
+	if err := r.drain(); err != nil {
+		return 0, err
+	}
+	room, _, err := cu.MemoryInfo()
+	if err != nil {
+		return 0, err
+	}
+	bytes := int64(min(copyBytes, room/4))
+	var memory []cu.Ptr
+	defer func() { err = errors.Join(err, r.stream.Wait(), free(memory)) }()
+	for range 2 {
+		p, err := cu.Alloc(bytes)
+		if err != nil {
+			return 0, fmt.Errorf("%d bytes to copy: %w", bytes, err)
+		}
+		memory = append(memory, p)
+	}
+	if err := r.stream.Zero(memory[0], bytes); err != nil {
+		return 0, err
+	}
+	const copies = 10
+	for range samples {
+		t, err := r.elapsed(func() error {
+			return repeated(copies, func() error { return r.stream.Copy(memory[1], memory[0], bytes) })
+		})
+		if err != nil {
+			return 0, err
+		}
+		rate = max(rate, 2*float64(bytes)*copies/t.Seconds())
+	}
+	return rate, nil
+}

@@ -1,0 +1,83 @@
+package cuda_test
+
+import (
+	"errors"
+	"fmt"
+
+	"mla/runtime/device"
+	"mla/runtime/device/check"
+	"mla/runtime/device/cuda"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// profile measures all stages with one cache row and with all, and a copy. Times are those of the
+// stand-in and mean nothing.
+func profile(lib string) error {
+	ref, err := readReference("glm47-tiny-Q4_0")
+	if err != nil {
+		return err
+	}
+	return with(lib, "glm47-tiny-Q4_0", device.Config{Context: len(ref.prompt), KV: quant.F16}, func(r device.Runner) error {
+		p := r.(device.Profiler)
+		if _, err := r.Replay(step(1, 0), false); err != nil { // in flight
+			return err
+		}
+		if rate, err := p.CopyBandwidth(); err != nil || rate <= 0 {
+			return fmt.Errorf("a copy moves %g bytes per second, %w", rate, err)
+		}
+		var bytes [2]int64
+		for i, rows := range []int{1, len(ref.prompt)} {
+			stages, err := p.Profile(&device.Profiling{Rows: rows})
+			if err != nil {
+				return err
+			}
+			count := 0
+			for _, s := range stages {
+				count += s.Count
+				bytes[i] += int64(s.Count) * s.Bytes
+				if s.Time <= 0 || s.Bytes <= 0 || len(s.Functions) == 0 || s.Bandwidth() <= 0 {
+					return fmt.Errorf("stage %+v", s)
+				}
+			}
+			if count > r.Dispatches() || count < r.Dispatches()/2 {
+				return fmt.Errorf("%d stages of %d dispatches", count, r.Dispatches())
+			}
+		}
+		if bytes[1] <= bytes[0] {
+			return fmt.Errorf("a token moves %d bytes with one row, %d with all", bytes[0], bytes[1])
+		}
+		for _, rows := range []int{0, len(ref.prompt) + 1} {
+			if _, err := p.Profile(&device.Profiling{Rows: rows}); err == nil {
+				return fmt.Errorf("%d rows of %d are accepted", rows, len(ref.prompt))
+			}
+		}
+		return inFlight(r, ref, 0.05)
+	})
+}
+
+// checked compares every kernel that a file can need with its twin.
+func checked(lib string) error {
+	b := bundle("yoututiny")
+	cases, err := check.Cases(b)
+	if err != nil {
+		return err
+	}
+	d, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
+	if err != nil {
+		return err
+	}
+	l, err := d.NewLauncher(b)
+	if err != nil {
+		return err
+	}
+	for i := range cases {
+		if r := cases[i].Check(l); !r.OK() {
+			return fmt.Errorf("%s at %d, %s: off by %g, %g is allowed: %s %w", r.Case.Variant.Func, r.Case.Pos, r.Slot, r.Error, r.Tolerance, r.Detail, r.Err)
+		}
+	}
+	if err := l.Launch(&check.Launch{Kernel: &plan.Kernel{}, Variant: &plan.Variant{Func: "missing"}}); err == nil {
+		return errors.New("a missing kernel is launched")
+	}
+	return errors.Join(l.Close(), leaks(lib))
+}

@@ -1,0 +1,296 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unsafe"
+
+	"mla/runtime/device"
+	"mla/runtime/device/cuda/cu"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// ring is the number of units of work that can be in flight.
+const ring = 8
+
+// runner implements device.Sampler, device.Timed and device.Profiler.
+//
+// Inside a prompt nobody waits for a token: up to ring units, each of one token or
+// of several of a chain, are in flight, and one is waited for when its slot is
+// needed again, or when what it computes is. The stream keeps them in order. A
+// failed unit voids the caches, and after most failures the driver refuses
+// everything: so its error is returned by every later call.
+type runner struct {
+	vocab, context int
+	kv             quant.Type
+	device         *Device
+	model          *device.Model
+	commands       *device.Commands
+
+	gpu    *cu.Context
+	memory memory
+	code   *code
+	stages []stage // of a token
+	graphs graphs
+	stream cu.Stream
+	steps  *cu.Pinned // [ring]plan.Step
+	logits *cu.Pinned
+	slots  [ring]slot
+	next   int        // slot of the next unit
+	last   *plan.Step // of the last Replay, if the logits on the device are its
+	chain  chain
+	failed error
+	busy   time.Duration // of finished units
+	closed bool
+}
+
+// graphs are what is launched; those that have nothing to do are missing.
+type graphs struct {
+	body  *cu.Exec // a token without its logits
+	token *cu.Exec // a token
+	pick  *cu.Exec // picks a token by the logits
+	run   *cu.Exec // runs the picked token and picks the next
+}
+
+// slot is a unit of work in flight.
+type slot struct {
+	begin, end cu.Event
+	flying     bool
+	picks      int // tokens that it picks
+}
+
+// newRunner allocates, uploads and records.
+func (d *Device) newRunner(m *device.Model, cfg device.Config, l *device.Layout, c *device.Commands) (r *runner, err error) {
+	r = &runner{vocab: m.Bundle.Model.VocabSize, context: cfg.Context, kv: cfg.KV, device: d, model: m, commands: c}
+	if r.gpu, err = d.device.Retain(); err != nil {
+		return nil, err
+	}
+	err = r.gpu.Do(func() error { return r.build(l, cfg.Progress) })
+	if err != nil {
+		return nil, errors.Join(err, r.release())
+	}
+	return r, nil
+}
+
+func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err error) {
+	// The kernels first: what is wrong with them shows before a long upload.
+	p, err := r.device.read(r.model.Bundle)
+	if err != nil {
+		return err
+	}
+	var uses []use
+	for _, c := range slices.Concat(r.commands.Decode, r.commands.Sample) {
+		uses = append(uses, use{c.Variant.Func, c.Kernel})
+	}
+	if r.code, err = p.load(uses); err != nil {
+		return err
+	}
+	if err := r.memory.allocate(l, r.commands); err != nil {
+		return err
+	}
+	if err := r.memory.fill(r.gpu, r.model, l, r.commands.Constants, progress); err != nil {
+		return fmt.Errorf("upload the weights: %w", err)
+	}
+	if r.stream, err = cu.NewStream(); err != nil {
+		return err
+	}
+	if r.steps, err = cu.AllocPinned(ring * int(stepBytes)); err != nil {
+		return err
+	}
+	if r.logits, err = cu.AllocPinned(int(l.Logits)); err != nil {
+		return err
+	}
+	if err := r.chain.allocate(r.vocab, l.Sample); err != nil {
+		return err
+	}
+	for i := range r.slots {
+		if r.slots[i].begin, err = cu.NewEvent(); err != nil {
+			return err
+		}
+		if r.slots[i].end, err = cu.NewEvent(); err != nil {
+			return err
+		}
+	}
+	return r.record(r.model.Bundle.Head)
+}
+
+// record makes the graphs.
+func (r *runner) record(head int) error {
+	r.stages = stages(r.commands.Decode, r.code, &r.memory)
+	pick := stages(r.commands.Sample, r.code, &r.memory)
+	var run []stage
+	if len(pick) > 0 {
+		run = slices.Concat(r.stages, pick)
+	}
+	for _, g := range []struct {
+		what   string
+		stages []stage
+		to     **cu.Exec
+	}{
+		{"the token", r.stages, &r.graphs.token},
+		{"the token without its logits", stages(r.commands.Decode[:head], r.code, &r.memory), &r.graphs.body},
+		{"the sampler", pick, &r.graphs.pick},
+		{"the token with the sampler", run, &r.graphs.run},
+	} {
+		if len(g.stages) == 0 {
+			continue
+		}
+		exec, err := record(g.stages)
+		*g.to = &exec
+		if err != nil {
+			return fmt.Errorf("record %s: %w", g.what, err)
+		}
+	}
+	return nil
+}
+
+// Replay implements device.Runner.
+func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
+	switch {
+	case r.closed:
+		return nil, errors.New("the runner is closed")
+	case uint64(s.Token) >= uint64(r.vocab):
+		return nil, fmt.Errorf("token %d of a vocabulary of %d", s.Token, r.vocab)
+	case uint64(s.Pos) >= uint64(r.context):
+		return nil, fmt.Errorf("position %d does not fit a context of %d tokens", s.Pos, r.context)
+	case s.NKV != s.Pos+1:
+		return nil, fmt.Errorf("%d cache rows at position %d; expected %d", s.NKV, s.Pos, s.Pos+1)
+	}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	r.last = nil
+	if err := r.gpu.Do(func() error { return r.token(s, logits) }); err != nil || !logits {
+		return nil, err
+	}
+	r.last = &s
+	b := r.logits.Bytes()
+	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), r.vocab), nil
+}
+
+// token puts one token into the stream, and waits for it if its logits are wanted.
+func (r *runner) token(s plan.Step, logits bool) error {
+	err := r.unit(0, func(slot int) error {
+		if err := r.setStep(slot, s); err != nil {
+			return err
+		}
+		if !logits {
+			return r.launchBody()
+		}
+		if err := r.graphs.token.Launch(r.stream); err != nil {
+			return err
+		}
+		return r.stream.Download(r.logits, 0, r.memory.logits, len(r.logits.Bytes()))
+	})
+	if err != nil || !logits {
+		return err
+	}
+	return r.drain()
+}
+
+// launchBody launches a token without its logits, unless that is nothing.
+func (r *runner) launchBody() error {
+	if r.graphs.body == nil {
+		return nil
+	}
+	return r.graphs.body.Launch(r.stream)
+}
+
+// unit puts what f does into the stream as one unit of work, which picks picks
+// tokens. slot is for the memory that f needs until the unit is done.
+func (r *runner) unit(picks int, f func(slot int) error) error {
+	if err := r.land(r.next); err != nil {
+		return err
+	}
+	t := &r.slots[r.next]
+	err := t.begin.Record(r.stream)
+	if err == nil {
+		err = f(r.next)
+	}
+	if err == nil {
+		err = t.end.Record(r.stream)
+	}
+	if r.failed = err; err != nil {
+		return err
+	}
+	t.flying, t.picks = true, picks
+	r.next = (r.next + 1) % ring
+	return nil
+}
+
+// setStep makes s the step of what follows in the stream.
+func (r *runner) setStep(slot int, s plan.Step) error {
+	at := slot * int(stepBytes)
+	*(*plan.Step)(unsafe.Pointer(&r.steps.Bytes()[at])) = s
+	return r.stream.Upload(r.memory.step, r.steps, at, int(stepBytes))
+}
+
+// land waits for the unit in a slot, if one is in flight there.
+func (r *runner) land(i int) error {
+	t := &r.slots[i]
+	if !t.flying || r.failed != nil {
+		return r.failed
+	}
+	t.flying = false
+	if r.failed = t.end.Wait(); r.failed != nil {
+		return r.failed
+	}
+	ms, err := t.end.Since(t.begin)
+	r.failed = err
+	r.busy += time.Duration(float64(ms) * float64(time.Millisecond))
+	r.chain.keep(i, t.picks)
+	return r.failed
+}
+
+// drain waits for all units in flight, oldest first.
+func (r *runner) drain() error {
+	for i := range ring {
+		_ = r.land((r.next + i) % ring) // r.failed has the first error
+	}
+	return r.failed
+}
+
+// Dispatches implements device.Runner.
+func (r *runner) Dispatches() int { return len(r.commands.Decode) }
+
+// Bytes implements device.Runner.
+func (r *runner) Bytes() int64 { return r.memory.bytes }
+
+// GPUTime implements device.Timed.
+func (r *runner) GPUTime() time.Duration { return r.busy }
+
+// Close implements device.Runner. It returns the error of a unit that nobody has
+// waited for.
+func (r *runner) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	if r.failed != nil { // reported; the driver may refuse what follows
+		_ = r.release()
+		return nil
+	}
+	err := r.gpu.Do(r.drain)
+	return errors.Join(err, r.release())
+}
+
+// release frees all objects, users before what they use, and the context.
+func (r *runner) release() error {
+	err := r.gpu.Do(func() error {
+		list := []error{r.stream.Destroy()}
+		for _, g := range []*cu.Exec{r.graphs.body, r.graphs.token, r.graphs.pick, r.graphs.run} {
+			if g != nil {
+				list = append(list, g.Destroy())
+			}
+		}
+		for i := range r.slots {
+			list = append(list, r.slots[i].begin.Destroy(), r.slots[i].end.Destroy())
+		}
+		list = append(list, r.steps.Free(), r.logits.Free(), r.chain.free(), r.memory.free(), r.code.unload())
+		return errors.Join(list...)
+	})
+	return errors.Join(err, r.gpu.Release())
+}

@@ -1,0 +1,346 @@
+package cuda_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ebitengine/purego"
+
+	"mla/generated"
+	"mla/runtime/bind"
+	"mla/runtime/device"
+	"mla/runtime/device/cuda"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// The stand-in for the driver reads its configuration once, and a broken rule ends
+// the process: so every case below runs in a process of its own, which is this test
+// binary with MLA_CUDA_CASE set.
+
+const caseVariable = "MLA_CUDA_CASE"
+
+// library is the stand-in, which `make sim` builds, or what MLA_CUDA_LIB names.
+func library(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs("../../../build/libcudasim.so")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := os.Getenv("MLA_CUDA_LIB"); v != "" {
+		path = v
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v; make sim builds the stand-in for NVIDIA's driver", err)
+	}
+	return path
+}
+
+// testCase runs with the stand-in. It returns what is wrong.
+type testCase struct {
+	bundle string // whose kernels run
+	run    func(lib string) error
+}
+
+var cases = map[string]testCase{
+	"logits youtu":  {"yoututiny", logits("youtu-tiny-F32", quant.F32, 1e-3)},
+	"logits glm":    {"glm47tiny", logits("glm47-tiny-Q4_0", quant.F16, 0.05)},
+	"logits legacy": {"yoututiny", logits("youtu-tiny-legacykvb-F32", quant.F32, 1e-3)},
+	"logits youtu4": {"youtumini", logits("youtu-mini-Q4_0", quant.F32, 1e-3)},
+	"logits youtuk": {"youtumini", logits("youtu-mini-Q4_K_M", quant.F32, 1e-3)},
+	"logits glmk":   {"glm47mini", logits("glm47-mini-Q4_K_M", quant.F32, 1e-3)},
+	"logits dsk":    {"dsv2litemini", logits("dsv2lite-mini-Q4_K_M", quant.F32, 1e-3)},
+	"structure":     {"yoututiny", structure},
+	"refused":       {"yoututiny", refused},
+	"failure":       {"yoututiny", failure},
+	"unallocated":   {"yoututiny", unallocated},
+	"chain":         {"yoututiny", chains},
+	"profile":       {"glm47tiny", profile},
+	"check":         {"yoututiny", checked},
+	"foreign":       {"glm47tiny", unallocated},
+}
+
+func TestMain(m *testing.M) {
+	name, lib, ok := strings.Cut(os.Getenv(caseVariable), "|")
+	if !ok {
+		os.Exit(m.Run())
+	}
+	if err := cases[name].run(lib); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// TestStandIn runs the runtime on the stand-in.
+func TestStandIn(t *testing.T) {
+	lib, cache := library(t), t.TempDir()
+	fast := []string{"CUDASIM_KERNELS=fast"} // checked loads and stores take too long
+	for _, tt := range []struct {
+		name, run string
+		env       []string
+		want      string // in what is printed; "": nothing goes wrong
+	}{
+		{"Youtu", "logits youtu", nil, ""},
+		{"Youtu in another order", "logits youtu", []string{"CUDASIM_SEED=2"}, ""},
+		{"GLM", "logits glm", nil, ""},
+		{"a legacy file", "logits legacy", nil, ""},
+		{"Youtu, Q4_0", "logits youtu4", fast, ""},
+		{"Youtu, Q4_K_M", "logits youtuk", fast, ""},
+		{"GLM, Q4_K_M", "logits glmk", fast, ""},
+		{"DeepSeek, Q4_K_M", "logits dsk", fast, ""},
+		{"prompts in flight", "structure", []string{"CUDASIM_KERNELS=stub"}, ""},
+		{"chains", "chain", nil, ""},
+		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
+		{"a profile", "profile", []string{"CUDASIM_MEMORY=20000000", "CUDASIM_L2=60000"}, ""},
+		{"single kernels", "check", nil, ""},
+		{"an old driver", "refused", []string{"CUDASIM_DRIVER=11080"}, "needs a driver for CUDA 12.0 (525 or later)"},
+		{"no device", "refused", []string{"CUDASIM_DEVICES=0"}, "finds no GPU"},
+		{"an old GPU", "logits youtu", []string{"CUDASIM_CAPABILITY=86"}, "compiled for compute capability 9.0 or later; simulated NVIDIA GPU has 8.6"},
+		{"a small GPU", "logits youtu", []string{"CUDASIM_MEMORY=100000"}, "of the GPU's 100000"},
+		{"PTX of another source", "foreign", nil, "RULE wrong-source"},
+		{"a failed kernel", "failure", []string{"CUDASIM_FAULT=cuEventSynchronize:30:700+"}, "cuEventSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered (700)"},
+		{"one failed launch", "failure", []string{"CUDASIM_FAULT=cuGraphLaunch:3:700"}, "cuGraphLaunch: CUDA_ERROR_ILLEGAL_ADDRESS"},
+		{"one failed copy", "failure", []string{"CUDASIM_FAULT=cuMemcpyDtoHAsync_v2:3:1"}, "cuMemcpyDtoHAsync_v2: CUDA_ERROR_INVALID_VALUE"},
+		{"a failed launch", "failure", []string{"CUDASIM_FAULT=cuGraphLaunch:3:700+"}, "cuGraphLaunch: CUDA_ERROR_ILLEGAL_ADDRESS"},
+		{"no memory", "unallocated", []string{"CUDASIM_FAULT=cuMemAlloc_v2:4:2"}, "for the step: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"},
+		{"no cache", "unallocated", []string{"CUDASIM_FAULT=cuMemAlloc_v2:9:2"}, "for the KV cache of layer 1"},
+		{"no page-locked memory", "unallocated", []string{"CUDASIM_FAULT=cuMemHostAlloc:2:2"}, "upload the weights: cuMemHostAlloc"},
+		{"no copy", "unallocated", []string{"CUDASIM_FAULT=cuMemcpyHtoDAsync_v2:2:1"}, "upload the weights: cuMemcpyHtoDAsync_v2"},
+		{"no stream", "unallocated", []string{"CUDASIM_FAULT=cuStreamCreate:3:2"}, "cuStreamCreate"},
+		{"no event", "unallocated", []string{"CUDASIM_FAULT=cuEventCreate:6:2"}, "cuEventCreate"},
+		{"no kernel", "unallocated", []string{"CUDASIM_FAULT=cuModuleGetFunction:3:500"}, "CUDA_ERROR_NOT_FOUND: named symbol not found"},
+		{"no module", "unallocated", []string{"CUDASIM_FAULT=cuModuleLoadDataEx:1:218"}, "compile the kernels: cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX"},
+		{"no node", "unallocated", []string{"CUDASIM_FAULT=cuGraphAddKernelNode_v2:5:1"}, "record the token: cuGraphAddKernelNode_v2"},
+		{"no graph", "unallocated", []string{"CUDASIM_FAULT=cuGraphInstantiateWithFlags:2:2"}, "record the token without its logits: cuGraphInstantiateWithFlags"},
+	} {
+		if testing.Short() && slices.Equal(tt.env, fast) {
+			continue // the race detector finds nothing more in them
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			metal := filepath.Join(t.TempDir(), "kernels.metal")
+			if err := os.WriteFile(metal, []byte(bundle(cases[tt.run].bundle).Source), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "CUDASIM_METAL="+metal, "CUDASIM_CACHE="+cache)
+			cmd.Env = append(cmd.Env, tt.env...)
+			out, err := cmd.CombinedOutput()
+			broken := bytes.Contains(out, []byte("[cudasim]")) && !strings.HasPrefix(tt.want, "RULE")
+			switch {
+			case tt.want == "" && err != nil:
+				t.Fatalf("%v\n%s", err, head(out))
+			case tt.want != "" && (err == nil || broken || !bytes.Contains(out, []byte(tt.want))):
+				t.Fatalf("error %v; expected %q\n%s", err, tt.want, head(out))
+			}
+		})
+	}
+}
+
+// bundle finds a bundle that is part of this program.
+func bundle(name string) *plan.Bundle {
+	all := generated.Bundles()
+	return all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == name })]
+}
+
+// head is what a process printed before Go's traceback of all goroutines.
+func head(out []byte) []byte {
+	message, _, _ := bytes.Cut(out, []byte("\ngoroutine "))
+	return message
+}
+
+// ptx is what a compiler would make of a bundle's kernels, without their code: the
+// stand-in runs the Metal source.
+func ptx(b *plan.Bundle) (string, error) {
+	var w strings.Builder
+	fmt.Fprintf(&w, "// kernels.metal sha256:%x\n.version 7.8\n.target sm_90\n.address_size 64\n\n", sha256.Sum256([]byte(b.Source)))
+	for i := range b.Kernels {
+		k := &b.Kernels[i]
+		for _, v := range k.Variants {
+			fmt.Fprintf(&w, "\t// .globl\t%s\n.visible .entry %s(\n", v.Func, v.Func)
+			for j := range k.Slots {
+				fmt.Fprintf(&w, "\t.param .u64 .ptr .global .align 1 %s_param_%d%s\n", v.Func, j, ","[:min(1, len(k.Slots)-1-j)])
+			}
+			fmt.Fprintf(&w, ")\n.maxntid %d, 1, 1\n{\n\tret;\n}\n", k.Threads)
+		}
+	}
+	return w.String(), nil
+}
+
+// record opens a file and records it. Whatever it returns has to be closed.
+func record(lib, name string, cfg device.Config) (*gguf.File, device.Runner, error) {
+	file, err := gguf.Open(filepath.Join(references, name+".gguf"))
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := bind.Choose(file, generated.Bundles(), "")
+	if err != nil {
+		return file, nil, err
+	}
+	m, err := bind.Bind(file, b)
+	if err != nil {
+		return file, nil, err
+	}
+	d, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
+	if err != nil {
+		return file, nil, err
+	}
+	r, err := d.Record(m, cfg)
+	return file, r, err
+}
+
+// with records a file, hands the runner to f, and looks for leaks.
+func with(lib, name string, cfg device.Config, f func(device.Runner) error) error {
+	file, r, err := record(lib, name, cfg)
+	if err == nil {
+		err = errors.Join(f(r), r.Close())
+	}
+	if file != nil {
+		err = errors.Join(err, file.Close())
+	}
+	return errors.Join(err, leaks(lib))
+}
+
+// leaks asks the stand-in what is left.
+func leaks(lib string) error {
+	h, err := purego.Dlopen(lib, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		return err
+	}
+	var count func() int32
+	var retained func() uint64
+	purego.RegisterLibFunc(&count, h, "cudasim_leaks")
+	purego.RegisterLibFunc(&retained, h, "cudasim_retained")
+	if n, refs := count(), retained(); n != 0 || refs != 0 {
+		return fmt.Errorf("%d things leaked, %d references to the context", n, refs)
+	}
+	return nil
+}
+
+// step is the step of a token at a position.
+func step(token int32, pos int) plan.Step {
+	return plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
+}
+
+// logits compares the logits of every position with the reference. The tolerances
+// are those of the CPU device: another order of float32 sums, and cache rows
+// rounded to half precision.
+func logits(name string, kv quant.Type, tolerance float64) func(string) error {
+	return func(lib string) error {
+		ref, err := readReference(name)
+		if err != nil {
+			return err
+		}
+		var last, total int64
+		cfg := device.Config{Context: len(ref.prompt), KV: kv, Progress: func(d, t int64) { last, total = d, t }}
+		return with(lib, name, cfg, func(r device.Runner) error {
+			if last != total || total == 0 {
+				return fmt.Errorf("progress ended at %d of %d bytes", last, total)
+			}
+			for pos, token := range ref.prompt {
+				got, err := r.Replay(step(token, pos), true)
+				if err != nil {
+					return err
+				}
+				if worst := ref.worst(got, pos); !(worst <= tolerance) {
+					return fmt.Errorf("position %d: logits differ by %g; at most %g is allowed", pos, worst, tolerance)
+				}
+			}
+			return inFlight(r, ref, tolerance)
+		})
+	}
+}
+
+// inFlight runs the prompt again, without waiting for its tokens.
+func inFlight(r device.Runner, ref *reference, tolerance float64) error {
+	last := len(ref.prompt) - 1
+	for pos, token := range ref.prompt[:last] {
+		if got, err := r.Replay(step(token, pos), false); err != nil || got != nil {
+			return fmt.Errorf("without logits: %d, %w", len(got), err)
+		}
+	}
+	got, err := r.Replay(step(ref.prompt[last], last), true)
+	if err != nil {
+		return err
+	}
+	if worst := ref.worst(got, last); !(worst <= tolerance) {
+		return fmt.Errorf("after a prompt in flight: logits differ by %g; at most %g is allowed", worst, tolerance)
+	}
+	if timed, ok := r.(device.Timed); !ok || timed.GPUTime() <= 0 {
+		return errors.New("no GPU time")
+	}
+	return nil
+}
+
+// structure looks at what a runner says about itself, and at what it refuses.
+func structure(lib string) error {
+	cfg := device.Config{Context: 40, KV: quant.F32}
+	return with(lib, "youtu-tiny-F32", cfg, func(r device.Runner) error {
+		if r.Dispatches() < 10 || r.Bytes() < 40*4 {
+			return fmt.Errorf("%d dispatches, %d bytes", r.Dispatches(), r.Bytes())
+		}
+		for name, s := range map[string]plan.Step{
+			"token": {Token: 1 << 20, NKV: 1}, "position": {Pos: 40, NKV: 41}, "rows": {Pos: 1, NKV: 1},
+		} {
+			if _, err := r.Replay(s, true); err == nil {
+				return fmt.Errorf("a wrong %s is accepted", name)
+			}
+		}
+		for pos := range 40 {
+			if got, err := r.Replay(step(3, pos), pos%16 == 15); err != nil || (got != nil) != (pos%16 == 15) {
+				return fmt.Errorf("position %d: %d logits, %w", pos, len(got), err)
+			}
+		}
+		if err := r.Close(); err != nil { // with tokens in flight
+			return err
+		}
+		if _, err := r.Replay(step(3, 0), true); err == nil {
+			return errors.New("a closed runner replays")
+		}
+		return nil
+	})
+}
+
+// refused opens the device, which must fail.
+func refused(lib string) error {
+	_, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
+	return err
+}
+
+// failure replays until something fails, and wants the same error ever after.
+func failure(lib string) error {
+	file, r, err := record(lib, "youtu-tiny-F32", device.Config{Context: 40, KV: quant.F32})
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for pos := range 40 {
+		_, err := r.Replay(step(3, pos), pos%2 == 0)
+		if err == nil {
+			continue
+		}
+		if _, again := r.Replay(step(3, pos), true); !errors.Is(again, err) {
+			return fmt.Errorf("first %w, then %w", err, again)
+		}
+		if closed := r.Close(); closed != nil {
+			return fmt.Errorf("after %w, Close reports %w", err, closed)
+		}
+		return err
+	}
+	return errors.New("nothing failed")
+}
+
+// unallocated records, which must fail and leave nothing behind.
+func unallocated(lib string) error {
+	return with(lib, "youtu-tiny-F32", device.Config{Context: 8, KV: quant.F32}, func(device.Runner) error { return nil })
+}

@@ -1,0 +1,130 @@
+package cuda
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+
+	"mla/runtime/device/cuda/cu"
+)
+
+const (
+	// pieceBytes is what one copy moves: long enough for full bandwidth.
+	pieceBytes = 2 << 20
+	// maxReaders bounds the page-locked memory: each reader has two buffers.
+	maxReaders = 16
+)
+
+// piece is host memory and where it goes on the device; at most pieceBytes.
+type piece struct {
+	from []byte
+	to   cu.Ptr
+}
+
+// cut makes pieces of one range.
+func cut(from []byte, to cu.Ptr) []piece {
+	var list []piece
+	for len(from) > 0 {
+		n := min(len(from), pieceBytes)
+		list = append(list, piece{from[:n], to})
+		from, to = from[n:], to+cu.Ptr(n)
+	}
+	return list
+}
+
+// upload copies pieces to the device. Several readers take them in turn, so that
+// reading a mapped file keeps up with the bus: each has two page-locked buffers,
+// and fills one while the device empties the other. done is called with the bytes
+// of each piece, by one goroutine at a time.
+func upload(c *cu.Context, pieces []piece, done func(bytes int)) error {
+	u := &uploader{queue: make(chan piece), stop: make(chan struct{}), done: done}
+	for _, p := range pieces {
+		u.size = max(u.size, len(p.from))
+	}
+	var readers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), maxReaders, len(pieces)) {
+		readers.Go(func() { u.fail(c.Do(u.read)) })
+	}
+send:
+	for _, p := range pieces {
+		select {
+		case u.queue <- p:
+		case <-u.stop:
+			break send
+		}
+	}
+	close(u.queue)
+	readers.Wait()
+	return u.err
+}
+
+// uploader is what the readers of one upload share.
+type uploader struct {
+	queue chan piece
+	stop  chan struct{} // closed by the first failure
+	size  int           // of a buffer
+	mutex sync.Mutex
+	done  func(bytes int)
+	err   error // the first
+}
+
+func (u *uploader) fail(err error) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	if err != nil && u.err == nil {
+		u.err = err
+		close(u.stop)
+	}
+}
+
+func (u *uploader) report(bytes int) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	u.done(bytes)
+}
+
+// staging is a buffer that is being copied to the device until its event is passed.
+type staging struct {
+	memory *cu.Pinned
+	copied cu.Event
+}
+
+// read copies pieces until there are no more.
+func (u *uploader) read() (err error) {
+	stream, err := cu.NewStream()
+	if err != nil {
+		return err
+	}
+	var buffers [2]staging
+	defer func() {
+		err = errors.Join(err, stream.Destroy())
+		for i := range buffers {
+			err = errors.Join(err, buffers[i].copied.Destroy(), buffers[i].memory.Free())
+		}
+	}()
+	for i := range buffers {
+		if buffers[i].copied, err = cu.NewEvent(); err != nil {
+			return err
+		}
+		if buffers[i].memory, err = cu.AllocPinned(u.size); err != nil {
+			return err
+		}
+	}
+	next := 0
+	for p := range u.queue {
+		b := &buffers[next]
+		next = (next + 1) % len(buffers)
+		if err := b.copied.Wait(); err != nil {
+			return err
+		}
+		n := copy(b.memory.Bytes(), p.from)
+		if err := stream.Upload(p.to, b.memory, 0, n); err != nil {
+			return err
+		}
+		if err := b.copied.Record(stream); err != nil {
+			return err
+		}
+		u.report(n)
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package cuda
+
+import (
+	"slices"
+
+	"mla/runtime/device"
+	"mla/runtime/device/cuda/cu"
+	"mla/runtime/plan"
+)
+
+// weightAlign is what weights begin at multiples of on the device, in bytes: the
+// widest load, and whole cache lines.
+const weightAlign = 256
+
+// span is a range of a region that goes to the device in one piece.
+type span struct {
+	region     int
+	start, end int64 // in the region
+	at         int64 // on the device, from the start of all weights
+}
+
+// weights says what of a model's regions goes to the device, and where to.
+type weights struct {
+	spans  []span
+	offset map[*device.Weight]int64 // on the device, from the start of all weights
+	bytes  int64
+}
+
+// placeWeights lays out the weights that commands use. Views of one tensor, and
+// rows of the table that share one, stay together: no byte is there twice.
+func placeWeights(c []device.Command) *weights {
+	w := &weights{offset: map[*device.Weight]int64{}}
+	for _, t := range used(c) {
+		last := len(w.spans) - 1
+		if last >= 0 && w.spans[last].region == t.Region && t.Offset < w.spans[last].end {
+			w.spans[last].end = max(w.spans[last].end, t.Offset+t.Bytes)
+		} else {
+			w.bytes = aligned(w.bytes)
+			w.spans = append(w.spans, span{t.Region, t.Offset, t.Offset + t.Bytes, w.bytes})
+			last++
+		}
+		s := &w.spans[last]
+		w.offset[t] = s.at + t.Offset - s.start
+		w.bytes = s.at + s.end - s.start
+	}
+	return w
+}
+
+// used lists the weights that commands read, each once, as they lie in the regions.
+func used(c []device.Command) []*device.Weight {
+	seen := map[*device.Weight]bool{}
+	var all []*device.Weight
+	for i := range c {
+		for _, b := range c[i].Bindings {
+			if b.Space == plan.SpaceWeight && !seen[b.Weight] {
+				seen[b.Weight] = true
+				all = append(all, b.Weight)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *device.Weight) int {
+		if a.Region != b.Region {
+			return a.Region - b.Region
+		}
+		return int(min(max(a.Offset-b.Offset, -1), 1))
+	})
+	return all
+}
+
+func aligned(n int64) int64 { return (n + weightAlign - 1) / weightAlign * weightAlign }
+
+// pieces lists the copies that bring the weights to the device.
+func (w *weights) pieces(m *device.Model, base cu.Ptr) []piece {
+	var list []piece
+	for _, s := range w.spans {
+		list = append(list, cut(m.Regions[s.region][s.start:s.end], base+cu.Ptr(s.at))...)
+	}
+	return list
+}

@@ -1,0 +1,127 @@
+//go:build linux
+
+package cuda_test
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mla/runtime/npy"
+)
+
+// mlarun builds the program once for all tests.
+func mlarun(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mlarun")
+	if out, err := exec.Command("go", "build", "-o", path, "mla/cmd/mlarun").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// run runs a command line on the stand-in with a bundle's kernels.
+func run(program, bundle, args string, env ...string) (stdout, stderr string, err error) {
+	cmd := exec.Command(program, append(strings.Fields(args), "-cuda-lib", os.Getenv(libVariable))...)
+	metal, err := filepath.Abs("../../generated/" + bundle + "/kernels.metal")
+	if err != nil {
+		return "", "", err
+	}
+	cmd.Env = append(append(os.Environ(), "CUDASIM_METAL="+metal, "CUDASIM_KERNELS=fast"), env...)
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	err = cmd.Run()
+	return out.String(), problems.String(), err
+}
+
+const references = "../../testdata/reference/"
+
+// TestProgram runs mlarun with the PTX that is part of it.
+func TestProgram(t *testing.T) {
+	program := mlarun(t)
+	youtu := " -device cuda -kv f32 -model " + references + "youtu-tiny-F32.gguf"
+
+	t.Run("logits", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "logits.npy")
+		if _, stderr, err := run(program, "yoututiny", "logits -tokens "+prompt(t, "youtu-tiny-F32")+" -o "+path+youtu); err != nil {
+			t.Fatalf("%v\n%s", err, stderr)
+		}
+		got, want := array(t, path), array(t, references+"youtu-tiny-F32.logits.npy")
+		if len(got) != len(want) {
+			t.Fatalf("%d logits; expected %d", len(got), len(want))
+		}
+		for i := range want {
+			// Another order of float32 sums, as on the CPU.
+			if !(math.Abs(float64(got[i])-float64(want[i])) <= 1e-3) {
+				t.Fatalf("logit %d is %g; expected %g", i, got[i], want[i])
+			}
+		}
+	})
+	t.Run("ahead", func(t *testing.T) {
+		const args = "greedy -tokens 3,40,200,7 -n 17 -quiet"
+		want, stderr, err := run(program, "yoututiny", args+" -ahead 0"+youtu)
+		if err != nil || want == "" {
+			t.Fatalf("%v\n%s", err, stderr)
+		}
+		for _, unit := range []string{"1", "5"} {
+			if got, stderr, err := run(program, "yoututiny", args+" -ahead "+unit+youtu); err != nil || got != want {
+				t.Errorf("-ahead %s: %v, %q; expected %q\n%s", unit, err, got, want, stderr)
+			}
+		}
+	})
+	t.Run("kernels", func(t *testing.T) {
+		args := "bench -kernels -o csv -d 0,32" + youtu
+		out, stderr, err := run(program, "yoututiny", args, "CUDASIM_KERNELS=stub", "CUDASIM_MEMORY=20000000", "CUDASIM_L2=1000")
+		if err != nil || !strings.HasPrefix(out, "depth,functions,count,us,bytes,gb_s,fraction\n0,") || !strings.Contains(out, "\n32,attend_f32,3,") {
+			t.Errorf("%v\n%s\n%s", err, out, stderr)
+		}
+	})
+	t.Run("auto", func(t *testing.T) {
+		args := strings.Replace("greedy -tokens 3,40 -n 1"+youtu, "-device cuda ", "-device auto ", 1)
+		if _, stderr, err := run(program, "yoututiny", args); err != nil || !strings.Contains(stderr, "on simulated NVIDIA GPU") {
+			t.Errorf("with a GPU: %v\n%s", err, stderr)
+		}
+		if _, stderr, err := run(program, "yoututiny", args, "CUDASIM_DRIVER=11000"); err != nil || !strings.Contains(stderr, "525 or later") || !strings.Contains(stderr, " on cpu") {
+			t.Errorf("with an old driver: %v\n%s", err, stderr)
+		}
+	})
+	t.Run("doctor", func(t *testing.T) {
+		if out, stderr, err := run(program, "yoututiny", "doctor"+youtu); err != nil || !strings.Contains(out, "compute capability  9.0") {
+			t.Errorf("%v\n%s\n%s", err, out, stderr)
+		}
+	})
+}
+
+// prompt is the tokens of a reference, separated by commas.
+func prompt(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(references + name + ".tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if list, ok := strings.CutPrefix(line, "prompt "); ok {
+			return strings.Join(strings.Fields(list), ",")
+		}
+	}
+	t.Fatal("no prompt")
+	return ""
+}
+
+func array(t *testing.T, path string) []float32 {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	data, _, _, err := npy.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,0 +1,42 @@
+// The environment variables that choose what is simulated. They are read once.
+//
+//   CUDASIM_METAL=FILE             the Metal source that PTX was compiled from; its kernels run
+//   CUDASIM_DRIVER=n               what cuDriverGetVersion gives (13000)
+//   CUDASIM_DEVICES=n              devices (1)
+//   CUDASIM_CAPABILITY=n           compute capability, 90 for 9.0 (90)
+//   CUDASIM_MEMORY=bytes           device memory (4 GiB)
+//   CUDASIM_L2=bytes               level-2 cache (1 MiB)
+//   CUDASIM_SEED=n                 order of nodes, threadgroups and streams (1)
+//   CUDASIM_FAULT=FUNCTION:N:CODE  the Nth call of a function returns CODE; with a + behind
+//                                  it all later calls do too, as after a kernel's failure
+//   CUDASIM_KERNELS=run|fast|stub  fast: loads and stores of kernels are not checked; stub:
+//                                  launches are checked but kernels do not run
+//   CUDASIM_ROOT=dir               the repository, for the compiler of Metal source
+//   CUDASIM_CACHE=dir              keeps compiled sources, by their hash
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace cudasim {
+
+enum class Kernels { Run, Fast, Stub };
+
+struct Config {
+  std::string metal;
+  int driver = 13000, devices = 1, capability = 90;
+  uint64_t memory = 4ull << 30, l2 = 1 << 20, seed = 1;
+  std::string faultCall;  // ""; none
+  uint64_t faultAt = 0;
+  int faultCode = 0;
+  bool faultStays = false;
+  Kernels kernels = Kernels::Run;
+  std::string root, cache;
+};
+
+const Config &config();
+
+// The next number of the seeded generator (splitmix64).
+uint64_t nextRandom();
+
+}  // namespace cudasim

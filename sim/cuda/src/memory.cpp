@@ -1,0 +1,128 @@
+#include "memory.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "stream.h"
+
+namespace cudasim::memory {
+namespace {
+
+// Not canonical on any machine we know, so not an address of the process.
+constexpr CUdeviceptr firstAddress = 0x0020'0000'0000'0000;
+constexpr uint64_t step = 512;  // addresses are odd multiples of 256, the alignment that is promised
+
+std::map<CUdeviceptr, Block> &blocks() {
+  static auto &m = *new std::map<CUdeviceptr, Block>;
+  return m;
+}
+
+std::map<uint64_t, uint64_t> &pinned() {  // begin -> bytes
+  static auto &m = *new std::map<uint64_t, uint64_t>;
+  return m;
+}
+
+uint64_t usedBytes() {
+  uint64_t n = 0;
+  for (const auto &[base, b] : blocks()) n += b.bytes;
+  return n;
+}
+
+}  // namespace
+
+bool Block::holds(uint64_t from, uint64_t to) const {
+  from++, to++;
+  auto next = written.list().upper_bound(from);
+  return from >= to || (next != written.list().begin() && std::prev(next)->second >= to);
+}
+
+void Block::copyState(const Block &source, uint64_t from, uint64_t to, uint64_t bytes) {
+  for (const auto &[a, b] : source.written.list()) {
+    const uint64_t begin = std::max(a - 1, from), end = std::min(b - 1, from + bytes);
+    if (begin < end) wrote(begin - from + to, end - from + to);
+  }
+}
+
+Block *device(CUdeviceptr p, uint64_t bytes, const char *what) {
+  auto next = blocks().upper_bound(p);
+  Block *b = next == blocks().begin() ? nullptr : &std::prev(next)->second;
+  REQUIRE(b && p - b->base < b->bytes && bytes <= b->bytes - (p - b->base), Rule::NotDevice,
+          "%s: %" PRIu64 " bytes at %#" PRIx64, what, bytes, p);
+  return b;
+}
+
+void requirePinned(const void *p, uint64_t bytes, const char *what) {
+  const auto at = reinterpret_cast<uint64_t>(p);
+  auto next = pinned().upper_bound(at);
+  const bool ok = next != pinned().begin() && at - std::prev(next)->first <= std::prev(next)->second &&
+                  bytes <= std::prev(next)->second - (at - std::prev(next)->first);
+  REQUIRE(ok, Rule::NotPinned, "%s: %" PRIu64 " bytes at %#" PRIx64, what, bytes, at);
+}
+
+int leaks() {
+  for (const auto &[base, b] : blocks()) fprintf(stderr, "[cudasim] leaked: %" PRIu64 " bytes of device memory\n", b.bytes);
+  for (const auto &[at, bytes] : pinned()) fprintf(stderr, "[cudasim] leaked: %" PRIu64 " bytes of page-locked memory\n", bytes);
+  return static_cast<int>(blocks().size() + pinned().size());
+}
+
+}  // namespace cudasim::memory
+
+using namespace cudasim;
+using namespace cudasim::memory;
+
+EXPORT CUresult cuMemGetInfo_v2(uint64_t *free, uint64_t *total) {
+  ENTER(Context);
+  REQUIRE(free && total, Rule::BadPointer, "%s", __func__);
+  *total = config().memory;
+  *free = config().memory - usedBytes();
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *out, uint64_t bytes) {
+  ENTER(Context);
+  REQUIRE(out, Rule::BadPointer, "%s", __func__);
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > config().memory - usedBytes()) return CUDA_ERROR_OUT_OF_MEMORY;
+  static CUdeviceptr next = firstAddress + step / 2;
+  Block b{next, bytes, std::make_unique_for_overwrite<uint8_t[]>(bytes), {}};
+  memset(b.host.get(), poison, bytes);
+  next += (bytes + 2 * step - 1) / step * step;  // never again, and a gap behind it
+  *out = b.base;
+  blocks().emplace(b.base, std::move(b));
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemFree_v2(CUdeviceptr p) {
+  ENTER(Context);
+  const auto b = blocks().find(p);
+  REQUIRE(b != blocks().end(), Rule::NotDevice, "%s: no allocation begins at %#" PRIx64, __func__, p);
+  requireIdle({p, p + b->second.bytes}, __func__);
+  blocks().erase(b);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemHostAlloc(void **out, uint64_t bytes, unsigned flags) {
+  ENTER(Context);
+  REQUIRE(out, Rule::BadPointer, "%s", __func__);
+  if (bytes == 0 || flags > 7) return CUDA_ERROR_INVALID_VALUE;
+  *out = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (!*out) return CUDA_ERROR_OUT_OF_MEMORY;
+  memset(*out, poison, bytes);
+  pinned()[reinterpret_cast<uint64_t>(*out)] = bytes;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemFreeHost(void *p) {
+  ENTER(Context);
+  const auto at = reinterpret_cast<uint64_t>(p);
+  const auto found = pinned().find(at);
+  REQUIRE(found != pinned().end(), Rule::NotPinned, "%s: no allocation begins at %#" PRIx64, __func__, at);
+  requireIdle({at, at + found->second}, __func__);
+  free(p);
+  pinned().erase(found);
+  return CUDA_SUCCESS;
+}

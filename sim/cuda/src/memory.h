@@ -1,0 +1,41 @@
+// Device memory and page-locked host memory. Device addresses are no addresses of
+// the process: whoever follows one on the host crashes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../../metal/src/access.h"
+#include "driver.h"
+
+namespace cudasim::memory {
+
+constexpr uint8_t poison = 0xFF;  // as float, half and bfloat: NaN
+
+// One allocation on the device.
+struct Block {
+  CUdeviceptr base;
+  uint64_t bytes;
+  std::unique_ptr<uint8_t[]> host;  // where its contents are
+  metalsim::Intervals written;      // offsets that hold something
+
+  uint8_t *at(CUdeviceptr p) const { return host.get() + (p - base); }
+  void wrote(uint64_t from, uint64_t to) { written.add(from + 1, to + 1); }  // 0 is no address to Intervals
+  bool holds(uint64_t from, uint64_t to) const;
+  void copyState(const Block &source, uint64_t from, uint64_t to, uint64_t bytes);
+};
+
+// The block that has all of [p, p+bytes); anything else breaks a rule.
+Block *device(CUdeviceptr p, uint64_t bytes, const char *what);
+// Whether [p, p+bytes) is page-locked; anything else breaks a rule.
+void requirePinned(const void *p, uint64_t bytes, const char *what);
+
+// A range that work in a stream uses, on the device or on the host.
+struct Range {
+  uint64_t begin, end;
+};
+
+int leaks();
+
+}  // namespace cudasim::memory

@@ -1,0 +1,148 @@
+#include "module.h"
+
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "../../exec/build.h"
+#include "../../exec/library.h"
+#include "sha256.h"
+#include "stream.h"
+
+namespace cudasim {
+namespace {
+
+// Entries and their numbers of parameters. An empty map: error says what is wrong.
+std::map<std::string, uint32_t> readPTX(const std::string &text, std::string &error) {
+  std::map<std::string, uint32_t> entries;
+  bool version = false, target = false;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    version = version || line.starts_with(".version ");
+    if (line.starts_with(".target sm_")) {
+      target = true;
+      if (std::stoi(line.substr(11)) > config().capability) error = "the target is newer than the device";
+    }
+    const size_t at = line.find(".entry ");
+    if (at != 0 && line.rfind(".visible ", 0) != 0) continue;
+    if (at == std::string::npos) continue;
+    const std::string name = line.substr(at + 7, line.find('(') - at - 7);
+    uint32_t params = 0;
+    while (line.find(')') == std::string::npos && std::getline(lines, line)) params += line.find(".param .u64") != std::string::npos;
+    if (!entries.emplace(name, params).second) error = "entry " + name + " is there twice";
+  }
+  if (!version || !target) error = "no .version or no .target";
+  if (entries.empty() && error.empty()) error = "no entries";
+  return error.empty() ? entries : std::map<std::string, uint32_t>();
+}
+
+const std::string &metalSource() {
+  static const std::string text = [] {
+    std::ifstream in(config().metal, std::ios::binary);
+    REQUIRE(in, Rule::Configuration, "CUDASIM_METAL=%s cannot be read", config().metal.c_str());
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }();
+  return text;
+}
+
+const msl::KernelTable &kernels() {
+  static const msl::KernelTable table = [] {
+    std::string error;
+    const auto t = msl::compile(metalSource(), {config().root, config().cache}, config().kernels == Kernels::Run ? 0 : MSL_BUILD_FAST, error);
+    REQUIRE(t.first, Rule::Configuration, "%s: %s", config().metal.c_str(), error.c_str());
+    return t;
+  }();
+  return table;
+}
+
+const msl_kernel *kernelOf(const std::string &entry, uint32_t params) {
+  for (uint32_t i = 0; i < kernels().count; i++) {
+    const msl_kernel *k = &kernels().first[i];
+    if (k->name != entry) continue;
+    const auto buffers = static_cast<uint32_t>(std::bit_width(k->buffers));
+    REQUIRE(params == buffers, Rule::WrongSource, "entry %s has %u parameters, the kernel %u buffers", entry.c_str(), params, buffers);
+    return k;
+  }
+  fail(Rule::WrongSource, "%s has no kernel %s", config().metal.c_str(), entry.c_str());
+}
+
+// The options of cuModuleLoadDataEx that we know: where errors are written.
+struct Log {
+  char *text = nullptr;
+  uint64_t bytes = 0;
+
+  Log(unsigned n, const int *options, void **values) {
+    for (unsigned i = 0; i < n; i++) {
+      if (options[i] == 5) text = static_cast<char *>(values[i]);                  // CU_JIT_ERROR_LOG_BUFFER
+      else if (options[i] == 6) bytes = reinterpret_cast<uint64_t>(values[i]);     // …_SIZE_BYTES
+      else fail(Rule::BadValue, "option %d", options[i]);
+    }
+  }
+  CUresult error(const std::string &what) const {
+    if (text && bytes) strncpy(text, ("ptxas fatal: " + what).c_str(), bytes - 1);
+    return CUDA_ERROR_INVALID_PTX;
+  }
+};
+
+}  // namespace
+}  // namespace cudasim
+
+using namespace cudasim;
+
+EXPORT CUresult cuModuleLoadDataEx(CUhandle *out, const char *image, unsigned n, const int *options, void **values) {
+  ENTER(Context);
+  REQUIRE(out && image && (!n || (options && values)), Rule::BadPointer, "%s", __func__);
+  const Log log(n, options, values);
+  std::string error;
+  const std::string text = image;
+  const auto entries = readPTX(text, error);
+  if (entries.empty()) return log.error(error);
+  REQUIRE(text.find("kernels.metal sha256:" + sha256(metalSource())) != std::string::npos, Rule::WrongSource,
+          "the head of the PTX does not name %s", config().metal.c_str());
+  auto *m = new Module;
+  for (const auto &[name, params] : entries) {
+    auto *f = new Function;
+    f->entry = name;
+    f->params = params;
+    f->kernel = kernelOf(name, params);
+    f->owned = false;
+    born(f);
+    m->functions[name] = f;
+  }
+  *out = born(m);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleUnload(CUhandle h) {
+  ENTER(Context);
+  auto *m = get<Module>(h);
+  for (const auto &[name, f] : m->functions) requireIdle(f, __func__);
+  for (const auto &[name, f] : m->functions) destroy(f);
+  destroy(m);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleGetFunction(CUhandle *out, CUhandle h, const char *name) {
+  ENTER(Context);
+  REQUIRE(out && name, Rule::BadPointer, "%s", __func__);
+  const auto *m = get<Module>(h);
+  const auto f = m->functions.find(name);
+  if (f == m->functions.end()) return CUDA_ERROR_NOT_FOUND;
+  *out = f->second->handle;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuFuncGetAttribute(int *out, int attribute, CUhandle h) {
+  ENTER(Context);
+  REQUIRE(out, Rule::BadPointer, "%s", __func__);
+  const auto *f = get<Function>(h);
+  switch (attribute) {
+    case 0: *out = static_cast<int>(f->kernel->max_threads); return CUDA_SUCCESS;
+    case 1: *out = static_cast<int>(f->kernel->threadgroup_bytes); return CUDA_SUCCESS;
+    case 3: *out = 0; return CUDA_SUCCESS;   // local memory
+    case 4: *out = 32; return CUDA_SUCCESS;  // registers
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}

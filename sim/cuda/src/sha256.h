@@ -1,0 +1,11 @@
+// SHA-256 (FIPS 180-4).
+#pragma once
+
+#include <string>
+
+namespace cudasim {
+
+// The digest of a text, in lower-case hexadecimal.
+std::string sha256(const std::string &text);
+
+}  // namespace cudasim
