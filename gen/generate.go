@@ -53,6 +53,7 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 	if err := kernel.Select(p, b); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
+	kernel.Sample(b)
 	kernel.Variants(b)
 	if b.Source, err = msl.Print(b, Header(s, disable)); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
@@ -72,12 +73,8 @@ func kernelNames(p *ir.Program) []string {
 	return names
 }
 
-// Generate returns the files of a spec's bundle.
-func Generate(s *spec.Spec, disable []string) ([]golang.File, error) {
-	b, err := Compile(s, disable)
-	if err != nil {
-		return nil, err
-	}
+// Generate returns the files of a bundle that Compile made of s.
+func Generate(s *spec.Spec, b *plan.Bundle, disable []string) ([]golang.File, error) {
 	files, err := golang.Print(b, Header(s, disable))
 	if err != nil {
 		return nil, err

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"mla/gen/golang"
+	"mla/gen/ptx"
 )
 
 // changes lists what differs between t and the disk.
@@ -34,10 +37,35 @@ func (g *generateFlags) checkFiles(t *tree) error {
 	for _, path := range orphans {
 		lines = append(lines, path+" has no spec")
 	}
+	var commands []string
+	if len(lines) > 0 {
+		commands = append(commands, g.command())
+	}
+	if stale := t.stalePTX(); len(stale) > 0 {
+		lines = append(lines, stale...)
+		commands = append(commands, "make ptx")
+	}
 	if len(lines) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w:\n  %s\nmend it with: %s", errDrift, strings.Join(lines, "\n  "), g.command())
+	return fmt.Errorf("%w:\n  %s\nmend it with: %s", errDrift, strings.Join(lines, "\n  "), strings.Join(commands, " && "))
+}
+
+// stalePTX lists the bundles whose PTX was made from something else than what
+// mlagen generates now. A bundle may be without.
+func (t *tree) stalePTX() []string {
+	var lines []string
+	for _, folder := range t.folders {
+		path := filepath.Join(folder, ptx.FileName)
+		b := t.bundles[folder]
+		if _, err := os.Stat(path); b == nil || errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err := checkPTX(path, b); err != nil {
+			lines = append(lines, fmt.Sprintf("%s is out of date: %v", path, err))
+		}
+	}
+	return lines
 }
 
 // command is the call that writes what was checked.

@@ -12,8 +12,10 @@ import (
 
 	"mla/gen"
 	"mla/gen/golang"
+	"mla/gen/ptx"
 	"mla/gen/spec"
 	"mla/runtime/atomicfile"
+	"mla/runtime/plan"
 )
 
 // errDrift says that files on disk differ from what mlagen generates.
@@ -61,10 +63,12 @@ func runGenerate(args []string, stdout io.Writer) error {
 	return want.write()
 }
 
-// tree is a set of files to be, in order, and the folders that hold nothing else.
+// tree is a set of files to be, in order, and the folders that hold nothing else
+// but PTX.
 type tree struct {
 	files   []golang.File // Name is the path on disk
 	folders []string
+	bundles map[string]*plan.Bundle // by folder
 }
 
 // files generates what the flags ask for.
@@ -92,7 +96,7 @@ func (g *generateFlags) files() (*tree, error) {
 			return nil, err
 		}
 	}
-	t := &tree{}
+	t := &tree{bundles: map[string]*plan.Bundle{}}
 	var names []string
 	for _, path := range paths {
 		name, err := g.bundle(t, root, path)
@@ -144,7 +148,11 @@ func (g *generateFlags) bundle(t *tree, root, path string) (string, error) {
 	if g.disable != "" {
 		disable = strings.Split(g.disable, ",")
 	}
-	files, err := gen.Generate(s, disable)
+	b, err := gen.Compile(s, disable)
+	if err != nil {
+		return "", err
+	}
+	files, err := gen.Generate(s, b, disable)
 	if err != nil {
 		return "", err
 	}
@@ -153,6 +161,7 @@ func (g *generateFlags) bundle(t *tree, root, path string) (string, error) {
 		folder = filepath.Join(root, "generated", s.Name)
 	}
 	t.folders = append(t.folders, folder)
+	t.bundles[folder] = b
 	for _, f := range files {
 		t.files = append(t.files, golang.File{Name: filepath.Join(folder, f.Name), Data: f.Data})
 	}
@@ -198,7 +207,7 @@ func (t *tree) orphans() ([]string, error) {
 		}
 		for _, e := range entries {
 			path := filepath.Join(folder, e.Name())
-			if !t.has(path) && isGenerated(path) {
+			if !t.has(path) && (isGenerated(path) || t.bundles[folder] == nil && e.Name() == ptx.FileName) {
 				list = append(list, path)
 			}
 		}

@@ -26,6 +26,8 @@ const usage = `mlagen compiles the spec of an MLA model into Metal kernels and G
   mlagen describe -spec F [-json]      the plan as a table: kernels, bytes, prediction
   mlagen dump -spec F [-after PASS]    the program after a pass (-passes lists them)
   mlagen synth -spec F -quant Q -o F   a GGUF with random weights of the real shapes
+  mlagen ptx -spec F                   compile the bundle in generated/ for NVIDIA GPUs, if it
+                                       changed (-all: every one; -f: in any case); needs clang-19
 
 With -spec or -all:
   -check     compare with the files on disk; exit 3 and the fixing command on drift
@@ -48,6 +50,7 @@ var commands = []struct {
 	{"describe", runDescribe},
 	{"dump", runDump},
 	{"synth", runSynth},
+	{"ptx", runPTX},
 }
 
 func main() {

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"mla/runtime/engine"
 	"mla/runtime/quant"
+	"mla/runtime/sample"
 )
 
 // speed is the result of one test: tokens per second over the repetitions.
@@ -30,6 +32,7 @@ func bench(e *env, args []string) (err error) {
 	decode := f.Int("n", 128, "tokens of the decoding test; 0: none")
 	list := f.String("d", "0", "`depths`: tokens in the context before a test, separated by commas")
 	repeat := f.Int("r", 3, "repetitions")
+	kernels := f.Bool("kernels", false, "measure every kind of kernel of a token instead, on devices that can")
 	format := f.String("o", "md", "output `format`: "+strings.Join(formatNames(), ", "))
 	if stdin, err := f.parseAll(args); err != nil {
 		return err
@@ -45,16 +48,19 @@ func bench(e *env, args []string) (err error) {
 		return f.wrong("-o is %q; expected one of %s", *format, strings.Join(formatNames(), ", "))
 	case *prompt < 0 || *decode < 0 || max(*prompt, *decode) > maxTokens || *repeat < 1:
 		return f.wrong("-p and -n must be 0 to %d, -r 1 or more", maxTokens)
-	case *prompt == 0 && *decode == 0:
+	case *prompt == 0 && *decode == 0 && !*kernels:
 		return f.wrong("-p and -n are both 0: there is nothing to measure")
 	}
-	m, err := f.load(func(int) int { return slices.Max(depths) + max(*prompt, *decode) })
+	m, err := f.load(func(int) int { return slices.Max(depths) + max(*prompt, *decode, 1) })
 	if err != nil {
 		return err
 	}
 	defer closing(m, &err)
 	setup := m.setup()
 	f.note("%s\n", setup)
+	if *kernels {
+		return m.benchKernels(e, depths, *format)
+	}
 	results, err := m.measure(depths, *prompt, *decode, *repeat)
 	if err != nil {
 		return err
@@ -68,8 +74,12 @@ func (l *loaded) setup() string {
 	if threads == 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	return fmt.Sprintf("%s, bundle %s, %s device with %d threads and %s inner loops, %s cache",
-		filepath.Base(l.flags.model), l.engine.Bundle().Name, l.engine.Device().Name(), threads, quant.Backend(), l.flags.kv)
+	ahead := ""
+	if l.flags.ahead > 0 && l.DevicePicks() {
+		ahead = fmt.Sprintf(", %d tokens ahead", l.flags.ahead)
+	}
+	return fmt.Sprintf("%s, bundle %s, %s device with %d threads and %s inner loops, %s cache%s",
+		filepath.Base(l.flags.model), l.engine.Bundle().Name, l.engine.Device().Name(), threads, quant.Backend(), l.flags.kv, ahead)
 }
 
 // maxTokens is more than any model allows, and small enough to be added up.
@@ -137,7 +147,18 @@ func (l *loaded) runPrompt(ctx context.Context, _ int, tokens []int32) error {
 	return l.Sync(ctx, tokens, nil)
 }
 
+// runDecode generates as many tokens as there are behind depth, where the device
+// picks them itself; elsewhere it runs those given, so that picking costs nothing.
 func (l *loaded) runDecode(ctx context.Context, depth int, tokens []int32) error {
+	if l.flags.ahead > 0 && l.DevicePicks() {
+		greedy, err := sample.New(sample.Off())
+		if err != nil {
+			return err
+		}
+		_, err = l.Generate(ctx, engine.Request{Prompt: tokens[:depth+1], Max: len(tokens) - depth, Sampler: greedy, Ahead: l.flags.ahead},
+			func(int32) bool { return true })
+		return err
+	}
 	for _, t := range tokens[depth:] {
 		if err := ctx.Err(); err != nil {
 			return err

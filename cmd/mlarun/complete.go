@@ -33,7 +33,7 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 	p := s.progress("prompt")
 	out := &printer{w: s.env.out, stream: t.NewStream(), stops: sample.NewStopper(s.sampling.stops)}
 	first := true
-	res, err := m.Generate(ctx, engine.Request{Prompt: prompt, Max: s.max, Sampler: sampler, Stop: stop, Progress: p.count}, func(id int32) bool {
+	res, err := m.Generate(ctx, engine.Request{Prompt: prompt, Max: s.max, Sampler: sampler, Ahead: s.ahead, Stop: stop, Progress: p.count}, func(id int32) bool {
 		if first {
 			p.clear()
 			first = false

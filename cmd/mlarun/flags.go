@@ -38,10 +38,13 @@ type flags struct {
 	bundle   string
 	device   string
 	metalLib string
+	cudaLib  string
+	metallib string
 	replay   string
 	threads  int
 	simd     string
 	kv       string
+	ahead    int
 	force    bool
 	quiet    bool
 }
@@ -63,14 +66,21 @@ func (f *flags) running() *flags {
 	f.StringVar(&f.bundle, "bundle", "", "compiled bundle to use, by `name` (default: the one that fits best)")
 	f.StringVar(&f.device, "device", "auto", "`where` to run: "+deviceNames(f.env))
 	f.StringVar(&f.metalLib, "metal-lib", "", "`library` that stands in for Apple's Metal, e.g. build/libmetalsim.so")
+	f.StringVar(&f.metallib, "metallib", "", "`folder` with compiled Metal kernels, see make metallib (default: where the program is)")
+	f.StringVar(&f.cudaLib, "cuda-lib", "", "`library` that stands in for NVIDIA's driver, e.g. build/libcudasim.so")
 	f.StringVar(&f.replay, "replay", "auto", "`how` the Metal device replays a token: auto, icb or encode")
 	f.IntVar(&f.threads, "threads", 0, "CPU threads (default: one per core)")
 	f.StringVar(&f.simd, "simd", "", "inner loops of the CPU device, to compare them, by `name`: avx512, avx2 or go (default: the best of this machine)")
 	f.StringVar(&f.kv, "kv", "f16", "element `type` of the KV cache: f16 or f32")
+	f.IntVar(&f.ahead, "ahead", defaultAhead, "`tokens` that a GPU picks and runs by itself as one unit of work; 0: the CPU picks every token")
 	f.BoolVar(&f.force, "force", false, "run even if the memory estimate is above what is available")
 	f.BoolVar(&f.quiet, "quiet", false, "print nothing on stderr but errors")
 	return f
 }
+
+// defaultAhead hides the host's share of a token, and still lets text appear
+// smoothly.
+const defaultAhead = 4
 
 func deviceNames(e *env) string {
 	return strings.Join(slices.Sorted(maps.Keys(e.devices)), " or ")
@@ -135,6 +145,9 @@ func (f *flags) config(context int) (device.Config, error) {
 		cfg.KV = quant.F32
 	default:
 		return cfg, f.wrong("-kv is %q; expected f16 or f32", f.kv)
+	}
+	if f.ahead < 0 || f.ahead > device.MaxAhead/2 {
+		return cfg, f.wrong("-ahead is %d; expected 0 to %d", f.ahead, device.MaxAhead/2)
 	}
 	if f.threads < 0 {
 		return cfg, f.wrong("-threads is %d; expected 0 or more", f.threads)

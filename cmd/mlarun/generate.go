@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"mla/runtime/chat"
 	"mla/runtime/engine"
@@ -39,7 +40,7 @@ func newSettings(e *env) *settings {
 	f.BoolVar(&s.chat, "chat", false, "chat; the text, if any, is the first message")
 	f.StringVar(&s.think, "think", "", "in a chat, `on` or off: thinking of models that can switch it (default: as the template has it)")
 	f.BoolVar(&s.special, "special", false, "read the names of control tokens in a text to continue as tokens")
-	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes, and which inner loops the CPU runs")
+	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes, which inner loops the CPU runs, and the GPU's share of the time")
 	f.BoolVar(&s.version, "version", false, "print the version and the compiled bundles")
 	return s
 }
@@ -160,7 +161,17 @@ func (s *settings) finish(m *loaded, res engine.Result) {
 	}
 	parts = append(parts, prompt, fmt.Sprintf("generated %d tokens, %.2f tok/s", len(res.Tokens), res.Decode.PerSecond()),
 		fmt.Sprintf("seed %d", s.sampling.seed), "end: "+string(res.Reason))
+	if s.verbose && res.Decode.GPU > 0 {
+		parts = append(parts, "per token "+shares(res.Decode))
+	}
 	s.note("\n%s\n", strings.Join(parts, " · "))
+}
+
+// shares splits the time of a token into the GPU's and the rest: the host's, and
+// what passes between the two.
+func shares(t engine.Timing) string {
+	perToken := func(d time.Duration) float64 { return d.Seconds() * 1e3 / float64(max(t.Tokens, 1)) }
+	return fmt.Sprintf("GPU %.3f ms, host %.3f ms", perToken(t.GPU), perToken(max(t.Elapsed-t.GPU, 0)))
 }
 
 // explain adds to an error what can be done about it.

@@ -37,7 +37,7 @@ func greedy(e *env, args []string) (err error) {
 		return err
 	}
 	p := f.progress("prompt")
-	res, err := m.Generate(ctx, engine.Request{Prompt: tokens, Max: *n, Sampler: sampler, Progress: p.count}, func(int32) bool { return true })
+	res, err := m.Generate(ctx, engine.Request{Prompt: tokens, Max: *n, Sampler: sampler, Ahead: f.ahead, Progress: p.count}, func(int32) bool { return true })
 	p.clear()
 	if err != nil {
 		return err

@@ -25,16 +25,25 @@ func (f *flags) open() (*engine.Engine, error) {
 	if !ok {
 		return nil, f.wrong("-device: %q is not available in this build; it has %s", f.device, deviceNames(f.env))
 	}
-	if f.simd != "" {
-		if err := quant.SetBackend(f.simd); err != nil {
-			return nil, f.wrong("-simd: %v", err)
-		}
+	if err := f.chooseBackend(); err != nil {
+		return nil, err
 	}
 	d, err := openDevice(f)
 	if err != nil {
 		return nil, err
 	}
 	return engine.Open(f.model, engine.Options{Bundles: f.env.bundles, Bundle: f.bundle, Device: d})
+}
+
+// chooseBackend sets the CPU's inner loops.
+func (f *flags) chooseBackend() error {
+	if f.simd == "" {
+		return nil
+	}
+	if err := quant.SetBackend(f.simd); err != nil {
+		return f.wrong("-simd: %v", err)
+	}
+	return nil
 }
 
 // load opens the model and makes a session whose context is what size returns
@@ -84,6 +93,7 @@ func (f *flags) record(eng *engine.Engine, cfg device.Config) (*engine.Session, 
 	if err := eng.File().Prefetch(); err != nil {
 		f.note("%v\n", err)
 	}
+	cfg.Progress = p.bytes
 	return eng.NewSession(cfg)
 }
 

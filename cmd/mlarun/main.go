@@ -32,11 +32,12 @@ type command struct {
 
 // commands are tried before the default, which generates text or chats.
 var commands = []command{
-	{"bench", "-model F [-p 512] [-n 128] [-d 0,4096] [-r 3] [-o md|json|csv]", "measure prompt and decoding speed", bench},
+	{"bench", "-model F [-p 512] [-n 128] [-d 0,4096] [-r 3] [-kernels] [-o md|json|csv]", "measure prompt and decoding speed", bench},
 	{"logits", "-model F -tokens 3,40,200 -o out.npy", "write the logits at every position as a NumPy file", logits},
 	{"greedy", "-model F -tokens 3,40,200 [-n 16]", "print the most likely continuation as token ids", greedy},
 	{"tokenize", "-model F -p TEXT | -f FILE | -", "print the token ids of a text", tokenize},
 	{"detokenize", "-model F -tokens 3,40,200 | -", "print the text of token ids", detokenize},
+	{"doctor", "[-device D] [-model F] [-t 60s]", "describe the device and check its kernels, as a report to paste into an issue", doctor},
 	{"inspect", "F", "list metadata, tensors, and the bundle that fits or what does not", inspect},
 }
 

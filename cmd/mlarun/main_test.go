@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +34,7 @@ func mlarun(stdin string, args ...string) result { return with(generated.Bundles
 
 func with(bundles []*plan.Bundle, stdin string, args ...string) result {
 	var out, err bytes.Buffer
-	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: devices}
+	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: testDevices()}
 	return result{e.main(args), out.String(), err.String()}
 }
 
@@ -49,7 +50,7 @@ func TestUsage(t *testing.T) {
 		{"", 2, "-model is missing"},
 		{"-nope", 2, "flag provided but not defined: -nope"},
 		{"bench -nope", 2, "Usage: mlarun bench"},
-		{"nope", 2, `unknown command "nope"; there are bench, logits, greedy, tokenize, detokenize, inspect`},
+		{"nope", 2, `unknown command "nope"; there are bench, logits, greedy, tokenize, detokenize, doctor, inspect`},
 		{"-model F", 2, "no text: give -p, -f or -, or -chat"},
 		{"-model F -p a -f b", 2, "-p and -f cannot be used together"},
 		{"-model F -p a -", 2, "-p and - cannot be used together"},
@@ -63,6 +64,8 @@ func TestUsage(t *testing.T) {
 		{"-model F -p a -kv q8_0", 2, `-kv is "q8_0"; expected f16 or f32`},
 		{"-model F -p a -think maybe", 2, `-think is "maybe"`},
 		{"-model F -p a -threads -1", 2, "-threads is -1"},
+		{"-model F -p a -ahead -1", 2, "-ahead is -1; expected 0 to 128"},
+		{"-model F -p a -ahead 129", 2, "-ahead is 129"},
 		{"-model F -p a -device gpu", 2, `-device: "gpu" is not available in this build; it has auto or cpu`},
 		{"-model F -p a -simd neon", 2, `-simd: cpu back end "neon": this machine has `},
 		{"-model F -p a -stop=", 2, "an empty string would end every text"},
@@ -310,4 +313,11 @@ func TestEmptyPrompt(t *testing.T) {
 	if r := mlarun("", "-model", glm, "-p", ""); r.code != 1 || !strings.Contains(r.err, "prompt is empty") {
 		t.Errorf("code %d, %s", r.code, r.err)
 	}
+}
+
+// testDevices are the devices, but auto is the CPU whatever GPU the machine has.
+func testDevices() map[string]openDevice {
+	d := maps.Clone(devices)
+	d["auto"] = openCPU
+	return d
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"mla/runtime/engine"
 )
 
 // terminal gives the descriptor of a stream that is a terminal.
@@ -50,11 +52,25 @@ func (p *progress) show(state string) {
 
 // count shows done of total, a few times per second at most.
 func (p *progress) count(done, total int) {
+	if p.due() {
+		p.show(fmt.Sprintf("%d/%d", done, total))
+	}
+}
+
+// bytes is count for sizes.
+func (p *progress) bytes(done, total int64) {
+	if p.due() {
+		p.show(engine.Size(done) + " of " + engine.Size(total))
+	}
+}
+
+// due tells whether the line may be written again.
+func (p *progress) due() bool {
 	if p.w == nil || time.Since(p.last) < 100*time.Millisecond {
-		return
+		return false
 	}
 	p.last = time.Now()
-	p.show(fmt.Sprintf("%d/%d", done, total))
+	return true
 }
 
 func (p *progress) clear() {

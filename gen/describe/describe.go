@@ -179,7 +179,7 @@ func (c *counter) typeOf(slot int) quant.Type {
 	}
 	layer := 0
 	if first := c.b.Weights[o.Index].First; first >= 0 {
-		layer = c.d.Layer - first
+		layer = c.d.LayerOf(slot) - first
 	}
 	return c.profile.At(o.Index, layer)
 }

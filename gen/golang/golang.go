@@ -67,6 +67,8 @@ func model(f *jen.File, b *plan.Bundle) {
 		jen.Id("Kernels"):     jen.Id("kernels"),
 		jen.Id("Decode"):      jen.Id("decode"),
 		jen.Id("Head"):        jen.Lit(b.Head),
+		jen.Id("Sample"):      jen.Id("sampling"),
+		jen.Id("SampleBytes"): jen.Lit(int(b.SampleBytes)),
 		jen.Id("Source"):      jen.Id("source"),
 	})
 }
@@ -122,16 +124,22 @@ func kernel(k *plan.Kernel) jen.Code {
 }
 
 func dispatchTable(f *jen.File, b *plan.Bundle, consts []string) {
-	var list []jen.Code
-	for _, d := range b.Decode {
-		list = append(list, jen.Values(
+	f.Comment("decode is one token: every dispatch in order, with the memory that it touches.")
+	f.Var().Id("decode").Op("=").Add(dispatches(b.Decode, consts))
+	f.Comment("sampling picks the next token by the logits.")
+	f.Var().Id("sampling").Op("=").Add(dispatches(b.Sample, consts))
+}
+
+func dispatches(list []plan.Dispatch, consts []string) jen.Code {
+	var entries []jen.Code
+	for _, d := range list {
+		entries = append(entries, jen.Values(
 			jen.Id("Kernel").Op(":").Id(consts[d.Kernel]),
 			jen.Id("Layer").Op(":").Lit(d.Layer),
 			jen.Id("Barrier").Op(":").Lit(d.Barrier),
 			jen.Id("Operands").Op(":").Add(literal(reflect.ValueOf(d.Operands)))))
 	}
-	f.Comment("decode is one token: every dispatch in order, with the memory that it touches.")
-	f.Var().Id("decode").Op("=").Index().Qual(planPath, "Dispatch").Add(rows(list))
+	return jen.Index().Qual(planPath, "Dispatch").Add(rows(entries))
 }
 
 // kernelConsts names the kernels' indices: q_a_kv_a is kQAKvA.

@@ -76,6 +76,7 @@ var formulas = map[ir.Kind]func(m *Machine, op *ir.Op){
 	ir.Expand: expand, ir.Attention: attention, ir.LatentAttn: latentAttention, ir.AttendSplit: attendSplit,
 	ir.Combine: combine, ir.SwiGLU: swiglu, ir.Add: add, ir.Scores: scores, ir.TopK: topK,
 	ir.RouteWeights: routeWeights, ir.ExpertsMatVec: expertsMatVec, ir.WeightedSum: weightedSum,
+	ir.HandOver: handOver, ir.Rescale: rescale,
 }
 
 // in is entry b of an op's i-th input.

@@ -24,6 +24,26 @@ func rmsNorm(m *Machine, op *ir.Op) {
 	}
 }
 
+func handOver(m *Machine, op *ir.Op) {
+	x, ready, squares := m.in(op, 0, 0), m.out(op, 0), m.out(op, 1)
+	w, _, _ := m.weight(op, 0, 0)
+	for i, v := range x {
+		ready[i] = v * float64(w[i])
+		squares[i/op.Group] += v * v
+	}
+}
+
+func rescale(m *Machine, op *ir.Op) {
+	ready, squares, out := m.in(op, 0, 0), m.in(op, 1, 0), m.out(op, 0)
+	sum := 0.0
+	for _, v := range squares {
+		sum += v
+	}
+	for i, v := range ready {
+		out[i] = v / math.Sqrt(sum/float64(len(ready))+op.Eps)
+	}
+}
+
 func matVec(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	for b := 0; b < op.Batch; b++ {

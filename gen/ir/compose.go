@@ -4,15 +4,17 @@ import "regexp"
 
 // letters spell a part: one letter per op.
 var letters = [...]byte{Embed: 'e', RMSNorm: 'N', MatVec: 'M', Rope: 'R', StoreKV: 'S', Expand: 'x', Attention: 'a', LatentAttn: 'l',
-	AttendSplit: 'L', Combine: 'C', SwiGLU: 'G', Add: 'A', Scores: 'p', TopK: 't', RouteWeights: 'w', ExpertsMatVec: 'E', WeightedSum: 'W'}
+	AttendSplit: 'L', Combine: 'C', SwiGLU: 'G', Add: 'A', Scores: 'p', TopK: 't', RouteWeights: 'w', ExpertsMatVec: 'E', WeightedSum: 'W',
+	HandOver: 'H', Rescale: 'K'}
 
 // compositions lists what one kernel part can do: prologue, body, epilogue.
 var compositions = regexp.MustCompile("^(" +
-	"N?M[RA]?" + // norm, mat-vec, then rope or residual
-	"|N?MMG" + // norm, gate and up, SwiGLU
+	"[NK]?M(R|A?H?)" + // norm, mat-vec, then rope, or residual and the next norm's input
+	"|[NK]?MMG" + // norm, gate and up, SwiGLU
 	"|CMA?" + // combine the attention splits, mat-vec per head
-	"|N?(ptw)?E(EG)?" + // norm, gating, routed gate and up, SwiGLU
-	"|EW(MA)?A?" + // routed down, weighted sum, shared down, residual
+	"|[NK]?(ptw)?E(EG)?" + // norm, gating, routed gate and up, SwiGLU
+	"|EW(MA)?A?H?" + // routed down, weighted sum, shared down, residual, the next norm's input
+	"|eH" + // embedding and the next norm's input
 	"|N?R?S" + // norm and rope of a new cache row
 	"|ptw|[exalNRLCGApEWt]" + // single steps
 	")$")

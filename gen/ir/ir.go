@@ -57,10 +57,12 @@ const (
 	RouteWeights              // routing weights of the selected experts
 	ExpertsMatVec             // out_i = W_{e_i} in_i
 	WeightedSum               // out = Σ_i w_i in_i
+	HandOver                  // ready = in * W, squares_g = Σ in² over the g-th Group elements
+	Rescale                   // out = ready / sqrt(Σ squares / n + eps): with HandOver, an RMSNorm
 )
 
 var kindNames = [...]string{"embed", "rms_norm", "mat_vec", "rope", "store_kv", "expand", "attention", "latent_attention",
-	"attend_split", "combine", "swiglu", "add", "scores", "top_k", "route_weights", "experts_mat_vec", "weighted_sum"}
+	"attend_split", "combine", "swiglu", "add", "scores", "top_k", "route_weights", "experts_mat_vec", "weighted_sum", "hand_over", "rescale"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -72,7 +74,7 @@ type Op struct {
 	W    []*Value // weights
 	Out  []*Value
 
-	Eps   float64 // RMSNorm
+	Eps   float64 // RMSNorm, Rescale
 	Heads int     // Rope, attention kinds: heads; Expand: heads
 	Scale float64 // attention kinds: kq_scale; 0 until bake_rope
 
@@ -81,6 +83,7 @@ type Op struct {
 	Splits     int  // AttendSplit, Combine
 	Tile       int  // AttendSplit, Combine
 	K          int  // ExpertsMatVec, WeightedSum, gating kinds: experts per token
+	Group      int  // HandOver: elements per partial sum
 }
 
 // Ref is a vector inside a value, or one per batch entry: entry b is elements
@@ -121,6 +124,7 @@ type Value struct {
 	Elem    Elem
 	Dynamic bool // one entry per cached row; exists only before absorb
 	Output  bool // the program's result: the logits
+	Kept    bool // stored even if only its own part reads it
 
 	Row    int   // Weight: index into Program.Weights
 	Offset int64 // Act: place in the arena, in bytes; -1 before the pass buffers, and for what stays in its part

@@ -50,7 +50,7 @@ func (op *Op) String() string {
 	for _, f := range []struct {
 		name string
 		n    int
-	}{{"batch", op.Batch}, {"heads", op.Heads}, {"splits", op.Splits}, {"k", op.K}} {
+	}{{"batch", op.Batch}, {"heads", op.Heads}, {"splits", op.Splits}, {"k", op.K}, {"group", op.Group}} {
 		if f.n > 1 {
 			fmt.Fprintf(&b, " %s=%d", f.name, f.n)
 		}

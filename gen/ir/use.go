@@ -101,7 +101,7 @@ func (u *Uses) Readers(v *Value) []*Part { return u.readers[v] }
 
 // Local says whether v never leaves the part that writes it.
 func (u *Uses) Local(v *Value) bool {
-	if v.Class != Act || v.Output {
+	if v.Class != Act || v.Output || v.Kept {
 		return false
 	}
 	for _, r := range u.readers[v] {

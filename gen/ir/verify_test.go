@@ -142,7 +142,7 @@ func TestComposable(t *testing.T) {
 		}
 		got = append(got, strings.Join(parts, "+"))
 	}
-	want := "e NM+NM NMR+NRS M L CM MA NMMG MA NM+NM NMR+NRS M L CM MA NM+NMMG NptwEEG EWMAA NM"
+	want := "eH KMH+KM KMR+NRS M L CM MAH KMMG MAH KMH+KM KMR+NRS M L CM MAH KM+KMMG KptwEEG EWMAAH KM"
 	if s := strings.Join(got, " "); s != want {
 		t.Errorf("steps %s\nwant  %s", s, want)
 	}

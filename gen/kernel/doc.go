@@ -22,6 +22,8 @@ var docs = map[ir.Kind]string{
 	ir.RouteWeights:  "hands their weights on",
 	ir.ExpertsMatVec: "multiplies by the selected experts",
 	ir.WeightedSum:   "sums the experts with their weights",
+	ir.HandOver:      "hands the next norm's input over",
+	ir.Rescale:       "finishes the norm of an input handed over",
 }
 
 // doc describes a step part by part.
@@ -47,6 +49,9 @@ func savedDispatches(s *ir.Step) int {
 	n := -1
 	for _, part := range s.Parts {
 		n += len(part.Ops)
+		if part.Find(ir.HandOver) != nil {
+			n-- // half of a norm
+		}
 	}
 	return n
 }

@@ -9,7 +9,6 @@ import (
 	"reflect"
 
 	"mla/gen/ir"
-	"mla/gen/spec"
 	"mla/runtime/plan"
 )
 
@@ -70,8 +69,8 @@ func indexOf(kernels []plan.Kernel, name string) int {
 
 // selectStep builds one kernel and the operands of its dispatch.
 func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step) (plan.Kernel, []plan.Operand, error) {
-	b := &builder{p: p, uses: uses, shape: shapeOf(p.Spec, s.Name()), slots: map[*ir.Value]int{}, byWeight: map[int]int{}, step: -1, rope: -1}
-	b.k = plan.Kernel{Name: s.Name(), Doc: doc(s), Threads: threads(p.Spec, s)}
+	b := &builder{p: p, uses: uses, shape: p.Shape(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{}, step: -1, rope: -1}
+	b.k = plan.Kernel{Name: s.Name(), Doc: doc(s), Threads: threads(p, s)}
 	for _, part := range s.Parts {
 		pp, err := b.part(part)
 		if err != nil {
@@ -83,23 +82,24 @@ func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step) (plan.Kernel, []plan.O
 	return b.k, b.operands, nil
 }
 
-func shapeOf(s *spec.Spec, kernel string) spec.Shape {
-	for _, k := range s.Tuning.Kernels {
-		if k.Kernel == kernel {
-			return k.Shape
-		}
-	}
-	return s.Tuning.MatVec
-}
-
-func threads(s *spec.Spec, st *ir.Step) int {
-	for _, part := range st.Parts {
+func threads(p *ir.Program, s *ir.Step) int {
+	for _, part := range s.Parts {
 		if part.Find(ir.AttendSplit) != nil {
-			return s.Tuning.Attention.Simdgroups * simdWidth
+			return p.Spec.Tuning.Attention.Simdgroups * simdWidth
 		}
 	}
-	return shapeOf(s, st.Name()).Simdgroups * simdWidth
+	return p.Shape(s).Simdgroups * simdWidth
 }
 
 // rowsPerGroup is how many output rows a threadgroup of the kernel makes.
-func (b *builder) rowsPerGroup() int { return b.shape.RowsPerSimdgroup * b.shape.Simdgroups }
+func (b *builder) rowsPerGroup() int {
+	return b.shape.RowsPerSimdgroup * b.shape.Simdgroups / b.shape.SplitK
+}
+
+// splitK is how many simdgroups share a row; 0 if none do.
+func (b *builder) splitK() int {
+	if b.shape.SplitK > 1 {
+		return b.shape.SplitK
+	}
+	return 0
+}

@@ -24,6 +24,8 @@ func (b *builder) part(part *ir.Part) (plan.Part, error) {
 		return b.experts(ops), nil
 	case part.Find(ir.MatVec) != nil:
 		return b.matVec(ops)
+	case part.Find(ir.Embed) != nil:
+		return b.embed(ops), nil
 	case part.Find(ir.RouteWeights) != nil:
 		return &plan.RouteVec{Gating: *b.gating(&ops), Routing: b.out(part.Find(ir.RouteWeights).Out[0])}, nil
 	}
@@ -45,9 +47,6 @@ func (c *chain) take(k ir.Kind) *ir.Op {
 
 func (b *builder) single(op *ir.Op) (plan.Part, error) {
 	switch op.Kind {
-	case ir.Embed:
-		b.needStep()
-		return &plan.Embed{W: b.weight(op.W[0]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads}, nil
 	case ir.AttendSplit:
 		return b.attend(op), nil
 	case ir.RMSNorm:
@@ -71,13 +70,38 @@ func (b *builder) vec(r ir.Ref) plan.Vec {
 	return plan.Vec{Slot: b.in(r.V), Offset: r.Off, Stride: r.Stride}
 }
 
-// vecOut is an op's output, one entry every stride elements.
+// vecOut is an op's output, one entry every stride elements. What only its own
+// part reads is not stored.
 func (b *builder) vecOut(op *ir.Op, stride int) plan.Vec {
+	if b.uses.Local(op.Out[0]) {
+		return plan.Vec{Slot: -1}
+	}
 	return plan.Vec{Slot: b.out(op.Out[0]), Stride: stride}
 }
 
 func (b *builder) norm(op *ir.Op) *plan.Norm {
 	return &plan.Norm{Weight: b.weight(op.W[0]), Eps: op.Eps}
+}
+
+// handOver is the last op of a part that hands the next norm's input over. Its
+// slots have the same names whatever that norm is: layers share kernels.
+func (b *builder) handOver(ops *chain) *plan.HandOver {
+	op := ops.take(ir.HandOver)
+	if op == nil {
+		return nil
+	}
+	return &plan.HandOver{Weight: b.namedWeight(op.W[0], "w_next_norm"), Ready: b.out(op.Out[0]), Squares: b.out(op.Out[1]), Group: op.Group}
+}
+
+func (b *builder) rescale(op *ir.Op) *plan.Rescale {
+	return &plan.Rescale{Squares: b.in(op.In[1].V), Count: op.In[1].Len, Eps: op.Eps}
+}
+
+// embed is embed [hand over].
+func (b *builder) embed(ops chain) plan.Part {
+	op := ops.take(ir.Embed)
+	b.needStep()
+	return &plan.Embed{W: b.weight(op.W[0]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads, HandOver: b.handOver(&ops)}
 }
 
 func (b *builder) ropeAt(op *ir.Op) *plan.RopeAt {
@@ -90,16 +114,18 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 		Splits: plan.Splits{Count: op.Splits, Tile: op.Tile}}
 }
 
-// matVec is [norm | combine] mat-vec [mat-vec SwiGLU | rope | add].
+// matVec is [norm | rescale | combine] mat-vec [mat-vec SwiGLU | rope | [add] [hand over]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
-	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup()}
-	norm, combine := ops.take(ir.RMSNorm), ops.take(ir.Combine)
+	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK()}
+	norm, rescale, combine := ops.take(ir.RMSNorm), ops.take(ir.Rescale), ops.take(ir.Combine)
 	op := ops.take(ir.MatVec)
 	row := &b.p.Weights[op.W[0].Row]
 	m.W, m.Batch, m.Rows, m.Cols = b.weight(op.W[0]), op.Batch, row.Rows, row.Cols
 	switch {
 	case norm != nil:
 		m.In, m.Norm = b.vec(norm.In[0]), b.norm(norm)
+	case rescale != nil:
+		m.In, m.Rescale = b.vec(rescale.In[0]), b.rescale(rescale)
 	case combine != nil:
 		m.Combine = b.combine(combine)
 		m.In = plan.Vec{Slot: m.Combine.Out}
@@ -119,6 +145,7 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 		m.Add, last = b.in(other(add, op.Out[0])), add
 	}
 	m.Out = b.vecOut(last, row.Rows)
+	m.HandOver = b.handOver(&ops)
 	return m, nil
 }
 
@@ -130,10 +157,10 @@ func other(add *ir.Op, v *ir.Value) *ir.Value {
 	return add.In[0].V
 }
 
-// experts is [norm] [gating] experts [experts SwiGLU].
+// experts is [norm | rescale] [gating] experts [experts SwiGLU].
 func (b *builder) experts(ops chain) plan.Part {
-	norm := ops.take(ir.RMSNorm)
-	e := &plan.Experts{Up: -1, RowsPerGroup: b.rowsPerGroup()}
+	norm, rescale := ops.take(ir.RMSNorm), ops.take(ir.Rescale)
+	e := &plan.Experts{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK()}
 	if len(ops) > 0 && ops[0].Kind == ir.Scores {
 		e.Gating = b.gating(&ops)
 	}
@@ -145,9 +172,12 @@ func (b *builder) experts(ops chain) plan.Part {
 	} else {
 		e.Routing = b.in(op.In[1].V)
 	}
-	if norm != nil {
+	switch {
+	case norm != nil:
 		e.In, e.Norm = plan.Vec{Slot: b.in(norm.In[0].V), Offset: norm.In[0].Off}, b.norm(norm)
-	} else {
+	case rescale != nil:
+		e.In, e.Rescale = plan.Vec{Slot: b.in(rescale.In[0].V), Offset: rescale.In[0].Off}, b.rescale(rescale)
+	default:
 		e.In = b.vec(op.In[0])
 	}
 	last := op
@@ -158,12 +188,12 @@ func (b *builder) experts(ops chain) plan.Part {
 	return e
 }
 
-// expertsSum is experts, weighted sum [shared mat-vec, add] [add].
+// expertsSum is experts, weighted sum [shared mat-vec, add] [add] [hand over].
 func (b *builder) expertsSum(ops chain) plan.Part {
 	op := ops.take(ir.ExpertsMatVec)
 	sum := ops.take(ir.WeightedSum)
 	row := &b.p.Weights[op.W[0].Row]
-	e := &plan.ExpertsSum{W: b.weight(op.W[0]), K: op.K, Rows: row.Rows, Cols: row.Cols, RowsPerGroup: b.rowsPerGroup(),
+	e := &plan.ExpertsSum{W: b.weight(op.W[0]), K: op.K, Rows: row.Rows, Cols: row.Cols, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(),
 		In: b.vec(op.In[0]), Routing: b.in(op.In[1].V), Shared: -1, Add: -1}
 	last := sum
 	if shared := ops.take(ir.MatVec); shared != nil {
@@ -174,6 +204,7 @@ func (b *builder) expertsSum(ops chain) plan.Part {
 		e.Add, last = b.in(other(add, last.Out[0])), add
 	}
 	e.Out = b.vecOut(last, 0)
+	e.HandOver = b.handOver(&ops)
 	return e
 }
 

@@ -14,14 +14,18 @@ type builder struct {
 	p        *ir.Program
 	uses     *ir.Uses
 	shape    spec.Shape
+	layer    int
 	k        plan.Kernel
 	operands []plan.Operand
 	slots    map[*ir.Value]int // activations and caches
-	byWeight map[int]int       // weight rows: a step reads those of one layer
+	byWeight map[tensor]int    // weights
 	step     int               // slot of the step state, -1: none yet
 	rope     int               // slot of the rope table, -1: none yet
 	batched  []int             // slots of weights with a batch, see args
 }
+
+// tensor is a row of the weight table in a layer.
+type tensor struct{ row, layer int }
 
 // add appends a slot and its operand.
 func (b *builder) add(s plan.Slot, o plan.Operand) int {
@@ -54,19 +58,30 @@ func (b *builder) taken(name string) bool {
 // weight is the slot of a tensor; a matrix's type is a matter of the variant.
 func (b *builder) weight(v *ir.Value) int {
 	row := &b.p.Weights[v.Row]
-	if i, ok := b.byWeight[v.Row]; ok {
+	role := row.Role[strings.LastIndexByte(row.Role, '.')+1:]
+	if strings.Contains(row.Role, "experts.") {
+		role = row.Role[strings.Index(row.Role, "."):][1:] // keeps experts and shared_experts apart
+	}
+	return b.namedWeight(v, "w_"+role)
+}
+
+// namedWeight is weight with a name for the slot, if it is new.
+func (b *builder) namedWeight(v *ir.Value, name string) int {
+	row := &b.p.Weights[v.Row]
+	t := tensor{v.Row, v.Layer}
+	if i, ok := b.byWeight[t]; ok {
 		return i
 	}
 	elem := plan.ElemTyped
 	if row.Vector {
 		elem = plan.ElemF32
 	}
-	role := row.Role[strings.LastIndexByte(row.Role, '.')+1:]
-	if strings.Contains(row.Role, "experts.") {
-		role = row.Role[strings.Index(row.Role, "."):][1:] // keeps experts and shared_experts apart
+	o := plan.Operand{Index: v.Row}
+	if row.First >= 0 {
+		o.Ahead = v.Layer - b.layer
 	}
-	i := b.add(plan.Slot{Name: "w_" + role, Space: plan.SpaceWeight, Elem: elem}, plan.Operand{Index: v.Row})
-	b.byWeight[v.Row] = i
+	i := b.add(plan.Slot{Name: name, Space: plan.SpaceWeight, Elem: elem}, o)
+	b.byWeight[t] = i
 	if row.Batch > 1 {
 		b.batched = append(b.batched, i)
 	}

@@ -17,7 +17,7 @@ func Variants(b *plan.Bundle) {
 	for i := range seen {
 		seen[i] = map[string]bool{}
 	}
-	for _, d := range b.Decode {
+	for _, d := range slices.Concat(b.Decode, b.Sample) {
 		k := &b.Kernels[d.Kernel]
 		for pi := range b.Profiles {
 			for _, kv := range cacheTypes {
@@ -47,7 +47,7 @@ func dispatchTypes(b *plan.Bundle, d *plan.Dispatch, p *plan.Profile, kv quant.T
 		}
 		layer := 0
 		if first := b.Weights[o.Index].First; first >= 0 {
-			layer = d.Layer - first
+			layer = d.LayerOf(slot) - first
 		}
 		types = append(types, p.At(o.Index, layer))
 	}

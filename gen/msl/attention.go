@@ -24,9 +24,20 @@ type attention struct {
 	// shares of the scores, the softmax weights, (m, l) per head, and the
 	// factor per head by which earlier sums shrink.
 	TileFloats, ShareFloats, WeightFloats, MLFloats, ShrinkFloats int
+
+	Matrix *matrixAttention // for caches of halves; nil: they take the plain form too
 }
 
+// floats is the threadgroup memory of the larger form.
 func (a *attention) floats() int {
+	plain := a.plainFloats()
+	if a.Matrix != nil {
+		return max(plain, a.Matrix.floats)
+	}
+	return plain
+}
+
+func (a *attention) plainFloats() int {
 	return a.TileFloats + a.ShareFloats + a.WeightFloats + a.MLFloats + a.ShrinkFloats
 }
 
@@ -37,7 +48,7 @@ func attentionShape(p *plan.Attend, threads int) (*attention, error) {
 		return nil, fmt.Errorf("attention over %d heads of %d + %d columns in %d splits of tiles of %d", p.Heads, p.LatDim, p.PeDim, p.Splits.Count, p.Splits.Tile)
 	}
 	simdgroups := threads / simdWidth
-	a := &attention{Width: p.LatDim + p.PeDim, HeadLanes: 1, ColumnsPerThread: ceil(p.LatDim, threads)}
+	a := &attention{Width: p.LatDim + p.PeDim, HeadLanes: 1, ColumnsPerThread: ceil(p.LatDim, threads), Matrix: matrixShape(p, threads)}
 	for a.HeadLanes < min(p.Heads, simdWidth) {
 		a.HeadLanes *= 2
 	}
@@ -51,7 +62,7 @@ func attentionShape(p *plan.Attend, threads int) (*attention, error) {
 	a.MLFloats, a.ShrinkFloats = 2*p.Heads, p.Heads
 	for a.Tile = min(p.Splits.Tile, simdWidth); a.Tile > 0; a.Tile-- {
 		a.TileFloats, a.ShareFloats, a.WeightFloats = a.Tile*a.Width, a.Tile*simdgroups*p.Heads, a.Tile*p.Heads
-		if p.Splits.Tile%a.Tile == 0 && 4*a.floats() <= maxThreadgroupBytes {
+		if p.Splits.Tile%a.Tile == 0 && 4*a.plainFloats() <= maxThreadgroupBytes {
 			return a, nil
 		}
 	}
@@ -60,3 +71,5 @@ func attentionShape(p *plan.Attend, threads int) (*attention, error) {
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }
+
+func roundUp(a, b int) int { return ceil(a, b) * b }

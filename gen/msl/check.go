@@ -62,7 +62,10 @@ func (p *printer) checkVariant(k *plan.Kernel, v *plan.Variant) error {
 	return checkBlocks(k, v)
 }
 
-// checkBlocks wants rows of whole blocks.
+// loadWidth is how many inputs, or plain weights, a mat-vec loads at a time.
+const loadWidth = 4
+
+// checkBlocks wants rows of whole blocks and of whole loads.
 func checkBlocks(k *plan.Kernel, v *plan.Variant) error {
 	typeOf := map[int]quant.Type{}
 	for i, slot := range k.TypedSlots() {
@@ -74,8 +77,8 @@ func checkBlocks(k *plan.Kernel, v *plan.Variant) error {
 				continue
 			}
 			f, _ := quant.Lookup(typeOf[r.slot])
-			if r.cols%f.BlockElems != 0 {
-				return fmt.Errorf("variant %s: rows of %d columns of %s are no whole blocks of %d", v.Func, r.cols, k.Slots[r.slot].Name, f.BlockElems)
+			if n := max(f.BlockElems, loadWidth); r.cols%n != 0 {
+				return fmt.Errorf("variant %s: rows of %d columns of %s are no whole blocks of %d", v.Func, r.cols, k.Slots[r.slot].Name, n)
 			}
 		}
 	}

@@ -24,10 +24,69 @@ func checkPart(k *plan.Kernel, p plan.Part) error {
 	if err := checkRows(k, p); err != nil {
 		return err
 	}
+	if p, ok := p.(*plan.PickToken); ok {
+		return checkPick(p, k.Threads)
+	}
+	if err := checkHandOver(k, p); err != nil {
+		return err
+	}
+	if err := checkInputs(p); err != nil {
+		return err
+	}
 	if g := gatingOf(p); g != nil {
 		return checkGating(g)
 	}
 	return checkRope(p)
+}
+
+// checkInputs wants inputs that begin where a mat-vec can load loadWidth at a time.
+func checkInputs(p plan.Part) error {
+	var inputs []plan.Vec
+	switch p := p.(type) {
+	case *plan.MatVec:
+		if p.Norm == nil && p.Combine == nil { // these are staged
+			inputs = []plan.Vec{p.In}
+		}
+	case *plan.Experts:
+		if p.Norm == nil {
+			inputs = []plan.Vec{p.In}
+		}
+	case *plan.ExpertsSum:
+		inputs = []plan.Vec{p.In}
+		if p.Shared >= 0 {
+			inputs = append(inputs, p.SharedIn)
+		}
+	}
+	for _, in := range inputs {
+		if in.Offset%loadWidth != 0 || in.Stride%loadWidth != 0 {
+			return fmt.Errorf("inputs at %d, %d apart; expected multiples of %d", in.Offset, in.Stride, loadWidth)
+		}
+	}
+	return nil
+}
+
+// checkHandOver wants partial sums that no simdgroup boundary cuts.
+func checkHandOver(k *plan.Kernel, p plan.Part) error {
+	var h *plan.HandOver
+	var rows, perSimdgroup int
+	switch p := p.(type) {
+	case *plan.MatVec:
+		h, rows, perSimdgroup = p.HandOver, p.Rows, ceil(p.RowsPerGroup, k.Threads/simdWidth/max(p.SplitK, 1))
+	case *plan.ExpertsSum:
+		h, rows, perSimdgroup = p.HandOver, p.Rows, ceil(p.RowsPerGroup, k.Threads/simdWidth/max(p.SplitK, 1))
+	case *plan.Embed:
+		h, rows, perSimdgroup = p.HandOver, p.Dim, simdWidth
+		if h != nil && p.RowsPerGroup != k.Threads {
+			return fmt.Errorf("%d elements for %d threads to hand over; expected as many", p.RowsPerGroup, k.Threads)
+		}
+	}
+	if h == nil {
+		return nil
+	}
+	if g := h.Group; g < 1 || g > simdWidth || g&(g-1) != 0 || rows%g != 0 || perSimdgroup%g != 0 {
+		return fmt.Errorf("sums of %d squares each, of %d rows, %d per simdgroup; expected a power of two that divides both", h.Group, rows, perSimdgroup)
+	}
+	return nil
 }
 
 // sizes lists the dimensions of a part that must be positive.
@@ -65,6 +124,10 @@ func sizes(p plan.Part) []int {
 		return []int{p.Dim, p.RowsPerGroup}
 	case *plan.WeightedSum:
 		return []int{p.K, p.Dim, p.RowsPerGroup}
+	case *plan.ScanLogits:
+		return []int{p.Vocab, p.PerGroup}
+	case *plan.PickToken:
+		return []int{p.Vocab, p.Scanned}
 	}
 	return nil
 }
@@ -80,7 +143,10 @@ func checkRows(k *plan.Kernel, p plan.Part) error {
 	case *plan.ExpertsSum:
 		perGroup = p.RowsPerGroup
 	}
-	if perGroup > k.Threads {
+	if n := splitK(p); n < 0 || n > 1 && k.Threads/simdWidth%n != 0 {
+		return fmt.Errorf("%d simdgroups share a row of %d in a threadgroup; expected a divisor", n, k.Threads/simdWidth)
+	}
+	if perGroup > k.Threads/max(splitK(p), 1) {
 		return fmt.Errorf("%d rows per threadgroup of %d threads; expected at most a row per thread", perGroup, k.Threads)
 	}
 	return nil

@@ -3,10 +3,12 @@ package msl
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"mla/gen/msl/execute"
 	"mla/runtime/plan"
+	"mla/runtime/quant"
 )
 
 // TestExecute runs the synthetic kernels on the CPU and compares all of their
@@ -35,9 +37,40 @@ func TestExecuteHalf(t *testing.T) {
 	executeAll(t, b)
 }
 
+// TestExecuteSplit does so with rows whose blocks' fields are apart; see
+// quant.SplitRows. One mat-vec of each kind and the embedding read them.
+func TestExecuteSplit(t *testing.T) {
+	b := synthetic(plan.ElemF32)
+	b.Kernels = slices.DeleteFunc(b.Kernels, func(k plan.Kernel) bool {
+		return !slices.Contains([]string{"matvec_plain_store", "matvec_long_norm_swiglu", "split_experts_sum_true", "embed"}, k.Name)
+	})
+	for i := range b.Kernels {
+		k := &b.Kernels[i]
+		k.Variants = slices.DeleteFunc(k.Variants, func(v plan.Variant) bool {
+			f, _ := quant.Lookup(v.Types[0])
+			return !f.Splits(512)
+		})
+	}
+	narrow := b.Kernels[0] // rows of 4-byte, but not of 8-byte words
+	part := *narrow.Parts[0].(*plan.MatVec)
+	part.Cols, narrow.Name, narrow.Parts = 320, "matvec_narrow", []plan.Part{&part}
+	narrow.Variants = slices.DeleteFunc(everyType(narrow.Name, 1), func(v plan.Variant) bool {
+		return v.Types[0] != quant.Q4_0 && v.Types[0] != quant.Q8_0
+	})
+	b.Kernels = append(b.Kernels, narrow)
+	executeSource(t, b, "#define SPLIT_ROWS true\n"+print(t, b), true)
+}
+
 func executeAll(t *testing.T, b *plan.Bundle) {
 	t.Helper()
-	program, err := execute.Compile(print(t, b), execute.Checked)
+	executeSource(t, b, print(t, b), false)
+}
+
+// executeSource runs all kernels of a bundle, on rows that are split if the source
+// wants it.
+func executeSource(t *testing.T, b *plan.Bundle, source string, split bool) {
+	t.Helper()
+	program, err := execute.Compile(source, execute.Checked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +81,7 @@ func executeAll(t *testing.T, b *plan.Bundle) {
 		for j := range k.Variants {
 			for _, pos := range positions(k) {
 				m := newMemory(k, &k.Variants[j], b.Activations, pos)
+				m.split = split
 				t.Run(fmt.Sprintf("%s/%d", k.Variants[j].Func, pos), func(t *testing.T) { m.execute(t, e, k.Variants[j].Func) })
 			}
 		}
@@ -98,8 +132,16 @@ func (e *executor) run(function string, k *plan.Kernel, data [][]byte) error {
 // execute runs a kernel function and compares all memory.
 func (m *memory) execute(t *testing.T, e *executor, function string) {
 	want := m.clone()
+	native := m.data
+	m.data = slices.Clone(native)
+	for slot, cols := range m.splitSlots() {
+		m.data[slot] = m.splitRows(slot, cols)
+	}
 	if err := e.run(function, m.k, m.data); err != nil {
 		t.Fatal(err)
+	}
+	for slot := range m.splitSlots() {
+		m.data[slot] = native[slot]
 	}
 	for _, p := range m.k.Parts {
 		want.run(p)
@@ -138,6 +180,9 @@ func (m *memory) compareNumbers(t *testing.T, want *memory, slot int) {
 	n, allowed := len(m.data[slot])/4, tolerance
 	if m.half(slot) {
 		n, allowed = 2*n, halfTolerance
+	}
+	if m.inMatrices(slot) {
+		allowed = matrixTolerance
 	}
 	// The masks of empty splits are no measure for the rest.
 	largest := 0.0

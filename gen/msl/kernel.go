@@ -68,6 +68,9 @@ func (p *printer) body(v *kernelView, parts []partView, floats int) {
 // part prints part i: each of several parts has its range of threadgroups.
 func (p *printer) part(parts []partView, i int) {
 	text := p.render(parts[i].template, &parts[i])
+	if matrix, _ := matrix(parts[i].P); matrix == 0 {
+		text = "    EARLIER_DONE;\n" + text // mat-vecs wait later, after WEIGHTS_SOON
+	}
 	if len(parts) == 1 {
 		p.out.WriteString(strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n  ", "\n"), "\n"))
 		return
@@ -98,8 +101,8 @@ func (p *printer) variant(v *kernelView, variant *plan.Variant, floats int) {
 	p.line("    ushort lane [[thread_index_in_simdgroup]]) {")
 	arguments := append([]string(nil), v.names...)
 	if floats > 0 {
-		p.printf("  threadgroup float scratch[%d];\n", floats)
-		arguments = append(arguments, "scratch")
+		p.printf("  threadgroup float4 scratch[%d];\n", floats/4)
+		arguments = append(arguments, "(threadgroup float *)scratch")
 	}
 	arguments = append(arguments, "tg", "tid", "sg", "lane")
 	p.printf("  %s_body%s(%s);\n}\n", v.Kernel.Name, typeArguments(variant), strings.Join(arguments, ", "))

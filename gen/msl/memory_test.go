@@ -26,6 +26,7 @@ type memory struct {
 	types map[int]quant.Type
 	data  [][]byte
 	rng   *rand.Rand
+	split bool // weights go to the kernel as quant.SplitRows lays them out
 }
 
 // newMemory fills all buffers with random content, the results too: what a
@@ -73,7 +74,7 @@ func (m *memory) fill(slot int) []byte {
 			b = append(b, words(uint32(7*i+2), math.Float32bits(m.rng.Float32()))...)
 		}
 		return b
-	case s.Name == "ml":
+	case s.Name == "ml", s.Name == "squares":
 		return m.positive(1 << 10)
 	case s.Name == "splits":
 		return m.encode(quant.F32, 8*20*512)
@@ -100,6 +101,39 @@ func (m *memory) weights(p plan.Part, r ref) []byte {
 		b = append(b, make([]byte, pad)...)
 	}
 	return b
+}
+
+// splitSlots are the weights that are laid out anew, with their columns.
+func (m *memory) splitSlots() map[int]int {
+	list := map[int]int{}
+	for _, p := range m.k.Parts {
+		for _, r := range refs(p) {
+			if f, _ := quant.Lookup(m.types[r.slot]); m.split && r.use == weight && f.Splits(r.cols) {
+				list[r.slot] = r.cols
+			}
+		}
+	}
+	return list
+}
+
+// splitRows is a weight laid out anew, entry by entry.
+func (m *memory) splitRows(slot, cols int) []byte {
+	out := slices.Clone(m.data[slot])
+	for _, p := range m.k.Parts {
+		for _, r := range refs(p) {
+			if r.slot != slot {
+				continue
+			}
+			rows, entries, pad := m.shape(p, r)
+			f, _ := quant.Lookup(m.types[slot])
+			rowBytes, _ := f.RowBytes(cols)
+			for e := range entries {
+				at := e * (rows*rowBytes + pad)
+				f.SplitRows(out[at:], m.data[slot][at:at+rows*rowBytes], cols)
+			}
+		}
+	}
+	return out
 }
 
 // shape is a weight's rows, entries and bytes between entries.

@@ -71,11 +71,13 @@ func (p *printer) elemType(e plan.Elem) string {
 }
 
 var elemTypes = [...]string{
-	plan.ElemF32:   "float",
-	plan.ElemF16:   "half",
-	plan.ElemAct:   "float",
-	plan.ElemTyped: "uchar",
-	plan.ElemRoute: "Routing",
-	plan.ElemStep:  "Step",
-	plan.ElemArgs:  "",
+	plan.ElemF32:      "float",
+	plan.ElemF16:      "half",
+	plan.ElemAct:      "float",
+	plan.ElemTyped:    "uchar",
+	plan.ElemRoute:    "Routing",
+	plan.ElemStep:     "Step",
+	plan.ElemArgs:     "",
+	plan.ElemU32:      "uint",
+	plan.ElemSampling: "Sampling",
 }

@@ -104,7 +104,7 @@ func TestThreadgroupBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		source := print(t, &plan.Bundle{Kernels: []plan.Kernel{k}})
-		declared := strings.Contains(source, "  threadgroup float scratch["+strconv.Itoa(n/4)+"];\n")
+		declared := strings.Contains(source, "  threadgroup float4 scratch["+strconv.Itoa(n/16)+"];\n")
 		if n > 0 != declared {
 			t.Errorf("%s: %d bytes, declared: %t", k.Name, n, declared)
 		}
@@ -142,8 +142,18 @@ func TestPrintRefuses(t *testing.T) {
 		change(&k, k.Parts[0].(*plan.Attend))
 		return k
 	}
+	handOver := func(change func(h *plan.HandOver)) plan.Kernel {
+		k := matVecs()[12] // ready, add and hand over
+		change(k.Parts[0].(*plan.MatVec).HandOver)
+		return k
+	}
+	embed := func(change func(p *plan.Embed)) plan.Kernel {
+		k := singleKernels()[1]
+		change(k.Parts[0].(*plan.Embed))
+		return k
+	}
 	route := func(change func(g *plan.Gating)) plan.Kernel {
-		k := singleKernels()[7]
+		k := singleKernels()[8]
 		change(&k.Parts[0].(*plan.RouteVec).Gating)
 		return k
 	}
@@ -169,6 +179,15 @@ func TestPrintRefuses(t *testing.T) {
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.RowsPerGroup = 256 }), "256 rows per threadgroup of 128 threads"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.RowsPerGroup = 7 }), "expected even numbers"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Rope.Dim = 12 }), "rope over 12 of 10 columns"},
+		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.SplitK = 3 }), "3 simdgroups share a row of 4 in a threadgroup"},
+		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.SplitK, p.RowsPerGroup = 4, 64 }), "64 rows per threadgroup"},
+		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Norm, p.In.Offset = nil, 2 }), "expected multiples of 4"},
+		{matVec(func(k *plan.Kernel, p *plan.MatVec) {
+			p.HandOver = &plan.HandOver{Weight: p.Norm.Weight, Ready: p.Out.Slot, Squares: p.Out.Slot, Group: 4}
+		}), "cannot serve as float32 output"},
+		{handOver(func(h *plan.HandOver) { h.Group = 3 }), "sums of 3 squares each"},
+		{handOver(func(h *plan.HandOver) { h.Group = 64 }), "sums of 64 squares each"},
+		{embed(func(p *plan.Embed) { p.RowsPerGroup = 64 }), "64 elements for 128 threads"},
 		{attend(func(k *plan.Kernel, p *plan.Attend) { p.LatDim = 8000 }), "does not fit 32768 bytes of threadgroup memory"},
 		{attend(func(k *plan.Kernel, p *plan.Attend) { k.Threads = 32 }), "use more simdgroups"},
 		{attend(func(k *plan.Kernel, p *plan.Attend) { k.Variants[0].Types = []quant.Type{quant.Q8_0} }), "a cache of q8_0; expected f32 or f16"},

@@ -52,6 +52,10 @@ func partTemplate(p plan.Part) (string, error) {
 		return "route.msl", nil
 	case *plan.WeightedSum:
 		return "weighted_sum.msl", nil
+	case *plan.ScanLogits:
+		return "scan_logits.msl", nil
+	case *plan.PickToken:
+		return "pick_token.msl", nil
 	}
 	return "", fmt.Errorf("no template for a part of type %T", p)
 }
@@ -68,7 +72,7 @@ func (k *kernelView) parts() ([]partView, int, error) {
 		}
 		views = append(views, v)
 		first += p.Groups()
-		floats = max(floats, v.floats())
+		floats = max(floats, roundUp(v.floats(), 4)) // what loads of 16 bytes are aligned to
 	}
 	if 4*floats > maxThreadgroupBytes {
 		return nil, 0, fmt.Errorf("%d bytes of threadgroup memory; expected at most %d", 4*floats, maxThreadgroupBytes)
@@ -84,14 +88,14 @@ func (k *kernelView) part(p plan.Part, first int) (partView, error) {
 	}
 	switch p := p.(type) {
 	case *plan.MatVec:
-		v.Entries, v.N = p.Batch, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup)
+		v.Entries, v.N = p.Batch, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
 		if p.Rope != nil {
 			v.N += v.N % 2 // a simdgroup turns whole pairs
 		}
 	case *plan.Experts:
-		v.Entries, v.N = p.K, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup)
+		v.Entries, v.N = p.K, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
 	case *plan.ExpertsSum:
-		v.N = k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup)
+		v.N = k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
 	case *plan.Attend:
 		v.Attention, err = attentionShape(p, k.Threads)
 	}
@@ -99,8 +103,8 @@ func (k *kernelView) part(p plan.Part, first int) (partView, error) {
 }
 
 // rowsPerSimdgroup shares the rows of a threadgroup out among its simdgroups.
-func (k *kernelView) rowsPerSimdgroup(rows, perGroup int) int {
-	return min(ceil(perGroup, k.Simdgroups()), rows)
+func (k *kernelView) rowsPerSimdgroup(rows, perGroup, splitK int) int {
+	return min(ceil(perGroup, k.Simdgroups()/max(splitK, 1)), rows)
 }
 
 // Group is the threadgroup's number among those of the part.
@@ -150,6 +154,75 @@ func (v *partView) WeightRow(slot int, entry, row string) (string, error) {
 	return base + fmt.Sprintf(" + %s * %s", row, rowBytes), nil
 }
 
+// Slices is how many simdgroups share the columns of a row.
+func (v *partView) Slices() int { return max(splitK(v.P), 1) }
+
+// Lanes is how many lanes share the columns of a row.
+func (v *partView) Lanes() int { return simdWidth * v.Slices() }
+
+// Lane is a thread's number among them.
+func (v *partView) Lane() string {
+	if v.Slices() > 1 {
+		return "part"
+	}
+	return "lane"
+}
+
+// Soon says that a simdgroup is going to read its rows, or its share of them, of
+// the weight in a slot.
+func (v *partView) Soon(slot int, rows string) string {
+	_, cols := matrix(v.P)
+	if p, ok := v.P.(*plan.ExpertsSum); ok && slot == p.Shared {
+		cols = p.SharedCols
+	}
+	bytes := fmt.Sprintf("%du * %s::row_bytes(%du)", v.N, v.Tag(slot), cols)
+	if n := v.Slices(); n > 1 {
+		bytes += fmt.Sprintf(" / %du", n)
+		rows += " + slice * (" + bytes + ")"
+	}
+	return fmt.Sprintf("WEIGHTS_SOON(%s, %s);", rows, bytes)
+}
+
+// splitK is how many simdgroups share a row of a part; 0 and 1: none do.
+func splitK(p plan.Part) int {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.SplitK
+	case *plan.Experts:
+		return p.SplitK
+	case *plan.ExpertsSum:
+		return p.SplitK
+	}
+	return 0
+}
+
+// Normed says whether the results wait for the factor of a norm.
+func (v *partView) Normed() bool {
+	switch p := v.P.(type) {
+	case *plan.MatVec:
+		return p.Norm != nil || p.Rescale != nil
+	case *plan.Experts:
+		return p.Norm != nil || p.Rescale != nil
+	}
+	return false
+}
+
+// SquaresPerLane is how many partial sums of squares a lane adds up of those that
+// were handed over.
+func (v *partView) SquaresPerLane() int {
+	switch p := v.P.(type) {
+	case *plan.MatVec:
+		return ceil(p.Rescale.Count, v.Lanes())
+	case *plan.Experts:
+		return ceil(p.Rescale.Count, v.Lanes())
+	}
+	return 0
+}
+
+// SquaresEarly says whether a lane has the registers to load them before the
+// mat-vec and to add them up after it.
+func (v *partView) SquaresEarly() bool { return v.SquaresPerLane() <= 16 }
+
 // matrix is the shape of one entry of a part's weights.
 func matrix(p plan.Part) (rows, cols int) {
 	switch p := p.(type) {
@@ -164,22 +237,24 @@ func matrix(p plan.Part) (rows, cols int) {
 }
 
 // In is the start of the input in device memory.
-func (v *partView) In() string {
-	entry := ""
+func (v *partView) In() string { return v.Ptr(v.input()) }
+
+// input is the part's input and the entry of it that a threadgroup reads.
+func (v *partView) input() (in plan.Vec, entry string) {
 	if v.Entries > 1 {
 		entry = "entry"
 	}
 	switch p := v.P.(type) {
 	case *plan.MatVec:
-		return v.Ptr(p.In, entry)
+		in = p.In
 	case *plan.Experts:
-		return v.Ptr(p.In, entry)
+		in = p.In
 	}
-	return ""
+	return in, entry
 }
 
-// dots is a part whose mat-vec reads its input from X, Chunk columns from
-// column c on if the input is staged.
+// dots is a part whose mat-vec reads its input from X: the columns Chunk, some
+// at a time if the input is staged.
 type dots struct {
 	*partView
 	X, Chunk string
@@ -194,22 +269,14 @@ func (d dots) Indent() string {
 	return strings.Repeat(" ", 6)
 }
 
-// Skip moves a weight row to the staged columns.
-func (d dots) Skip(slot int) string {
-	if !d.staged {
-		return ""
-	}
-	return fmt.Sprintf(" + %s::row_bytes(c)", d.Tag(slot))
-}
-
 // Staged, Combined and Direct say where the mat-vec finds its input.
-func (v *partView) Staged() dots   { return dots{v, "xs", "n", true} }
-func (v *partView) Combined() dots { return dots{v, "xs", v.columns(), false} }
-func (v *partView) Direct() dots   { return dots{v, v.In(), v.columns(), false} }
+func (v *partView) Staged() dots   { return dots{v, "in_shared{xs, c}", "c, c + n", true} }
+func (v *partView) Combined() dots { return dots{v, "in_shared{xs, 0u}", v.columns(), false} }
+func (v *partView) Direct() dots   { return dots{v, v.Input(v.input()), v.columns(), false} }
 
 func (v *partView) columns() string {
 	_, cols := matrix(v.P)
-	return fmt.Sprintf("%du", cols)
+	return fmt.Sprintf("0u, %du", cols)
 }
 
 // Combine is the part's combine, or nil.

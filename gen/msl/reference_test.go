@@ -14,6 +14,7 @@ func (m *memory) run(p plan.Part) {
 	case *plan.MatVec:
 		for b := range p.Batch {
 			x := m.input(p.In, b, p.Cols, p.Norm)
+			m.rescale(p.Rescale, x)
 			if p.Combine != nil {
 				x = m.combine(p.Combine, b, p.Cols)
 			}
@@ -22,7 +23,7 @@ func (m *memory) run(p plan.Part) {
 			if p.Add >= 0 {
 				addTo(y, m.vec(plan.Vec{Slot: p.Add, Offset: p.Out.Offset, Stride: p.Out.Stride}, b, p.Rows), 1)
 			}
-			m.setVec(p.Out, b, y)
+			m.store(p.Out, b, y, p.HandOver)
 		}
 	case *plan.Experts:
 		if p.Gating != nil {
@@ -30,7 +31,9 @@ func (m *memory) run(p plan.Part) {
 		}
 		for i := range p.K {
 			e, _ := m.routing(p.Routing, i)
-			m.setVec(p.Out, i, m.mul(p, p.W, p.Up, e, p.Rows, m.input(p.In, i, p.Cols, p.Norm)))
+			x := m.input(p.In, i, p.Cols, p.Norm)
+			m.rescale(p.Rescale, x)
+			m.setVec(p.Out, i, m.mul(p, p.W, p.Up, e, p.Rows, x))
 		}
 	case *plan.ExpertsSum:
 		y := make([]float64, p.Rows)
@@ -44,7 +47,7 @@ func (m *memory) run(p plan.Part) {
 		if p.Add >= 0 {
 			addTo(y, m.vec(plan.Vec{Slot: p.Add, Offset: p.Out.Offset}, 0, p.Rows), 1)
 		}
-		m.setVec(p.Out, 0, y)
+		m.store(p.Out, 0, y, p.HandOver)
 	case *plan.StoreKV:
 		pe := m.vec(p.KPe, 0, p.PeDim)
 		m.rope(p.Rope, pe)
@@ -63,7 +66,7 @@ func (m *memory) run(p plan.Part) {
 func (m *memory) runVector(p plan.Part) {
 	switch p := p.(type) {
 	case *plan.Embed:
-		m.setVec(p.Out, 0, m.row(p, p.W, p.Dim, 0, testToken))
+		m.store(p.Out, 0, m.row(p, p.W, p.Dim, 0, testToken), p.HandOver)
 	case *plan.NormVec:
 		m.setVec(p.Out, 0, m.input(p.In, 0, p.Dim, &p.Norm))
 	case *plan.RopeVec:
@@ -116,6 +119,37 @@ func (m *memory) input(v plan.Vec, e, n int, norm *plan.Norm) []float64 {
 		x[i] *= m.at(norm.Weight, i) / math.Sqrt(squares/float64(n)+norm.Eps)
 	}
 	return x
+}
+
+// rescale finishes a norm whose input was handed over.
+func (m *memory) rescale(r *plan.Rescale, x []float64) {
+	if r == nil {
+		return
+	}
+	var sum float64
+	for i := range r.Count {
+		sum += m.at(r.Squares, i)
+	}
+	for i := range x {
+		x[i] /= math.Sqrt(sum/float64(len(x)) + r.Eps)
+	}
+}
+
+// store sets a result and hands over what the next norm wants of it.
+func (m *memory) store(out plan.Vec, e int, y []float64, h *plan.HandOver) {
+	if out.Slot >= 0 {
+		m.setVec(out, e, y)
+	}
+	if h == nil {
+		return
+	}
+	for i := range y {
+		m.set(h.Ready, i, y[i]*m.at(h.Weight, i))
+	}
+	for g := range len(y) / h.Group {
+		x := y[g*h.Group:][:h.Group]
+		m.set(h.Squares, g, dot(x, x))
+	}
 }
 
 // mul is a mat-vec, with SwiGLU if up is a slot.
@@ -190,7 +224,9 @@ func (m *memory) attend(p *plan.Attend) {
 				sum += w
 				addTo(o, m.vec(plan.Vec{Slot: p.Cache, Offset: (s*per + i) * width}, 0, p.LatDim), w)
 			}
-			m.setVec(plan.Vec{Slot: p.Out, Offset: (s*p.Heads + h) * p.LatDim}, 0, o)
+			if len(scores) > 0 {
+				m.setVec(plan.Vec{Slot: p.Out, Offset: (s*p.Heads + h) * p.LatDim}, 0, o)
+			}
 			m.setVec(plan.Vec{Slot: p.ML, Offset: (s*p.Heads + h) * 2}, 0, []float64{top, sum})
 		}
 	}

@@ -19,6 +19,11 @@ const (
 	cacheOut
 	routeIn // Routing
 	routeOut
+	integers    // uint32
+	integersOut // uint32, written
+	stateIn     // Sampling
+	stateOut    // Sampling, written
+	stepOut     // the step, written
 )
 
 // ref is one use of a slot by a part.
@@ -32,7 +37,8 @@ type ref struct {
 func refs(p plan.Part) []ref {
 	switch p := p.(type) {
 	case *plan.MatVec:
-		list := append(optional(p.Up, weight, p.Cols), ref{p.W, weight, p.Cols}, ref{slot: p.Out.Slot, use: output})
+		list := append(optional(p.Up, weight, p.Cols), ref{p.W, weight, p.Cols})
+		list = append(list, outputRefs(p.Out, p.HandOver)...)
 		list = append(list, optional(p.Add, input, 0)...)
 		if p.Rope != nil {
 			list = append(list, ref{slot: p.Rope.Table, use: floats})
@@ -40,16 +46,19 @@ func refs(p plan.Part) []ref {
 		if p.Combine != nil {
 			return append(list, combineRefs(p.Combine)...)
 		}
+		list = append(list, rescaleRefs(p.Rescale)...)
 		return append(list, inputRefs(p.In, p.Norm)...)
 	case *plan.Experts:
 		list := append(optional(p.Up, weight, p.Cols), ref{p.W, weight, p.Cols}, ref{slot: p.Out.Slot, use: output})
+		list = append(list, rescaleRefs(p.Rescale)...)
 		list = append(list, inputRefs(p.In, p.Norm)...)
 		if p.Gating == nil {
 			return append(list, ref{slot: p.Routing, use: routeIn})
 		}
 		return append(list, gatingRefs(p.Gating, p.Routing)...)
 	case *plan.ExpertsSum:
-		list := []ref{{p.W, weight, p.Cols}, {slot: p.In.Slot, use: input}, {slot: p.Routing, use: routeIn}, {slot: p.Out.Slot, use: output}}
+		list := []ref{{p.W, weight, p.Cols}, {slot: p.In.Slot, use: input}, {slot: p.Routing, use: routeIn}}
+		list = append(list, outputRefs(p.Out, p.HandOver)...)
 		if p.Shared >= 0 {
 			list = append(list, ref{p.Shared, weight, p.SharedCols}, ref{slot: p.SharedIn.Slot, use: input})
 		}
@@ -64,7 +73,7 @@ func refs(p plan.Part) []ref {
 		return []ref{{slot: p.QAbs.Slot, use: input}, {slot: p.QPe.Slot, use: input}, {slot: p.Cache, use: cacheIn},
 			{slot: p.Out, use: results}, {slot: p.ML, use: results}}
 	case *plan.Embed:
-		return []ref{{p.W, weight, p.Dim}, {slot: p.Out.Slot, use: output}}
+		return append(outputRefs(p.Out, p.HandOver), ref{p.W, weight, p.Dim})
 	case *plan.RouteVec:
 		return gatingRefs(&p.Gating, p.Routing)
 	}
@@ -87,7 +96,7 @@ func vectorRefs(p plan.Part) []ref {
 	case *plan.WeightedSum:
 		return []ref{{slot: p.In.Slot, use: input}, {slot: p.Routing, use: routeIn}, {slot: p.Out.Slot, use: output}}
 	}
-	return nil
+	return sampleRefs(p)
 }
 
 func optional(slot int, u use, cols int) []ref {
@@ -103,6 +112,21 @@ func inputRefs(in plan.Vec, n *plan.Norm) []ref {
 		list = append(list, ref{slot: n.Weight, use: floats})
 	}
 	return list
+}
+
+func rescaleRefs(r *plan.Rescale) []ref {
+	if r == nil {
+		return nil
+	}
+	return []ref{{slot: r.Squares, use: floats}}
+}
+
+// outputRefs are a result, unless it goes nowhere as it is, and what is handed over.
+func outputRefs(out plan.Vec, h *plan.HandOver) []ref {
+	if h == nil {
+		return []ref{{slot: out.Slot, use: output}}
+	}
+	return append(optional(out.Slot, output, 0), ref{slot: h.Weight, use: floats}, ref{slot: h.Ready, use: results}, ref{slot: h.Squares, use: results})
 }
 
 func combineRefs(c *plan.Combine) []ref {
@@ -141,6 +165,16 @@ func (r ref) check(k *plan.Kernel) error {
 		ok = s.Elem == plan.ElemRoute
 	case routeOut:
 		ok = s.Elem == plan.ElemRoute && s.Write
+	case integers:
+		ok = s.Elem == plan.ElemU32
+	case integersOut:
+		ok = s.Elem == plan.ElemU32 && s.Write
+	case stateIn:
+		ok = s.Elem == plan.ElemSampling
+	case stateOut:
+		ok = s.Elem == plan.ElemSampling && s.Write
+	case stepOut:
+		ok = s.Elem == plan.ElemStep && s.Write
 	}
 	if !ok {
 		return fmt.Errorf("slot %s (space %d, element %d, write %t) cannot serve as %s", s.Name, s.Space, s.Elem, s.Write, useNames[r.use])
@@ -151,4 +185,6 @@ func (r ref) check(k *plan.Kernel) error {
 var useNames = [...]string{
 	weight: "a typed weight", floats: "float32 input", input: "an input", output: "an output", results: "float32 output",
 	cacheIn: "a cache", cacheOut: "a written cache", routeIn: "routing", routeOut: "written routing",
+	integers: "integers", integersOut: "written integers", stateIn: "the sampler's state", stateOut: "the written state of the sampler",
+	stepOut: "the written step",
 }

@@ -3,6 +3,7 @@ package msl
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -26,6 +27,9 @@ func (s *slots) out(name string) plan.Vec {
 }
 func (s *slots) floats(name string, write bool) int {
 	return s.add(name, plan.SpaceArena, plan.ElemF32, write)
+}
+func (s *slots) handOver(group int) *plan.HandOver {
+	return &plan.HandOver{Weight: s.vector("w_next"), Ready: s.floats("ready", true), Squares: s.floats("next_squares", true), Group: group}
 }
 func (s *slots) route(write bool) int {
 	return s.add("routing", plan.SpaceArena, plan.ElemRoute, write)
@@ -72,8 +76,11 @@ func (s slots) cacheKernel(name string, parts ...plan.Part) plan.Kernel {
 // matVecs are mat-vecs with every prologue and every epilogue.
 func matVecs() []plan.Kernel {
 	var list []plan.Kernel
-	for _, prologue := range []string{"plain", "norm", "long_norm", "combine"} {
-		for _, epilogue := range []string{"store", "swiglu", "rope", "add"} {
+	for _, prologue := range []string{"plain", "norm", "ready", "long_norm", "combine"} {
+		for _, epilogue := range []string{"store", "swiglu", "rope", "add", "hand", "add_hand"} {
+			if prologue != "ready" && strings.HasSuffix(epilogue, "hand") || prologue == "ready" && epilogue == "store" {
+				continue // what is handed over is tried with what takes it
+			}
 			var s slots
 			cols := map[string]int{"long_norm": 7168}[prologue]
 			p := &plan.MatVec{W: s.weight("w"), Batch: 1, Rows: 50, Cols: max(cols, 512), RowsPerGroup: 8, Up: -1, Add: -1}
@@ -81,6 +88,8 @@ func matVecs() []plan.Kernel {
 			switch prologue {
 			case "norm", "long_norm":
 				p.Norm = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-6}
+			case "ready":
+				p.Rescale = &plan.Rescale{Squares: s.floats("squares", false), Count: 130, Eps: 1e-6}
 			case "combine":
 				s.step()
 				p.Combine = &plan.Combine{Out: s.floats("splits", false), ML: s.floats("ml", false), Splits: plan.Splits{Count: 8, Tile: 16}, Heads: 5}
@@ -93,6 +102,10 @@ func matVecs() []plan.Kernel {
 				p.Rope = s.rope(10, 4)
 			case "add":
 				p.Add = s.in("residual").Slot
+			case "add_hand":
+				p.Add, p.HandOver = s.in("residual").Slot, s.handOver(2)
+			case "hand":
+				p.Out.Slot, p.HandOver = -1, s.handOver(1)
 			}
 			list = append(list, s.kernel("matvec_"+prologue+"_"+epilogue, nil, p))
 		}
@@ -114,7 +127,11 @@ func expertKernels() []plan.Kernel {
 	for i, sigmoid := range []bool{false, true} {
 		var s slots
 		e := &plan.Experts{W: s.weight("w_gate"), Up: s.weight("w_up"), K: 6, Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h")}
-		e.Norm = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-5}
+		if sigmoid {
+			e.Rescale = &plan.Rescale{Squares: s.floats("squares", false), Count: 64, Eps: 1e-5}
+		} else {
+			e.Norm = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-5}
+		}
 		e.Gating, e.Routing = gating(&s, 1+7*i, sigmoid), s.route(true)
 		e.Out.Stride = 20
 		shared := &plan.MatVec{W: s.weight("w_shared"), Up: -1, Add: -1, Batch: 1, Rows: 30, Cols: 256, RowsPerGroup: 16, In: e.In, Out: s.out("hs")}
@@ -131,6 +148,7 @@ func expertKernels() []plan.Kernel {
 		p.In.Stride = 256
 		if full {
 			p.Shared, p.SharedCols, p.SharedIn, p.Add = s.weight("w_shared"), 512, s.in("hs"), s.in("residual").Slot
+			p.HandOver = s.handOver(4)
 		}
 		s.args()
 		list = append(list, s.kernel(fmt.Sprintf("experts_sum_%t", full), []int{p.W}, p))
@@ -152,24 +170,31 @@ func attentionKernels() []plan.Kernel {
 		list = append(list, s.cacheKernel(fmt.Sprintf("store_kv_%t", fused), p))
 	}
 	for _, shape := range [][4]int{{4, 64, 16, 4}, {5, 128, 32, 1}, {16, 512, 64, 16}, {20, 512, 64, 8}, {40, 256, 64, 16}} {
-		var s slots
-		p := &plan.Attend{Heads: shape[0], LatDim: shape[1], PeDim: shape[2], Scale: 0.0721688, Splits: plan.Splits{Count: 8, Tile: 16},
-			QAbs: s.in("q_abs"), QPe: s.in("q"), Cache: s.add("cache", plan.SpaceKV, plan.ElemTyped, false), Out: s.floats("splits", true), ML: s.floats("ml", true)}
-		p.QAbs.Stride, p.QPe.Offset, p.QPe.Stride = p.LatDim, 8, p.PeDim+8
-		s.step()
-		k := s.cacheKernel(fmt.Sprintf("attend_%d_%d", shape[0], shape[1]), p)
-		k.Threads = shape[3] * 32
-		list = append(list, k)
+		list = append(list, attendKernel(fmt.Sprintf("attend_%d_%d", shape[0], shape[1]), shape[0], shape[1], shape[2], shape[3], plan.Splits{Count: 8, Tile: 16}))
 	}
 	return list
 }
 
+// attendKernel attends on caches of both types.
+func attendKernel(name string, heads, lat, pe, simdgroups int, splits plan.Splits) plan.Kernel {
+	var s slots
+	p := &plan.Attend{Heads: heads, LatDim: lat, PeDim: pe, Scale: 0.0721688, Splits: splits,
+		QAbs: s.in("q_abs"), QPe: s.in("q"), Cache: s.add("cache", plan.SpaceKV, plan.ElemTyped, false), Out: s.floats("splits", true), ML: s.floats("ml", true)}
+	p.QAbs.Stride, p.QPe.Offset, p.QPe.Stride = lat, 8, pe+8
+	s.step()
+	k := s.cacheKernel(name, p)
+	k.Threads = simdgroups * 32
+	return k
+}
+
 // singleKernels are the parts that stand alone.
 func singleKernels() []plan.Kernel {
-	var e, n, r, c, g, a, w, o slots
+	var e, h, n, r, c, g, a, w, o slots
 	e.step()
+	h.step()
 	return []plan.Kernel{
 		e.kernelOf("embed", &plan.Embed{W: e.weight("w"), Out: e.out("x"), Dim: 512, RowsPerGroup: 128}),
+		h.kernelOf("embed_hand", &plan.Embed{W: h.weight("w"), Out: h.out("x"), Dim: 512, RowsPerGroup: 128, HandOver: h.handOver(4)}),
 		n.kernelOf("norm", &plan.NormVec{In: n.in("x"), Out: n.out("y"), Dim: 300, Norm: plan.Norm{Weight: n.vector("w"), Eps: 1e-6}}),
 		r.kernelOf("rope", ropeVec(&r)),
 		c.kernelOf("combine", combineVec(&c)),
@@ -201,10 +226,32 @@ func (s *slots) kernelOf(name string, p plan.Part) plan.Kernel {
 	return k
 }
 
+// splitKernels are kernels whose simdgroups share rows by twos and fours, of one format.
+func splitKernels() []plan.Kernel {
+	var list []plan.Kernel
+	for i, k := range slices.Concat(matVecs(), expertKernels()) {
+		k.Name = "split_" + k.Name
+		k.Variants = slices.DeleteFunc(everyType(k.Name, len(k.TypedSlots())), func(v plan.Variant) bool { return v.Types[0] != quant.Q4_0 })
+		for _, p := range k.Parts {
+			n := 2 + 2*(i%2)
+			switch p := p.(type) {
+			case *plan.MatVec:
+				p.SplitK = n
+			case *plan.Experts:
+				p.SplitK = n
+			case *plan.ExpertsSum:
+				p.SplitK = n
+			}
+		}
+		list = append(list, k)
+	}
+	return list
+}
+
 // synthetic is a bundle of all kinds of parts × all formats × all pieces.
 func synthetic(act plan.Elem) *plan.Bundle {
 	b := &plan.Bundle{Name: "synthetic", Activations: act}
-	for _, list := range [][]plan.Kernel{matVecs(), expertKernels(), attentionKernels(), singleKernels()} {
+	for _, list := range [][]plan.Kernel{matVecs(), expertKernels(), splitKernels(), attentionKernels(), singleKernels()} {
 		b.Kernels = append(b.Kernels, list...)
 	}
 	return b

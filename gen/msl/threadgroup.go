@@ -14,12 +14,11 @@ func ThreadgroupBytes(k *plan.Kernel) (int, error) {
 func (v *partView) floats() int {
 	switch p := v.P.(type) {
 	case *plan.MatVec:
-		if p.Combine != nil {
-			return p.Cols + p.Combine.Splits.Count
-		}
-		return v.normFloats(p.Norm)
+		return v.SlicesAt() + v.slicesFloats(p.Up, p.Rescale)
 	case *plan.Experts:
-		return v.normFloats(p.Norm) + gatingFloats(p.Gating)
+		return v.SlicesAt() + v.slicesFloats(p.Up, p.Rescale)
+	case *plan.ExpertsSum:
+		return v.slicesFloats(-1, nil)
 	case *plan.RouteVec:
 		return gatingFloats(&p.Gating)
 	case *plan.StoreKV:
@@ -32,8 +31,56 @@ func (v *partView) floats() int {
 		return p.Combine.Splits.Count
 	case *plan.Attend:
 		return v.Attention.floats()
+	case *plan.ScanLogits:
+		return 2 * v.Simdgroups()
+	case *plan.PickToken:
+		return pickFloats(p, v.Threads)
 	}
 	return 0
+}
+
+// SlicesAt is where the sums of simdgroups that share rows are, behind the input
+// and what chooses the experts.
+func (v *partView) SlicesAt() int {
+	switch p := v.P.(type) {
+	case *plan.MatVec:
+		if p.Combine != nil {
+			return p.Cols + p.Combine.Splits.Count
+		}
+		return v.normFloats(p.Norm)
+	case *plan.Experts:
+		return v.normFloats(p.Norm) + gatingFloats(p.Gating)
+	}
+	return 0
+}
+
+// SliceFloats is one sum of every simdgroup for each of its rows.
+func (v *partView) SliceFloats() int { return v.Simdgroups() * v.N }
+
+// SquaresAt is where the simdgroups' sums of squares are, behind their other sums.
+func (v *partView) SquaresAt() int {
+	switch p := v.P.(type) {
+	case *plan.MatVec:
+		return v.slicesFloats(p.Up, nil)
+	case *plan.Experts:
+		return v.slicesFloats(p.Up, nil)
+	}
+	return 0
+}
+
+// slicesFloats are the sums of simdgroups that share rows.
+func (v *partView) slicesFloats(up int, r *plan.Rescale) int {
+	if v.Slices() < 2 {
+		return 0
+	}
+	n := v.SliceFloats()
+	if up >= 0 {
+		n *= 2
+	}
+	if r != nil {
+		n += v.Simdgroups()
+	}
+	return n
 }
 
 // StageFloats is how many inputs a norm stages at a time.

@@ -45,7 +45,18 @@ var sharedParts = []struct {
 }{
 	{"route.shared", func(p plan.Part) bool { return gatingOf(p) != nil }},
 	{"combine.shared", func(p plan.Part) bool { return combineOf(p) != nil }},
+	{"sample.shared", samples},
 	{"attend.shared", func(p plan.Part) bool { _, ok := p.(*plan.Attend); return ok }},
+	{"attend_matrix.shared", func(p plan.Part) bool { a, ok := p.(*plan.Attend); return ok && wholeBlocks(a) }},
+}
+
+// samples says whether a part belongs to the sampler.
+func samples(p plan.Part) bool {
+	switch p.(type) {
+	case *plan.ScanLogits, *plan.PickToken:
+		return true
+	}
+	return false
 }
 
 // shared prints the functions that the bundle's parts call.

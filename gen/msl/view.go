@@ -41,7 +41,7 @@ func (k *kernelView) parameter(slot int) string {
 	switch {
 	case s.Elem == plan.ElemArgs:
 		return fmt.Sprintf("constant %s_args & %s", k.Kernel.Name, k.names[slot])
-	case s.Elem == plan.ElemStep:
+	case s.Elem == plan.ElemStep && !s.Write:
 		return fmt.Sprintf("constant Step & %s", k.names[slot])
 	case s.Write:
 		return fmt.Sprintf("device %s * %s", elem, k.names[slot])
@@ -64,6 +64,11 @@ func (k *kernelView) only(s plan.Space, what string) (string, error) {
 // Ptr is the start of entry e of a vector; e is "" for the only one.
 func (k *kernelView) Ptr(v plan.Vec, e string) string {
 	return strings.Join(append([]string{k.names[v.Slot]}, place(v, e)...), " + ")
+}
+
+// Input is entry e of a vector as a mat-vec reads it; see templates/msl/quant/blocks.msl.
+func (k *kernelView) Input(v plan.Vec, e string) string {
+	return fmt.Sprintf("in_%ss{%s}", strings.Replace(k.printer.elemType(k.Slots[v.Slot].Elem), "half", "halve", 1), k.Ptr(v, e))
 }
 
 // At is element i of entry e of a vector.

@@ -77,7 +77,7 @@ var budgets = []budget{
 		needs: []string{"moe.n_routed_experts", "moe.num_experts_per_tok", "model.hidden_size"},
 		used: func(s *Spec) int {
 			e := s.MoE
-			return 4 * (min(s.Model.HiddenSize, maxStage) + s.Tuning.MatVec.Simdgroups + 2*e.NRoutedExperts + 2*e.NumExpertsPerTok + e.NGroup)
+			return 4 * (min(s.Model.HiddenSize, maxStage) + maxSimdgroups + 2*e.NRoutedExperts + 2*e.NumExpertsPerTok + e.NGroup)
 		},
 		blame:  []string{"moe.n_routed_experts"},
 		remedy: "fewer experts fit",

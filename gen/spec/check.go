@@ -25,7 +25,7 @@ var multiples = []struct {
 	{"moe.moe_intermediate_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.MoE.MoEIntermediateSize }},
 	{"model.qk_nope_head_dim", 8, "16 bytes of halves", func(s *Spec) int { return s.Model.QKNopeHeadDim }},
 	{"model.v_head_dim", 8, "16 bytes of halves", func(s *Spec) int { return s.Model.VHeadDim }},
-	{"model.qk_rope_head_dim", 2, "a rotary pair", func(s *Spec) int { return s.Model.QKRopeHeadDim }},
+	{"model.qk_rope_head_dim", 4, "rotary pairs, and 16 bytes of floats", func(s *Spec) int { return s.Model.QKRopeHeadDim }},
 }
 
 // relation is a rule between values. The message stands at path; it is checked
@@ -80,6 +80,7 @@ var relations = []relation{
 // checkDims compares the values with each other and with the hardware.
 func (d *decoder) checkDims(s *Spec) {
 	s.Tuning.inherit()
+	d.checkShapes(&s.Tuning)
 	for _, m := range multiples {
 		if n := d.at[m.path]; n != nil && m.get(s)%m.of != 0 {
 			d.reject(m.path, "is %d; expected a multiple of %d (%s)", m.get(s), m.of, m.why)
@@ -117,5 +118,24 @@ func (t *Tuning) inherit() {
 		if k.Simdgroups == 0 {
 			k.Simdgroups = t.MatVec.Simdgroups
 		}
+		if k.SplitK == 0 {
+			k.SplitK = t.MatVec.SplitK
+		}
 	}
+}
+
+// checkShapes wants simdgroups that can share rows evenly.
+func (d *decoder) checkShapes(t *Tuning) {
+	d.checkShape("tuning.matvec", t.MatVec)
+	for _, k := range t.Kernels {
+		d.checkShape("tuning.kernels."+k.Kernel, k.Shape)
+	}
+}
+
+func (d *decoder) checkShape(path string, s Shape) {
+	if s.Simdgroups == 0 || s.SplitK == 0 || s.Simdgroups%s.SplitK == 0 {
+		return
+	}
+	n := d.first([]string{path + ".split_k", path + ".simdgroups", "tuning.matvec.split_k", "tuning.matvec.simdgroups"})
+	d.errorf(n, "%s.split_k is %d; expected a divisor of simdgroups, %d", path, s.SplitK, s.Simdgroups)
 }

@@ -26,10 +26,10 @@ var (
 	scoringFuncs  = []string{"softmax", "sigmoid"}
 )
 
-// DefaultTuning is what keys missing under tuning mean.
+// DefaultTuning is what keys missing under tuning mean. Shapes follow from the
+// matrices; see ShapeFor.
 var DefaultTuning = Tuning{
-	MatVec:    Shape{RowsPerSimdgroup: 4, Simdgroups: 4},
-	Attention: Attention{Splits: 32, Tile: 16, Simdgroups: 8},
+	Attention: Attention{Splits: 128, Tile: 16, Simdgroups: 8},
 }
 
 func rootFields(s *Spec) []field {
@@ -129,6 +129,7 @@ func shapeFields(s *Shape) []field {
 	return []field{
 		optional(even(integer("rows_per_simdgroup", &s.RowsPerSimdgroup, 2, simdgroup), &s.RowsPerSimdgroup)),
 		optional(integer("simdgroups", &s.Simdgroups, 1, maxSimdgroups)),
+		optional(integer("split_k", &s.SplitK, 1, maxSimdgroups)),
 	}
 }
 

@@ -99,11 +99,6 @@ type Tuning struct {
 	Kernels []KernelShape
 }
 
-// Shape is the shape of a mat-vec threadgroup.
-type Shape struct {
-	RowsPerSimdgroup, Simdgroups int
-}
-
 // KernelShape is a Shape for one kernel, and where the file gives it.
 type KernelShape struct {
 	Kernel string

@@ -43,7 +43,7 @@ func TestLoad(t *testing.T) {
 	if *s.MoE != wantMoE {
 		t.Errorf("moe %+v", *s.MoE)
 	}
-	wantTuning := Tuning{MatVec: Shape{8, 4}, Attention: Attention{32, 16, 8}, Kernels: []KernelShape{{"lm_head", Shape{8, 2}, 59, 5}}}
+	wantTuning := Tuning{MatVec: Shape{RowsPerSimdgroup: 8}, Attention: Attention{128, 16, 8}, Kernels: []KernelShape{{"lm_head", Shape{8, 2, 0}, 59, 5}}}
 	if !reflect.DeepEqual(s.Tuning, wantTuning) {
 		t.Errorf("tuning %+v", s.Tuning)
 	}
@@ -95,8 +95,8 @@ func TestMistakes(t *testing.T) {
 		{"hidden_size: 256", "hidden_size: -1", "4:16: model.hidden_size is -1; expected an integer from 1 to 1048576"},
 		{"hidden_size: 256", "hidden_size: [1]", "4:16: model.hidden_size is a list; expected an integer from 1 to 1048576"},
 		{"kv_lora_rank: 256", "kv_lora_rank: 250", "8:17: model.kv_lora_rank is 250; expected a multiple of 32 (the simdgroup)"},
-		{"qk_rope_head_dim: 32", "qk_rope_head_dim: 33", "10:21: model.qk_rope_head_dim is 33; expected a multiple of 2 (a rotary pair)"},
-		{"qk_rope_head_dim: 32", "qk_rope_head_dim: 98", "10:21: model.qk_rope_head_dim is 98, but the rest of a key, qk_nope_head_dim, has only 96"},
+		{"qk_rope_head_dim: 32", "qk_rope_head_dim: 33", "10:21: model.qk_rope_head_dim is 33; expected a multiple of 4 (rotary pairs, and 16 bytes of floats)"},
+		{"qk_rope_head_dim: 32", "qk_rope_head_dim: 100", "10:21: model.qk_rope_head_dim is 100, but the rest of a key, qk_nope_head_dim, has only 96"},
 		{"num_experts_per_tok: 4", "num_experts_per_tok: 9", "20:24: moe.num_experts_per_tok is 9, more than n_routed_experts, which is 8"},
 		{"scoring_func: sigmoid", "scoring_func: sigmoid\n  n_group: 3", "25:12: moe.n_group is 3, which does not divide n_routed_experts, 8"},
 		{"scoring_func: sigmoid", "scoring_func: sigmoid\n  n_group: 8", "25:12: moe.n_group is 8, which leaves a group fewer than the 2 experts that it is scored by (n_routed_experts is 8)"},
@@ -107,8 +107,8 @@ func TestMistakes(t *testing.T) {
 			"6:24: attention keeps 576 floats of queries in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work"},
 		{"kv_lora_rank: 256", "kv_lora_rank: 8192", "6:24: attention keeps 257 floats of queries in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work\n" +
 			"8:17: attention takes 33136 bytes of threadgroup memory; expected at most 32768: a smaller kv_lora_rank, fewer heads or fewer tuning.attention.simdgroups fit\n" +
-			"8:17: the combine of the splits takes 32896 bytes of threadgroup memory; expected at most 32768: fewer tuning.attention.splits fit"},
-		{"n_routed_experts: 8", "n_routed_experts: 4096", "19:21: the choice of experts takes 33844 bytes of threadgroup memory; expected at most 32768: fewer experts fit"},
+			"8:17: the combine of the splits takes 33280 bytes of threadgroup memory; expected at most 32768: fewer tuning.attention.splits fit"},
+		{"n_routed_experts: 8", "n_routed_experts: 4096", "19:21: the choice of experts takes 33956 bytes of threadgroup memory; expected at most 32768: fewer experts fit"},
 		{"lm_head: {simdgroups: 2}", "lm_head: {simdgroups: 40}", "59:27: tuning.kernels.lm_head.simdgroups is 40; expected an integer from 1 to 32"},
 		{"rms_norm_eps: 1e-5", "rms_norm_eps: .nan", "14:17: model.rms_norm_eps is .nan; expected a number from 1e-12 to 0.1"},
 		{"norm_topk_prob: true", "norm_topk_prob: 1", "26:19: moe.norm_topk_prob is 1; expected true or false"},
@@ -132,6 +132,7 @@ func TestMistakes(t *testing.T) {
 		{"q6_k 1,3; q4_k", "q6_k 1; q4_k 2", "51:30: types of mlp.experts.down_proj: layer 3 has no type"},
 		{"q6_k 1,3; q4_k", "q6_k 1-2; q4_k 2-3", "51:30: types of mlp.experts.down_proj: layer 2 has two types"},
 		{"q6_k 1,3; q4_k", "q6_k; q4_k 2-3", "51:30: types of mlp.experts.down_proj: \"q6_k\" names no layers; only the last run may stand for all the others"},
+		{"lm_head: {simdgroups: 2}", "lm_head: {simdgroups: 4, split_k: 3}", "59:39: tuning.kernels.lm_head.split_k is 3; expected a divisor of simdgroups, 4"},
 		{"rows_per_simdgroup: 8", "rows_per_simdgroup: 3", "57:32: tuning.matvec.rows_per_simdgroup is 3; expected an even number"},
 		{"lm_head: {", "LM-head: {", "59:5: tuning.kernels: \"LM-head\" is no kernel name or appears twice; expected lower-case letters, digits and _"},
 		{"tokenizer: glm4", "tokenizer: [glm4", "27:1: not valid YAML: did not find expected ',' or ']'"},

@@ -31,6 +31,7 @@ func Random(seed uint64) *spec.Spec {
 		s.MoE = randomMoE(r, pick, s.Model.NumHiddenLayers)
 	}
 	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 2}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2}}
+	s.Tuning.MatVec.SplitK = pick(1, 2)
 	s.Quants = []spec.Quant{{Name: "f32", Stock: "f32"}}
 	return s
 }

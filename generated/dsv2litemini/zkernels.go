@@ -20,21 +20,26 @@ const (
 	kExpertsGateExpertsUp
 	kExpertsDownSharedDown
 	kLmHead
+	kSampleScan
+	kSamplePick
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
 var kernels = []plan.Kernel{
 	{
 		Name:    "embed",
-		Doc:     "embed: reads the token's embedding row.",
+		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: plan.SpaceArena, Write: true},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
 		Variants: []plan.Variant{
 			{Func: "embed_q4_k", Types: []quant.Type{quant.Q4_K}},
@@ -42,12 +47,12 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "q_kv_a",
-		Doc:     "q: normalises its input itself, multiplies, rotates by the position. Beside it, kv_a: normalises its input itself, multiplies. Fused to save four dispatches and the trips of what lies between through memory.",
+		Doc:     "q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_proj", Elem: plan.ElemTyped},
-			{Name: "x", Space: plan.SpaceArena},
-			{Name: "w_input_layernorm"},
+			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -55,8 +60,8 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
+			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_kv_a_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
@@ -100,7 +105,7 @@ var kernels = []plan.Kernel{
 			{Name: "attend_ml", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 32, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
@@ -121,7 +126,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
+			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
 			{Func: "v_b_q4_k", Types: []quant.Type{quant.Q4_K}},
@@ -129,16 +134,19 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "o_proj",
-		Doc:     "o_proj: multiplies, adds the residual. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
 			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2},
+			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
 		Variants: []plan.Variant{
 			{Func: "o_proj_q5_k", Types: []quant.Type{quant.Q5_K}},
@@ -146,17 +154,17 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "gate_up",
-		Doc:     "gate_up: normalises its input itself, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "x", Space: plan.SpaceArena},
-			{Name: "w_post_attention_layernorm"},
+			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "w_up_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 608, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 608}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: 3, Add: -1},
+			&plan.MatVec{Batch: 1, Rows: 608, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 608}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: 3, Add: -1},
 		},
 		Variants: []plan.Variant{
 			{Func: "gate_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
@@ -164,16 +172,19 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "down",
-		Doc:     "down: multiplies, adds the residual. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 608, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 608}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2},
+			&plan.MatVec{Batch: 1, Rows: 256, Cols: 608, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 608}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
 		Variants: []plan.Variant{
 			{Func: "down_q5_0", Types: []quant.Type{quant.Q5_0}},
@@ -181,20 +192,20 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "router_shared_gate_shared_up",
-		Doc:     "router: normalises its input itself, multiplies. Beside it, shared_gate_shared_up: normalises its input itself, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "x", Space: plan.SpaceArena},
-			{Name: "w_post_attention_layernorm"},
+			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "router", Space: plan.SpaceArena, Write: true},
 			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "shared_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: -1, Add: -1},
-			&plan.MatVec{W: 4, Batch: 1, Rows: 320, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 320}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: 5, Add: -1},
+			&plan.MatVec{Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{W: 4, Batch: 1, Rows: 320, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 320}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: 5, Add: -1},
 		},
 		Variants: []plan.Variant{
 			{Func: "router_shared_gate_shared_up_f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
@@ -202,21 +213,21 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "experts_gate_experts_up",
-		Doc:     "experts_gate_experts_up: normalises its input itself, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory.",
+		Doc:     "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "router", Space: plan.SpaceArena},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Write: true},
-			{Name: "x", Space: plan.SpaceArena},
-			{Name: "w_post_attention_layernorm"},
+			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
 		Args: []int{1, 5},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 5, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 160}, Norm: &plan.Norm{Weight: 4, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2},
+			&plan.Experts{W: 1, Up: 5, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 160}, Rescale: &plan.Rescale{Squares: 4, Count: 64, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
@@ -224,7 +235,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "experts_down_shared_down",
-		Doc:     "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual. Fused to save four dispatches and the trips of what lies between through memory.",
+		Doc:     "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
@@ -234,11 +245,14 @@ var kernels = []plan.Kernel{
 			{Name: "shared_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{K: 3, Rows: 256, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Routing: 2, Shared: 3, SharedCols: 320, SharedIn: plan.Vec{Slot: 4, Stride: 320}, Add: 5, Out: plan.Vec{Slot: 6}},
+			&plan.ExpertsSum{K: 3, Rows: 256, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Routing: 2, Shared: 3, SharedCols: 320, SharedIn: plan.Vec{Slot: 4, Stride: 320}, Add: 5, Out: plan.Vec{Slot: 6}, HandOver: &plan.HandOver{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_shared_down_q5_0_q5_0", Types: []quant.Type{quant.Q5_0, quant.Q5_0}},
@@ -247,19 +261,62 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "lm_head",
-		Doc:     "lm_head: normalises its input itself, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "x", Space: plan.SpaceArena},
-			{Name: "w_norm"},
+			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
 			{Func: "lm_head_q6_k", Types: []quant.Type{quant.Q6_K}},
+		},
+	},
+	{
+		Name:    "sample_scan",
+		Doc:     "logits without NaN and infinities, with bias and penalties; the best of each threadgroup.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "logits", Space: plan.SpaceLogits},
+			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling},
+			{Name: "bias", Space: plan.SpaceSample},
+			{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32},
+			{Name: "values", Space: plan.SpaceSample, Write: true},
+			{Name: "tops", Space: plan.SpaceSample, Write: true},
+			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
+		},
+		Parts: []plan.Part{
+			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 512, PerGroup: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "sample_scan"},
+		},
+	},
+	{
+		Name:    "sample_pick",
+		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
+			{Name: "picks", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
+			{Name: "recent", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
+			{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
+			{Name: "values", Space: plan.SpaceSample},
+			{Name: "tops", Space: plan.SpaceSample},
+			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
+			{Name: "kept", Space: plan.SpaceSample, Write: true},
+			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
+			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep, Write: true},
+		},
+		Parts: []plan.Part{
+			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Step: 9, Vocab: 512, Scanned: 2},
+		},
+		Variants: []plan.Variant{
+			{Func: "sample_pick"},
 		},
 	},
 }

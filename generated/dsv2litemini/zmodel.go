@@ -14,7 +14,7 @@ var source string
 // Bundle is the compiled model.
 var Bundle = &plan.Bundle{
 	Activations: plan.ElemF32,
-	ArenaBytes:  141568,
+	ArenaBytes:  538624,
 	Decode:      decode,
 	Head:        32,
 	Kernels:     kernels,
@@ -23,6 +23,8 @@ var Bundle = &plan.Bundle{
 	Profiles:    profiles,
 	RopeFreqs:   []float64{1.0, 0.5623413251903491, 0.31622776601683794, 0.17782794100389224, 0.09999999999999998, 0.056234132519034884, 0.027218175575020688, 0.012829015743852227, 0.005821428571428571, 0.0024903687258429753, 0.0009599771468368297, 0.00029214590307782324, 2.5000000000000008e-05, 1.405853312975873e-05, 7.905694150420949e-06, 4.445698525097307e-06},
 	RopeMScale:  1.0,
+	Sample:      sampling,
+	SampleBytes: 28416,
 	Source:      source,
 	SpecHash:    "90712c2f5377db81052cacd2e8fc8545b9a4448d250f99e902ecee4223f0a5ea",
 	Weights:     weights,

@@ -14,7 +14,7 @@ var source string
 // Bundle is the compiled model.
 var Bundle = &plan.Bundle{
 	Activations: plan.ElemF32,
-	ArenaBytes:  177152,
+	ArenaBytes:  674048,
 	Decode:      decode,
 	Head:        36,
 	Kernels:     kernels,
@@ -23,6 +23,8 @@ var Bundle = &plan.Bundle{
 	Profiles:    profiles,
 	RopeFreqs:   []float64{1.0, 0.4216965034285823, 0.1778279410038923, 0.07498942093324558, 0.0316227766016838, 0.013335214321633242, 0.005623413251903492, 0.002371373705661656, 0.001, 0.00042169650342858213, 0.00017782794100389224, 7.498942093324557e-05, 3.162277660168379e-05, 1.3335214321633239e-05, 5.623413251903491e-06, 2.3713737056616552e-06},
 	RopeMScale:  1.0,
+	Sample:      sampling,
+	SampleBytes: 28416,
 	Source:      source,
 	SpecHash:    "59b97d22957d6c3cf0ce271fcbb8522ddf1c8db0255f17a4ef6e22bce9f58ba9",
 	Weights:     weights,

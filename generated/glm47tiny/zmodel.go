@@ -14,7 +14,7 @@ var source string
 // Bundle is the compiled model.
 var Bundle = &plan.Bundle{
 	Activations: plan.ElemF32,
-	ArenaBytes:  46336,
+	ArenaBytes:  173824,
 	Decode:      decode,
 	Head:        36,
 	Kernels:     kernels,
@@ -23,6 +23,8 @@ var Bundle = &plan.Bundle{
 	Profiles:    profiles,
 	RopeFreqs:   []float64{1.0, 0.1778279410038923, 0.0316227766016838, 0.005623413251903492, 0.001, 0.00017782794100389224, 3.162277660168379e-05, 5.623413251903491e-06},
 	RopeMScale:  1.0,
+	Sample:      sampling,
+	SampleBytes: 25856,
 	Source:      source,
 	SpecHash:    "835dc10c395d794a19a4c470e12079d108e7d1987459db74195a9bad3dff53a0",
 	Weights:     weights,

@@ -14,7 +14,7 @@ var source string
 // Bundle is the compiled model.
 var Bundle = &plan.Bundle{
 	Activations: plan.ElemF32,
-	ArenaBytes:  140032,
+	ArenaBytes:  538880,
 	Decode:      decode,
 	Head:        33,
 	Kernels:     kernels,
@@ -23,6 +23,8 @@ var Bundle = &plan.Bundle{
 	Profiles:    profiles,
 	RopeFreqs:   []float64{1.0, 0.4094892462569473, 0.16768144280008285, 0.06866374762348336, 0.02811706625951745, 0.011513636269566448, 0.004714710237701415, 0.0019306231415562654, 0.0007905694150420947, 0.0003237296738793832, 0.00013256382014787598, 5.4283458793295234e-05, 2.2228492625486537e-05, 9.102328690638594e-06, 3.7273057147125847e-06, 1.5262916076868682e-06},
 	RopeMScale:  1.0,
+	Sample:      sampling,
+	SampleBytes: 28416,
 	Source:      source,
 	SpecHash:    "bb882bd06dddf63779e000e2c7742743c2b8c23e447827cbd0dd2e9e28464f3e",
 	Weights:     weights,

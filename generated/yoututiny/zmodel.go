@@ -14,7 +14,7 @@ var source string
 // Bundle is the compiled model.
 var Bundle = &plan.Bundle{
 	Activations: plan.ElemF32,
-	ArenaBytes:  27392,
+	ArenaBytes:  104192,
 	Decode:      decode,
 	Head:        25,
 	Kernels:     kernels,
@@ -23,6 +23,8 @@ var Bundle = &plan.Bundle{
 	Profiles:    profiles,
 	RopeFreqs:   []float64{1.0, 0.16768144280008285, 0.02811706625951745, 0.004714710237701415, 0.0007905694150420947, 0.00013256382014787598, 2.2228492625486537e-05, 3.7273057147125847e-06},
 	RopeMScale:  1.0,
+	Sample:      sampling,
+	SampleBytes: 25856,
 	Source:      source,
 	SpecHash:    "59dd3c3b8e7ae2fa94fddfa2df7c4aafd0ce13e1bf343be2d4eeb130c146a9ed",
 	Weights:     weights,

@@ -139,7 +139,7 @@ func weightTypes(b *plan.Bundle, d *plan.Dispatch, k *plan.Kernel, types [][]qua
 		}
 		layer := 0
 		if first := b.Weights[op.Index].First; first >= 0 {
-			layer = d.Layer - first
+			layer = d.LayerOf(slot) - first
 		}
 		out[slot] = types[op.Index][layer]
 	}

@@ -12,6 +12,11 @@ import (
 // uses in place begins and ends at a page, also where the system's are smaller.
 const MappedAlign = 16384
 
+// WeightAlign is what the place of every weight is a multiple of, in bytes: kernels
+// load as much at a time as it and the length of a row allow. A device copies a
+// weight that lies elsewhere in its file.
+const WeightAlign = 16
+
 // Model is a bundle bound to the weights of one file.
 type Model struct {
 	Bundle *plan.Bundle
@@ -48,6 +53,9 @@ type Config struct {
 	Context int        // rows of every latent cache
 	KV      quant.Type // F16 or F32
 	Threads int        // CPU workers; 0: one per core
+	// Progress, if not nil, is called while Record copies weights to a device with
+	// memory of its own: bytes copied, and bytes in all.
+	Progress func(done, total int64)
 }
 
 // Device opens runners.

@@ -91,7 +91,7 @@ func (m *Model) Variant(d *plan.Dispatch, kv quant.Type) (*plan.Variant, error) 
 	for _, slot := range k.TypedSlots() {
 		t := Bound{Tensor: "KV cache", Type: kv}
 		if op := &d.Operands[slot]; op.Space == plan.SpaceWeight {
-			w, err := m.Lookup(op.Index, d.Layer)
+			w, err := m.Lookup(op.Index, d.LayerOf(slot))
 			if err != nil {
 				return nil, fmt.Errorf("slot %s: %w", k.Slots[slot].Name, err)
 			}

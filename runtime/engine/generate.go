@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"mla/runtime/device"
 )
 
 // Sampler picks tokens.
@@ -15,6 +17,15 @@ type Sampler interface {
 	Accept(token int32)
 }
 
+// Portable is a Sampler that a device can stand in for.
+type Portable interface {
+	Sampler
+	// Sampling is the sampler's state.
+	Sampling() *device.Sampling
+	// Skip tells the sampler that a token was picked elsewhere.
+	Skip()
+}
+
 // Request is what Generate continues, and how far.
 type Request struct {
 	Prompt   []int32
@@ -22,6 +33,10 @@ type Request struct {
 	Sampler  Sampler
 	Stop     func(token int32) bool // ends the text, for instance IsEOG; nil: nothing does
 	Progress Progress               // of the prompt; may be nil
+	// Ahead is how many tokens a device that can do so picks and runs as one unit
+	// of work, for a Sampler that is Portable. 0: Sampler picks every token. The
+	// tokens are the same.
+	Ahead int
 }
 
 // Reason says why a generation ended.
@@ -49,6 +64,7 @@ type Result struct {
 type Timing struct {
 	Tokens  int
 	Elapsed time.Duration
+	GPU     time.Duration // of it, what an accelerator was busy; 0 if none tells
 }
 
 // PerSecond is the speed in tokens per second; 0 without tokens.
@@ -69,9 +85,9 @@ func (s *Session) Generate(ctx context.Context, req Request, emit func(token int
 		res.Reason = ReasonError
 		return res, errors.New("the prompt is empty: there is nothing to continue")
 	}
-	start := time.Now()
+	stop := s.measure()
 	err := s.Sync(ctx, req.Prompt, req.Progress)
-	res.Prompt.Elapsed = time.Since(start)
+	res.Prompt.Elapsed, res.Prompt.GPU = stop()
 	res.Prompt.Tokens = s.Common(req.Prompt) - res.Reused
 	if err != nil {
 		res.Reason = failure(ctx)
@@ -80,18 +96,68 @@ func (s *Session) Generate(ctx context.Context, req Request, emit func(token int
 	for _, t := range req.Prompt {
 		req.Sampler.Accept(t)
 	}
-	start = time.Now()
-	res.Reason, err = s.continueText(ctx, req, &res, emit)
-	res.Decode.Elapsed = time.Since(start)
+	stop = s.measure()
+	res.Reason, err = s.decode(ctx, req, &res, emit)
+	res.Decode.Elapsed, res.Decode.GPU = stop()
 	return res, err
 }
 
-func (s *Session) continueText(ctx context.Context, req Request, res *Result, emit func(token int32) bool) (Reason, error) {
+// measure starts two clocks, the host's and that of an accelerator, and returns
+// what stops them.
+func (s *Session) measure() (stop func() (elapsed, gpu time.Duration)) {
+	start, busy := time.Now(), s.gpuTime()
+	return func() (elapsed, gpu time.Duration) { return time.Since(start), s.gpuTime() - busy }
+}
+
+func (s *Session) gpuTime() time.Duration {
+	if t, ok := s.runner.(device.Timed); ok {
+		return t.GPUTime()
+	}
+	return 0
+}
+
+// decode continues the text with tokens that the device picks, if it can.
+func (s *Session) decode(ctx context.Context, req Request, res *Result, emit func(token int32) bool) (Reason, error) {
+	c, err := s.chain(req)
+	if err != nil {
+		return ReasonError, err
+	}
+	if c == nil {
+		return s.continueText(ctx, req, res, &host{s, req.Sampler}, emit)
+	}
+	reason, err := s.continueText(ctx, req, res, c, emit)
+	if ended := c.end(); err == nil && ended != nil {
+		return ReasonError, ended
+	}
+	return reason, err
+}
+
+// source is where the tokens of a text come from.
+type source interface {
+	// next picks the token that follows the timeline; it is negative if none can.
+	next() (int32, error)
+	// run adds the token to the timeline.
+	run(token int32) error
+}
+
+// host picks tokens itself.
+type host struct {
+	*Session
+	sampler Sampler
+}
+
+func (h *host) next() (int32, error)  { return h.sampler.Next(h.logits), nil }
+func (h *host) run(token int32) error { return h.Append(token) }
+
+func (s *Session) continueText(ctx context.Context, req Request, res *Result, from source, emit func(token int32) bool) (Reason, error) {
 	for len(res.Tokens) != req.Max {
 		if err := ctx.Err(); err != nil {
 			return ReasonCancel, err
 		}
-		token := req.Sampler.Next(s.logits)
+		token, err := from.next()
+		if err != nil {
+			return ReasonError, err
+		}
 		if token < 0 {
 			return ReasonError, fmt.Errorf("no token can follow position %d: all logits are -Inf or NaN", len(s.tokens)-1)
 		}
@@ -109,7 +175,7 @@ func (s *Session) continueText(ctx context.Context, req Request, res *Result, em
 		if len(s.tokens) == s.context {
 			return ReasonContext, nil
 		}
-		if err := s.Append(token); err != nil {
+		if err := from.run(token); err != nil {
 			return ReasonError, err
 		}
 		res.Decode.Tokens++

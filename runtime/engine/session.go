@@ -117,8 +117,8 @@ func (s *Session) rewind(n int) {
 }
 
 // Logits are [VocabSize], of the token that follows the timeline. They are
-// valid until the timeline changes, and nil while it is empty or after a
-// cancelled Sync.
+// valid until the timeline changes, and nil while it is empty, after a cancelled
+// Sync, and after a Generate whose tokens the device picked.
 func (s *Session) Logits() []float32 { return s.logits }
 
 // Tokens is the timeline. The caller must not change it.

@@ -21,6 +21,8 @@ type Bundle struct {
 	Kernels     []Kernel
 	Decode      []Dispatch // one token, in order
 	Head        int        // Decode[Head:] only computes logits; Decode[:Head] is enough inside a prompt
+	Sample      []Dispatch // picks a token by the logits and makes the step that of the token
+	SampleBytes int64      // size of the sampler's memory, see SampleLayout
 	Source      string     // kernels.metal
 }
 
@@ -116,6 +118,8 @@ const (
 	ElemRoute // Routing
 	ElemStep  // Step
 	ElemArgs  // Kernel.Args as little-endian uint64
+	ElemU32
+	ElemSampling // Sampling
 )
 
 // Step is the state of one decode step, as every kernel reads it (16 bytes).
@@ -143,13 +147,15 @@ const (
 	SpaceStep                // one Step
 	SpaceLogits              // [VocabSize] float32
 	SpaceArgs                // the dispatch's constants, see Kernel.Args
+	SpaceSample              // the sampler's memory, at Offset; see SampleLayout
 )
 
 // Operand binds one slot of a kernel for one dispatch.
 type Operand struct {
 	Space         Space
 	Index         int   // weight row, or cache layer
-	Offset, Bytes int64 // byte range in the arena (Bytes is 0 outside it)
+	Ahead         int   // of a weight: layers from the dispatch\'s to the weight\'s
+	Offset, Bytes int64 // byte range in the arena or the sampler's memory (Bytes is 0 elsewhere)
 }
 
 // Dispatch is one kernel launch of the sequence.
@@ -159,6 +165,9 @@ type Dispatch struct {
 	Barrier  bool      // wait for all earlier dispatches first
 	Operands []Operand // one per Kernel.Slots
 }
+
+// LayerOf is the layer that the weight in a slot of d belongs to.
+func (d *Dispatch) LayerOf(slot int) int { return d.Layer + d.Operands[slot].Ahead }
 
 // Kernel is one fused kernel: parts that run side by side in one dispatch,
 // each on its own threadgroups.

@@ -22,6 +22,26 @@ type Norm struct {
 	Eps    float64
 }
 
+// HandOver is the epilogue that prepares the next norm, beside the plain result
+// or (Out.Slot -1) instead of it: Ready[i] = out[i]*Weight[i], and one sum of
+// squares per Group results. It is the half of a norm that its consumers would
+// otherwise do over in every threadgroup; Rescale is the other half.
+type HandOver struct {
+	Weight  int // [Rows] float32
+	Ready   int // [Rows] float32
+	Squares int // [Rows/Group] float32
+	Group   int // a power of two of up to 32 that divides Rows and RowsPerGroup
+}
+
+// Rescale is the prologue that finishes a norm whose input was handed over:
+// in[i]*rsqrt(ΣSquares/Cols+Eps). As the factor is one number, kernels multiply
+// their results by it.
+type Rescale struct {
+	Squares int // [Count] float32
+	Count   int
+	Eps     float64
+}
+
 // RopeAt rotates the last Dim elements of each HeadDim-wide head by the pairs
 // (2i, 2i+1), with the cosines and sines of the current position.
 type RopeAt struct {
@@ -30,23 +50,28 @@ type RopeAt struct {
 }
 
 // Splits says how attention is cut along the KV axis: split s covers rows
-// [s*per, (s+1)*per) ∩ [0, NKV), with per = max(Tile, NKV/Count rounded up, and up to
-// a multiple of Tile). Splits that start at or past NKV hold nothing.
+// [s*per, (s+1)*per) ∩ [0, NKV), with per = Per(NKV), a multiple of Tile. Splits that
+// start at or past NKV hold nothing; there are at most Count of the others.
 type Splits struct {
 	Count, Tile int
 }
 
-// Per is the number of cache rows per split for n valid rows.
+// Per is the number of cache rows per split for n valid rows. A split costs its
+// combine about as much as a row costs attention, so none is much shorter than there
+// are splits: Tile is doubled until its square reaches n.
 func (s Splits) Per(n int) int {
-	per := (n + s.Count - 1) / s.Count
-	return (per + s.Tile - 1) / s.Tile * s.Tile
+	least := s.Tile
+	for least*least < n {
+		least *= 2
+	}
+	return max(least, ceil(n, s.Count*s.Tile)*s.Tile)
 }
 
 // Combine is the prologue that merges attention splits of head b (the exact
 // flash-decode combine): m = max_s m_s, o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s.
 type Combine struct {
-	Out    int // [Splits.Count][heads][KVLoraRank] float32, unnormalised
-	ML     int // [Splits.Count][heads][2] float32: running maximum, sum
+	Out    int // [Splits.Count][heads][KVLoraRank] float32, unnormalised; undefined where a split holds nothing
+	ML     int // [Splits.Count][heads][2] float32: m, the largest score, and l = Σ e^(score-m); -1e30 and 0 where a split holds nothing
 	Splits Splits
 	Heads  int
 }
@@ -57,12 +82,15 @@ type MatVec struct {
 	W                 int // typed, [Batch][Rows][Cols]
 	Batch, Rows, Cols int
 	RowsPerGroup      int
+	SplitK            int // simdgroups that share the columns of a row; 0 and 1: one
 	In, Out           Vec // In has Cols elements per entry, Out has Rows
 	Norm              *Norm
+	Rescale           *Rescale
 	Combine           *Combine // In is ignored: the input is the combined latent
 	Up                int      // typed, like W: out = silu(W·in) * (Up·in); -1: none
 	Rope              *RopeAt
 	Add               int // slot added to the result, same layout as Out; -1: none
+	HandOver          *HandOver
 }
 
 // Groups implements Part.
@@ -87,8 +115,10 @@ type Experts struct {
 	K            int
 	Rows, Cols   int
 	RowsPerGroup int
+	SplitK       int // as in MatVec
 	In, Out      Vec
 	Norm         *Norm
+	Rescale      *Rescale
 	Gating       *Gating // recomputed by every threadgroup; threadgroup 0 of the part writes Routing
 	Routing      int     // [K]Routing; read when Gating is nil
 }
@@ -104,6 +134,7 @@ type ExpertsSum struct {
 	K            int
 	Rows, Cols   int
 	RowsPerGroup int
+	SplitK       int // as in MatVec
 	In           Vec // Stride = Cols
 	Routing      int
 	Shared       int // typed [Rows][SharedCols]; -1: none
@@ -111,6 +142,7 @@ type ExpertsSum struct {
 	SharedIn     Vec
 	Add          int // -1: none
 	Out          Vec
+	HandOver     *HandOver
 }
 
 // Groups implements Part.
@@ -151,6 +183,7 @@ type Embed struct {
 	Out          Vec
 	Dim          int
 	RowsPerGroup int // elements per threadgroup
+	HandOver     *HandOver
 }
 
 // Groups implements Part.

@@ -7,11 +7,11 @@ import (
 )
 
 // TestSplits: the splits cover every row once, are whole tiles, no more than
-// Count, and as equal as tiles allow.
+// Count, and no longer than that or the square root of the rows demands.
 func TestSplits(t *testing.T) {
 	for _, tt := range []struct{ count, tile, rows, per int }{
-		{32, 16, 1, 16}, {32, 16, 16, 16}, {32, 16, 512, 16}, {32, 16, 513, 32}, {32, 16, 4096, 128},
-		{4, 2, 9, 4}, {1, 1, 7, 7}, {1024, 1, 5, 1}, {3, 5, 16, 10},
+		{32, 16, 1, 16}, {32, 16, 16, 16}, {32, 16, 256, 16}, {32, 16, 257, 32}, {32, 16, 4096, 128},
+		{4, 2, 9, 4}, {1, 1, 7, 7}, {1024, 1, 5, 4}, {3, 5, 16, 10}, {128, 16, 1024, 32}, {128, 16, 4096, 64}, {128, 16, 32768, 256},
 	} {
 		s := Splits{Count: tt.count, Tile: tt.tile}
 		if per := s.Per(tt.rows); per != tt.per {
@@ -26,7 +26,7 @@ func TestSplits(t *testing.T) {
 				if per%tile != 0 || per < tile || count*per < rows {
 					t.Fatalf("%+v: %d rows per split of %d", s, per, rows)
 				}
-				if per > tile && count*(per-tile) >= rows {
+				if per > tile && count*(per-tile) >= rows && per/2*(per/2) >= rows {
 					t.Fatalf("%+v: a tile less than %d would cover %d rows", s, per, rows)
 				}
 			}
@@ -54,6 +54,8 @@ func TestGroups(t *testing.T) {
 		{&AddVec{Dim: 1, RowsPerGroup: 128}, 1},
 		{&RouteVec{}, 1},
 		{&WeightedSum{K: 8, Dim: 130, RowsPerGroup: 128}, 2},
+		{&ScanLogits{Vocab: 1025, PerGroup: 1024}, 2},
+		{&PickToken{Vocab: 1025, Scanned: 2}, 1},
 	} {
 		if got := tt.part.Groups(); got != tt.want {
 			t.Errorf("%T: %d threadgroups, want %d", tt.part, got, tt.want)
@@ -62,6 +64,15 @@ func TestGroups(t *testing.T) {
 	k := Kernel{Parts: []Part{&MatVec{Batch: 1, Rows: 64, RowsPerGroup: 16}, &StoreKV{}}}
 	if got := k.Groups(); got != 5 {
 		t.Errorf("kernel of two parts: %d threadgroups, want 5", got)
+	}
+}
+
+// TestSampleLayout: the arrays lie one behind the other at multiples of 256 bytes.
+func TestSampleLayout(t *testing.T) {
+	want := SampleLayout{State: 0, Picks: 256, Recent: 1280, Bias: 17664, Counts: 18176, Values: 18688, Tops: 19200, TopIDs: 19456,
+		Kept: 19712, KeptIDs: 20224, Bytes: 20736}
+	if got := SampleLayoutOf(100, 3); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

@@ -36,6 +36,10 @@ type Params struct {
 	LogitBias        map[int32]float32 // add to logits by token id; -Inf forbids a token
 }
 
+// smallest is the smallest magnitude of a logit but zero. It keeps differences of
+// logits from being denormal, which GPUs may take for zero.
+const smallest = 0x1p-100
+
 // The limits keep every intermediate value finite.
 const (
 	minTemperature = 1e-4
@@ -77,6 +81,11 @@ func (p *Params) check() error {
 		}
 	}
 	return nil
+}
+
+// penalises reports whether recent tokens have an effect.
+func (p *Params) penalises() bool {
+	return p.RepeatPenalty != 1 || p.PresencePenalty != 0 || p.FrequencyPenalty != 0
 }
 
 func finite(x float32) bool { return x-x == 0 }
@@ -136,9 +145,10 @@ func (s *Sampler) Reset() {
 }
 
 // Next returns the id of the next token, and does not accept it. logits has one
-// value per token of the vocabulary and is not changed. NaN counts as -Inf and
-// +Inf as the largest float; the result is -1 when no logit is above -Inf. Biases
-// and accepted tokens outside the vocabulary have no effect. After the first call
+// value per token of the vocabulary and is not changed. NaN counts as -Inf, +Inf
+// as the largest float, and what lies within 2^-100 of zero as zero; the result is
+// -1 when no logit is above -Inf. Biases and accepted tokens outside the vocabulary
+// have no effect. After the first call
 // it allocates nothing as long as the vocabulary is the same.
 func (s *Sampler) Next(logits []float32) int32 {
 	draw := s.draws
@@ -163,17 +173,13 @@ func (s *Sampler) load(logits []float32) {
 		}
 	}
 	for i, x := range s.logits {
-		if x != x {
-			s.logits[i] = float32(math.Inf(-1))
-		} else if x > math.MaxFloat32 {
-			s.logits[i] = math.MaxFloat32
-		}
+		s.logits[i] = settle(x)
 	}
 }
 
 // penalise lowers the logits of recent tokens.
 func (s *Sampler) penalise() {
-	if s.p.RepeatPenalty == 1 && s.p.PresencePenalty == 0 && s.p.FrequencyPenalty == 0 {
+	if !s.p.penalises() {
 		return
 	}
 	for _, o := range s.recent.seen {
@@ -187,11 +193,21 @@ func (s *Sampler) penalise() {
 			x = x * s.invRepeat
 		}
 		x -= float32(float32(o.count)*s.p.FrequencyPenalty) + s.p.PresencePenalty
-		if x != x { // -Inf times or minus something
-			x = float32(math.Inf(-1))
-		}
-		s.logits[o.id] = min(x, math.MaxFloat32)
+		s.logits[o.id] = settle(x)
 	}
+}
+
+// settle gives a logit the value that it is compared by.
+func settle(x float32) float32 {
+	switch {
+	case x != x:
+		return float32(math.Inf(-1))
+	case x > math.MaxFloat32:
+		return math.MaxFloat32
+	case -smallest < x && x < smallest:
+		return 0
+	}
+	return x
 }
 
 // argmax returns the index of the largest value above -Inf, the first of equals,

@@ -165,7 +165,7 @@ func (r *Runner) launch(m *device.Model, d *plan.Dispatch, kv quant.Type) (execu
 func (r *Runner) operand(m *device.Model, d *plan.Dispatch, slot int) (execute.Arg, error) {
 	switch op := &d.Operands[slot]; op.Space {
 	case plan.SpaceWeight:
-		w, err := m.Lookup(op.Index, d.Layer)
+		w, err := m.Lookup(op.Index, d.LayerOf(slot))
 		if err != nil {
 			return execute.Arg{}, err
 		}
@@ -191,7 +191,7 @@ func (r *Runner) operand(m *device.Model, d *plan.Dispatch, slot int) (execute.A
 func (r *Runner) args(m *device.Model, d *plan.Dispatch) (execute.Arg, error) {
 	var strides []byte
 	for _, slot := range m.Bundle.Kernels[d.Kernel].Args {
-		w, err := m.Lookup(d.Operands[slot].Index, d.Layer)
+		w, err := m.Lookup(d.Operands[slot].Index, d.LayerOf(slot))
 		if err != nil {
 			return execute.Arg{}, err
 		}

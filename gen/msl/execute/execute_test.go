@@ -113,6 +113,8 @@ func TestFaults(t *testing.T) {
 		{"store before the start", "a[int(tid) - 1] = 1.0f;", "out-of-bounds"},
 		{"past threadgroup memory", "xs[tid + (n - 127u)] = 1.0f;", "out-of-bounds"},
 		{"before threadgroup memory", "xs[int(tid) - 1] = 1.0f;", "out-of-bounds"},
+		{"wide load at half its size", "if (tg + tid == 0u) { const float4 w = *(device const float4 *)(a + 2); a[0] = w.x + w.y + w.z + w.w; }", "misaligned"},
+		{"wide load at its size", "if (tg + tid == 0u) { const float4 w = *(device const float4 *)(a + 4); a[0] = w.x + w.y + w.z + w.w; }", ""},
 		{"poison", "a[tg * 64u + tid] = xs[tid];", "uninitialised"},
 		{"no barrier", "xs[tid] = 1.0f; a[tg * 64u + tid] = xs[max(tid, 1u) - 1u];", "threadgroup-race"},
 		{"no barrier before reuse", "xs[tid] = 1.0f; both(1.0f); a[tg * 64u + tid] = xs[63u - tid]; xs[tid] = 2.0f;", "threadgroup-race"},
@@ -129,6 +131,14 @@ func TestFaults(t *testing.T) {
 		{"last arriver without a release", lastArriver("", fence), "device-race"},
 		{"last arriver without an acquire", lastArriver(fence, ""), "device-race"},
 		{"last arriver", lastArriver(fence, fence), ""},
+		{"a counter that the last arriver resets", lastArriver(fence, fence) + "if (xs[0] == 1.0f && tid == 0u) ((device uint *)counter)[0] = 0u;", ""},
+		{"only atomics", "if (tid == 0u) a[tg] = float(atomic_fetch_add_explicit(counter, 1u, memory_order_relaxed));", ""},
+		{"a load of what is counted", "if (tid == 0u) atomic_fetch_add_explicit(counter, 1u, memory_order_relaxed);\nif (tid == 0u && tg == 1u) a[tg] = float(((device uint *)counter)[0]);", "device-race"},
+		{"counting what is loaded", "if (tid == 0u && tg == 0u) a[tg] = float(((device uint *)counter)[0]);\nif (tid == 0u && tg == 1u) atomic_fetch_add_explicit(counter, 1u, memory_order_relaxed);", "device-race"},
+		{"a store to what is counted", "if (tid == 0u && tg == 1u) ((device uint *)counter)[0] = 1u;\nif (tid == 0u && tg == 0u) atomic_fetch_add_explicit(counter, 1u, memory_order_relaxed);", "device-race"},
+		{"counting what is stored to", "if (tid == 0u && tg == 0u) ((device uint *)counter)[0] = 1u;\nif (tid == 0u && tg == 1u) atomic_fetch_add_explicit(counter, 1u, memory_order_relaxed);", "device-race"},
+		{"a store to what is loaded atomically", "if (tid == 0u && tg == 1u) ((device uint *)counter)[0] = 1u;\nif (tid == 0u && tg == 0u) a[0] = float(atomic_load_explicit(counter, memory_order_relaxed));", "device-race"},
+		{"loads of both kinds", "if (tid == 0u) a[tg] = tg == 0u ? float(((device uint *)counter)[0]) : float(atomic_load_explicit(counter, memory_order_relaxed));", ""},
 	}
 	source := prelude
 	for i, c := range cases {
@@ -197,6 +207,32 @@ func TestStoreDelay(t *testing.T) {
 	out, err := run(t, Checked, "a[tg * 64u + tid] = 1.0f + a[(tg * 64u + tid) ^ 64u];", func(l *Launch) { l.StoreDelay = true })
 	if err != nil || out[0] != 1 || out[64] != 1 {
 		t.Errorf("delayed: %v and %v, %v; expected old contents everywhere", out[0], out[64], err)
+	}
+}
+
+// TestPositions reads every position of a thread that a kernel can ask for.
+func TestPositions(t *testing.T) {
+	source := prelude + `kernel void k(device float * a [[buffer(0)]], constant uint & n [[buffer(1)]], device atomic_uint * counter [[buffer(2)]],
+    uint in_group [[thread_position_in_threadgroup]], uint in_grid [[thread_position_in_grid]], uint3 in_group3 [[thread_position_in_threadgroup]],
+    uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]], uint threads [[threads_per_threadgroup]],
+    uint all [[threads_per_grid]], uint simdgroups [[simdgroups_per_threadgroup]], uint width [[threads_per_simdgroup]]) {
+  bool ok = in_grid == group * threads + in_group && in_group3.x == in_group && in_group3.y == 0u && groups == 2u && all == n && simdgroups == 2u && width == 32u;
+  a[in_grid] = ok ? float(in_group) : -1.0f;
+}
+`
+	p, err := Compile(source, Checked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	out, err := launch(t, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range out {
+		if v != float32(i%threads) {
+			t.Fatalf("thread %d of the grid: %v; expected %d", i, v, i%threads)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func Check(source string) error {
 		return err
 	}
 	cmd := exec.Command(clang, "-cc1", "-x", "clcpp", "-cl-std=clc++2021", "-triple", "spir64-unknown-unknown",
-		"-cl-ext="+extensions, "-Iinclude", "-fsyntax-only", "-Wall", "-Wno-unknown-attributes", "-Wno-unused-function", "kernels.metal")
+		"-cl-ext="+extensions, "-Iinclude", "-fsyntax-only", "-Wall", "-Wno-unknown-attributes", "-Wno-unused-function", "-Wno-unknown-pragmas", "kernels.metal")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil || len(out) > 0 {

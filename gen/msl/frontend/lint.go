@@ -71,7 +71,7 @@ func isDouble(s string) bool {
 }
 
 // types are the words after which * and & declare.
-var types = words("float half bool char uchar short ushort int uint long ulong void const size_t")
+var types = words("float half bool char uchar short ushort int uint long ulong void const size_t uint2 uint4 half2 half4 float2 float4")
 
 var spaces = words("device constant threadgroup thread")
 
@@ -155,7 +155,7 @@ func bufferIndex(p []token) (int, bool) {
 	return 0, false
 }
 
-var elemBytes = map[string]int{"bool": 1, "char": 1, "uchar": 1, "half": 2, "short": 2, "ushort": 2, "float": 4, "int": 4, "uint": 4, "long": 8, "ulong": 8}
+var elemBytes = map[string]int{"bool": 1, "char": 1, "uchar": 1, "half": 2, "short": 2, "ushort": 2, "float": 4, "int": 4, "uint": 4, "long": 8, "ulong": 8, "float4": 16}
 
 // threadgroupBytes adds up the threadgroup arrays that a kernel declares.
 func (l *linter) threadgroupBytes(f *function) {

@@ -10,6 +10,10 @@ import (
 // more heads there are, the more often a number that was loaded is used.
 const headBlock = 32
 
+// tileRows is the most cache rows of one product: as floats, and with their scores,
+// they stay in the cache nearest to a core.
+const tileRows = 16
+
 // attend is the twin of plan.Attend. A unit is one block of heads of one split:
 // unit u serves split u%splits.Count of block u/splits.Count.
 type attend struct {
@@ -23,6 +27,7 @@ type attend struct {
 	latDim, peDim int
 	scale         float32
 	splits        plan.Splits
+	tile          int // rows per product
 }
 
 func bindAttend(b *binder, p *plan.Attend) *attend {
@@ -40,12 +45,13 @@ func bindAttend(b *binder, p *plan.Attend) *attend {
 		latDim: p.LatDim, peDim: p.PeDim,
 		scale:  float32(p.Scale),
 		splits: p.Splits,
+		tile:   min(p.Splits.Tile, tileRows),
 	}
 	if b.err == nil {
 		t.blocks = (p.Heads + headBlock - 1) / headBlock
 		t.block = (p.Heads + t.blocks - 1) / t.blocks
 		t.width = roundUp(t.block, quant.ProductCols)
-		need, tile := &b.r.need, min(p.Splits.Tile, b.r.context)
+		need, tile := &b.r.need, min(t.tile, b.r.context)
 		need.query = max(need.query, t.dim()*t.width)
 		need.scores = max(need.scores, roundUp(tile*t.width, quant.VectorStep))
 		need.tile = max(need.tile, tile*t.dim())
@@ -83,8 +89,8 @@ func (t *attend) unit(w *worker, split, first, heads int) {
 	query := matrix(t.queries(w, first, heads), t.dim(), t.width, t.width)
 	out := matrix(t.out[row0*t.latDim:], heads, t.latDim, t.latDim)
 	clear(out.Data[:heads*t.latDim])
-	for at := start; at < end; at += t.splits.Tile {
-		rows := min(t.splits.Tile, end-at)
+	for at := start; at < end; at += t.tile {
+		rows := min(t.tile, end-at)
 		tile := t.cache.read(at*t.dim(), rows*t.dim(), w.tile)
 		keys, values := matrix(tile, rows, t.dim(), t.dim()), matrix(tile, rows, t.latDim, t.dim())
 		scores := matrix(w.scores, rows, t.width, t.width)

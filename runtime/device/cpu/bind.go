@@ -194,7 +194,7 @@ func (b *binder) matrix(slotIndex, entries, rows, cols int) weight {
 	if slot == nil {
 		return weight{}
 	}
-	w, err := b.model.Lookup(op.Index, b.d.Layer)
+	w, err := b.model.Lookup(op.Index, b.d.LayerOf(slotIndex))
 	if err != nil {
 		b.fail("slot %s: %w", slot.Name, err)
 		return weight{}

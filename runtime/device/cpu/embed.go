@@ -4,14 +4,15 @@ import "mla/runtime/plan"
 
 // embed is the twin of plan.Embed; a row is so short that one unit copies it.
 type embed struct {
-	w   weight
-	out vec
-	dim int
+	w    weight
+	out  vec
+	dim  int
+	hand *handOver
 }
 
 func bindEmbed(b *binder, p *plan.Embed) *embed {
 	b.dims(p.RowsPerGroup)
-	return &embed{b.matrix(p.W, 1, b.model.Bundle.Model.VocabSize, p.Dim), b.output(p.Out, 1, p.Dim), p.Dim}
+	return &embed{b.matrix(p.W, 1, b.model.Bundle.Model.VocabSize, p.Dim), b.output(p.Out, 1, p.Dim), p.Dim, b.handOver(p.HandOver, p.Dim)}
 }
 
 func (t *embed) size() (units, cost int) { return 1, 8 * t.dim }
@@ -20,4 +21,7 @@ func (t *embed) run(w *worker, _, _ int) {
 	x := w.temp(t.dim)
 	t.w.format.Dequantize(x, t.w.data[int(w.step.Token)*t.w.rowBytes:])
 	t.out.write(0, x)
+	if t.hand != nil {
+		t.hand.apply(x, 0)
+	}
 }

@@ -16,6 +16,7 @@ type expertsSum struct {
 	sharedIn source
 	add      *vec // nil: none
 	out      vec
+	hand     *handOver
 }
 
 func bindExpertsSum(b *binder, p *plan.ExpertsSum) *expertsSum {
@@ -23,15 +24,19 @@ func bindExpertsSum(b *binder, p *plan.ExpertsSum) *expertsSum {
 	t := &expertsSum{
 		split:   b.split(p.Rows, p.RowsPerGroup),
 		w:       b.matrix(p.W, n, p.Rows, p.Cols),
-		in:      b.source(p.In, p.K, p.Cols, nil, nil),
+		in:      b.source(p.In, p.K, p.Cols, nil, nil, nil),
 		routing: b.routing(p.Routing, p.K, false),
 		out:     b.output(p.Out, 1, p.Rows),
 		add:     b.add(p.Add, p.Out, 1, p.Rows),
+		hand:    b.handOver(p.HandOver, p.Rows),
+	}
+	if p.HandOver != nil && p.RowsPerGroup%p.HandOver.Group != 0 {
+		b.fail("sums of %d squares each, %d rows per group", p.HandOver.Group, p.RowsPerGroup)
 	}
 	if p.Shared >= 0 {
 		m := b.matrix(p.Shared, 1, p.Rows, p.SharedCols)
 		t.shared = &m
-		t.sharedIn = b.source(p.SharedIn, 1, p.SharedCols, nil, nil)
+		t.sharedIn = b.source(p.SharedIn, 1, p.SharedCols, nil, nil, nil)
 	}
 	return t
 }
@@ -64,5 +69,8 @@ func (t *expertsSum) run(w *worker, lo, hi int) {
 			addTo(y, t.add.read(r0, len(y), part))
 		}
 		t.out.write(r0, y)
+		if t.hand != nil {
+			t.hand.apply(y, r0)
+		}
 	})
 }

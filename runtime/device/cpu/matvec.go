@@ -71,6 +71,8 @@ type matVec struct {
 	out   vec
 	rope  *rope
 	add   *vec
+	hand  *handOver
+	store bool // out is wanted as it is
 }
 
 func bindMatVec(b *binder, p *plan.MatVec) *matVec {
@@ -78,10 +80,17 @@ func bindMatVec(b *binder, p *plan.MatVec) *matVec {
 		projection: b.projection(p.W, p.Up, p.Batch, p.Rows, p.Cols),
 		split:      b.split(p.Rows, p.RowsPerGroup),
 		batch:      p.Batch,
-		in:         b.source(p.In, p.Batch, p.Cols, p.Norm, p.Combine),
-		out:        b.output(p.Out, p.Batch, p.Rows),
+		in:         b.source(p.In, p.Batch, p.Cols, p.Norm, p.Rescale, p.Combine),
+		hand:       b.handOver(p.HandOver, p.Rows),
+		store:      p.Out.Slot >= 0 || p.HandOver == nil,
 		rope:       b.rope(p.Rope, p.Rows),
 		add:        b.add(p.Add, p.Out, p.Batch, p.Rows),
+	}
+	if t.store {
+		t.out = b.output(p.Out, p.Batch, p.Rows)
+	}
+	if p.HandOver != nil && (p.Batch != 1 || p.RowsPerGroup%p.HandOver.Group != 0) {
+		b.fail("sums of %d squares each of %d entries, %d rows per group", p.HandOver.Group, p.Batch, p.RowsPerGroup)
 	}
 	if p.Rope != nil && p.RowsPerGroup%2 != 0 {
 		b.fail("rotation with %d rows per group; pairs need an even number", p.RowsPerGroup)
@@ -100,10 +109,14 @@ func (t *matVec) run(w *worker, lo, hi int) {
 		if t.rope != nil {
 			t.rope.apply(y, r0, w.step.Pos)
 		}
-		at := entry*t.out.stride + r0
 		if t.add != nil {
-			addTo(y, t.add.read(at, len(y), w.up[:]))
+			addTo(y, t.add.read(entry*t.add.stride+r0, len(y), w.up[:]))
 		}
-		t.out.write(at, y)
+		if t.store {
+			t.out.write(entry*t.out.stride+r0, y)
+		}
+		if t.hand != nil {
+			t.hand.apply(y, r0)
+		}
 	})
 }

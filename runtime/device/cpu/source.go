@@ -10,16 +10,17 @@ type source struct {
 	cols    int
 	vec     vec
 	norm    *norm    // nil: none
+	rescale *rescale // nil: none
 	combine *combine // nil: the input is vec
 }
 
 // source binds the input of a mat-vec of entries × cols.
-func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, c *plan.Combine) source {
+func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, r *plan.Rescale, c *plan.Combine) source {
 	s := source{id: b.id(), cols: cols}
 	b.dims(entries, cols)
 	switch {
-	case n != nil && c != nil:
-		b.fail("norm of combined attention splits")
+	case c != nil && (n != nil || r != nil), n != nil && r != nil:
+		b.fail("more than one prologue")
 	case c != nil:
 		s.combine = b.combine(c, cols)
 		if b.err == nil && c.Heads != entries {
@@ -27,7 +28,7 @@ func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, c *plan.Com
 		}
 	default:
 		s.vec = b.input(v, entries, cols)
-		s.norm = b.norm(n, cols)
+		s.norm, s.rescale = b.norm(n, cols), b.rescale(r)
 	}
 	if b.err == nil {
 		b.scratch(cols)
@@ -41,7 +42,7 @@ func (s *source) load(w *worker, entry int) []float32 {
 		entry = 0
 	}
 	at := entry * s.vec.stride
-	if s.combine == nil && s.norm == nil && !s.vec.half() {
+	if s.combine == nil && s.norm == nil && s.rescale == nil && !s.vec.half() {
 		return s.vec.f32[at : at+s.cols : at+s.cols]
 	}
 	x := w.input[:s.cols]
@@ -53,8 +54,11 @@ func (s *source) load(w *worker, entry int) []float32 {
 		s.combine.run(w, entry, x)
 	} else {
 		in := s.vec.read(at, s.cols, x)
-		if s.norm != nil {
+		switch {
+		case s.norm != nil:
 			s.norm.apply(x, in)
+		case s.rescale != nil:
+			s.rescale.apply(x, in)
 		}
 	}
 	w.inputKey = k

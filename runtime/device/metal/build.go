@@ -53,7 +53,7 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 func (d *Device) pipelines(gpu mtl.Device, m *device.Model, s *sequence) (made []mtl.Pipeline, err error) {
 	c := &compiler{gpu: gpu, archive: d.openArchive(gpu, m.Bundle)}
 	defer func() { c.archive.close(err == nil) }()
-	if c.library, err = d.library(gpu, m.Bundle); err != nil {
+	if c.library, _, err = d.library(gpu, m.Bundle); err != nil {
 		return nil, err
 	}
 	defer c.library.Release()

@@ -11,6 +11,7 @@ import (
 type layout struct {
 	*weights
 	arena, rope, logits int64
+	sample              int64 // the sampler's memory; 0: the bundle has no sampler
 	cache               int64 // of one layer
 	layers              int
 	args                []byte // see sequence
@@ -38,6 +39,8 @@ func newLayout(m *device.Model, cfg device.Config, limit int64) (*layout, error)
 		return nil, fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
 	case b.ArenaBytes < 1 || b.ArenaBytes > maxArena:
 		return nil, fmt.Errorf("an arena of %d bytes; expected 1 to %d", b.ArenaBytes, int64(maxArena))
+	case b.SampleBytes < 0 || b.SampleBytes > maxArena:
+		return nil, fmt.Errorf("a sampler's memory of %d bytes; expected 0 to %d", b.SampleBytes, int64(maxArena))
 	case 2*len(b.RopeFreqs) != model.QKRopeHeadDim:
 		return nil, fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), model.QKRopeHeadDim)
 	case b.Head < 0 || b.Head > len(b.Decode):
@@ -64,6 +67,7 @@ func newLayout(m *device.Model, cfg device.Config, limit int64) (*layout, error)
 	return &layout{
 		weights: w,
 		arena:   b.ArenaBytes,
+		sample:  b.SampleBytes,
 		rope:    int64(cfg.Context) * int64(model.QKRopeHeadDim) * 4,
 		logits:  int64(model.VocabSize) * 4,
 		cache:   int64(cfg.Context) * int64(model.CacheDim()) * elem,
@@ -73,7 +77,7 @@ func newLayout(m *device.Model, cfg device.Config, limit int64) (*layout, error)
 
 // own is the memory that the runner allocates beside weights.
 func (l *layout) own() int64 {
-	return l.arena + l.rope + l.logits + l.cache*int64(l.layers) + int64(len(l.args)) + ring*stepBytes
+	return l.arena + l.sample + l.rope + l.logits + l.cache*int64(l.layers) + int64(len(l.args)) + ring*stepBytes
 }
 
 // fits refuses what the GPU cannot hold, before anything is allocated.

@@ -22,15 +22,23 @@ func stem(b *plan.Bundle) string {
 	return b.Name + "-" + hex.EncodeToString(hash[:6])
 }
 
-// library takes the kernels from a compiled library, or compiles the source.
-func (d *Device) library(gpu mtl.Device, b *plan.Bundle) (mtl.Library, error) {
+// FromSource is the origin of kernels that were compiled when they were needed.
+const FromSource = "compiled from source"
+
+// library takes the kernels from a compiled library of this very source, or
+// compiles the source: a library only saves time, so one that cannot be loaded is
+// passed over. origin is the library's path, or FromSource.
+func (d *Device) library(gpu mtl.Device, b *plan.Bundle) (l mtl.Library, origin string, err error) {
 	if d.options.Compiled != "" {
 		path := filepath.Join(d.options.Compiled, LibraryName(b))
 		if _, err := os.Stat(path); err == nil {
-			return gpu.NewLibraryFile(path)
+			if l, err = gpu.NewLibraryFile(path); err == nil {
+				return l, path, nil
+			}
 		}
 	}
-	return gpu.NewLibrary(b.Source)
+	l, err = gpu.NewLibrary(b.Source)
+	return l, FromSource, err
 }
 
 // compiler makes pipelines from one library.
@@ -41,7 +49,8 @@ type compiler struct {
 }
 
 // pipelines makes the pipelines of a sequence on all cores. Those made before a
-// failure are returned with it: they have to be released too.
+// failure are returned with it: they have to be released too. A sampler that a GPU
+// cannot run, for instance with so many threads, is left out: the host picks tokens.
 func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
 	made := make([]mtl.Pipeline, len(s.functions))
 	errs := make([]error, len(s.functions))
@@ -63,11 +72,23 @@ func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
 	close(next)
 	workers.Wait()
 	for i, err := range errs {
-		if err != nil {
+		switch {
+		case err != nil && i < s.needed:
 			return made, fmt.Errorf("kernel %s: %w", s.functions[i], err)
+		case err != nil:
+			return s.withoutSampler(made), nil
 		}
 	}
 	return made, nil
+}
+
+// withoutSampler leaves the sampler out, and releases its pipelines.
+func (s *sequence) withoutSampler(made []mtl.Pipeline) []mtl.Pipeline {
+	for i := range made[s.needed:] {
+		made[s.needed+i].Release()
+	}
+	s.commands, s.functions, s.threads = s.commands[:s.decode], s.functions[:s.needed], s.threads[:s.needed]
+	return made[:s.needed]
 }
 
 // pipeline makes one pipeline and checks that it can run as planned.

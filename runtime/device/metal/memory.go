@@ -20,6 +20,7 @@ type memory struct {
 	rope    mtl.Buffer // see device.RopeTable
 	args    mtl.Buffer // constants of all dispatches; nil if there are none
 	logits  mtl.Buffer // [VocabSize] float32
+	sample  mtl.Buffer // see plan.SampleLayout; nil without a sampler
 	steps   [ring]mtl.Buffer
 }
 
@@ -74,6 +75,9 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	if len(l.args) > 0 {
 		mem.args = a.shared("constants", l.args)
 	}
+	if l.sample > 0 {
+		mem.sample = a.buffer("sampler", l.sample, mtl.StorageShared)
+	}
 	for i := range mem.steps {
 		mem.steps[i] = a.buffer(fmt.Sprintf("step %d", i), stepBytes, mtl.StorageShared)
 	}
@@ -102,6 +106,8 @@ func (m *memory) buffer(b buffer, slot int) mtl.Buffer {
 		return m.rope
 	case plan.SpaceArgs:
 		return m.args
+	case plan.SpaceSample:
+		return m.sample
 	case plan.SpaceStep:
 		return m.steps[slot]
 	default: // the sequence has no other spaces
@@ -120,7 +126,11 @@ func (m *memory) constant() []mtl.Buffer {
 
 // mutable lists the buffers that kernels write.
 func (m *memory) mutable() []mtl.Buffer {
-	return append([]mtl.Buffer{m.arena, m.logits}, m.caches...)
+	list := append([]mtl.Buffer{m.arena, m.logits}, m.caches...)
+	if !m.sample.Nil() {
+		list = append(list, m.sample)
+	}
+	return list
 }
 
 // release frees everything.

@@ -10,10 +10,13 @@ import (
 // millisecond or so, once.
 const ring = 3
 
-// replayer puts the first n commands of the sequence into a command buffer, for
-// the step in a slot of the ring.
+// run is the commands of a sequence from one to before another.
+type run struct{ from, to int }
+
+// replayer puts runs of the sequence's commands into a command buffer, one after
+// the other, for the step in a slot of the ring.
 type replayer interface {
-	encode(e mtl.Encoder, slot, n int)
+	encode(e mtl.Encoder, slot int, runs []run)
 	release()
 }
 
@@ -27,17 +30,19 @@ type direct struct {
 	pipelines []mtl.Pipeline
 }
 
-func (d *direct) encode(e mtl.Encoder, slot, n int) {
-	for i := range d.commands[:n] {
-		c := &d.commands[i]
-		if c.barrier {
-			e.Barrier()
+func (d *direct) encode(e mtl.Encoder, slot int, runs []run) {
+	for n, r := range runs {
+		for i := r.from; i < r.to; i++ {
+			c := &d.commands[i]
+			if c.barrier || n > 0 && i == r.from {
+				e.Barrier()
+			}
+			e.SetPipeline(d.pipelines[c.function])
+			for at, b := range c.bindings {
+				e.SetBuffer(d.memory.buffer(b.buffer, slot), b.offset, at)
+			}
+			e.Dispatch(size(c.groups), size(c.threads))
 		}
-		e.SetPipeline(d.pipelines[c.function])
-		for at, b := range c.bindings {
-			e.SetBuffer(d.memory.buffer(b.buffer, slot), b.offset, at)
-		}
-		e.Dispatch(size(c.groups), size(c.threads))
 	}
 }
 
@@ -82,17 +87,22 @@ func record(gpu mtl.Device, s *sequence, m *memory, pipelines []mtl.Pipeline) (*
 	return r, nil
 }
 
-func (r *recorded) encode(e mtl.Encoder, slot, n int) {
+func (r *recorded) encode(e mtl.Encoder, slot int, runs []run) {
 	if !r.resident {
 		e.Use(r.constant, mtl.UsageRead)
-		e.Use(r.steps[slot:slot+1], mtl.UsageRead)
 	}
 	e.Use(r.mutable, mtl.UsageReadWrite)
+	e.Use(r.steps[slot:slot+1], mtl.UsageReadWrite)
 	for _, p := range r.warm {
 		e.SetPipeline(p)
 		e.Dispatch(mtl.GridSize{}, mtl.GridSize{})
 	}
-	e.Execute(r.icbs[slot], n)
+	for n, run := range runs {
+		if n > 0 {
+			e.Barrier()
+		}
+		e.Execute(r.icbs[slot], run.from, run.to-run.from)
+	}
 }
 
 func (r *recorded) release() {

@@ -10,7 +10,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// runner implements device.Runner and device.Timed.
+// runner implements device.Sampler and device.Timed.
 //
 // Inside a prompt nobody waits for a token: up to ring of them are in flight,
 // and one is waited for when its slot is needed again, or when logits are. A
@@ -27,11 +27,19 @@ type runner struct {
 	resident  mtl.ResidencySet // nil before macOS 15 and without ICBs
 	replayer  replayer
 
-	flying [ring]mtl.Commands // committed, not yet waited for; oldest at next
-	next   int                // slot of the next token
+	flying [ring]unit // committed, not yet waited for; oldest at next
+	next   int        // slot of the next unit
+	last   *plan.Step // of the last Replay, if the logits are its
+	chain  chain
 	failed error
 	busy   float64 // seconds, of finished tokens
 	closed bool
+}
+
+// unit is a command buffer and how many tokens it picks.
+type unit struct {
+	mtl.Commands
+	picks int
 }
 
 // Replay implements device.Runner.
@@ -46,10 +54,15 @@ func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
 	case s.NKV != s.Pos+1:
 		return nil, fmt.Errorf("%d cache rows at position %d; expected %d", s.NKV, s.Pos, s.Pos+1)
 	}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	r.last = nil
 	err := mtl.Pool(func() error { return r.token(s, logits) })
 	if err != nil || !logits {
 		return nil, err
 	}
+	r.last = &s
 	return floats(r.memory.logits), nil
 }
 
@@ -58,7 +71,24 @@ func (r *runner) token(s plan.Step, logits bool) error {
 	if err := r.land(r.next); err != nil {
 		return err
 	}
-	*(*plan.Step)(unsafe.Pointer(&r.memory.steps[r.next].Bytes()[0])) = s
+	r.setStep(r.next, s)
+	n := r.head
+	if logits {
+		n = r.decode
+	}
+	if err := r.commit(r.next, []run{{0, n}}, 0); err != nil || !logits {
+		return err
+	}
+	return r.drain()
+}
+
+// setStep writes the step in a slot of the ring.
+func (r *runner) setStep(slot int, s plan.Step) {
+	*(*plan.Step)(unsafe.Pointer(&r.memory.steps[slot].Bytes()[0])) = s
+}
+
+// commit hands runs of the sequence to the GPU as the next unit.
+func (r *runner) commit(slot int, runs []run, picks int) error {
 	commands, err := r.queue.NewCommands()
 	if err != nil {
 		return err
@@ -68,39 +98,33 @@ func (r *runner) token(s plan.Step, logits bool) error {
 		commands.Release()
 		return err
 	}
-	n := r.head
-	if logits {
-		n = len(r.commands)
-	}
-	if n > 0 {
-		r.replayer.encode(encoder, r.next, n)
+	if runs[0].to > runs[0].from {
+		r.replayer.encode(encoder, slot, runs)
 	}
 	encoder.End()
 	commands.Commit()
-	r.flying[r.next] = commands
+	r.flying[r.next] = unit{commands, picks}
 	r.next = (r.next + 1) % ring
-	if logits {
-		return r.drain()
-	}
 	return nil
 }
 
-// land waits for the token in a slot, if one is in flight there.
+// land waits for the unit in a slot, if one is in flight there.
 func (r *runner) land(slot int) error {
-	c := &r.flying[slot]
-	if c.Nil() {
+	u := &r.flying[slot]
+	if u.Nil() {
 		return r.failed
 	}
-	if err := c.Wait(); err != nil && r.failed == nil {
+	if err := u.Wait(); err != nil && r.failed == nil {
 		r.failed = err
 	} else if err == nil {
-		r.busy += c.Seconds()
+		r.busy += u.Seconds()
+		r.chain.picked += u.picks
 	}
-	c.Release()
+	u.Release()
 	return r.failed
 }
 
-// drain waits for all tokens in flight, oldest first.
+// drain waits for all units in flight, oldest first.
 func (r *runner) drain() error {
 	for i := range ring {
 		_ = r.land((r.next + i) % ring) // r.failed has the first error
@@ -109,7 +133,7 @@ func (r *runner) drain() error {
 }
 
 // Dispatches implements device.Runner.
-func (r *runner) Dispatches() int { return len(r.commands) }
+func (r *runner) Dispatches() int { return r.decode }
 
 // Bytes implements device.Runner.
 func (r *runner) Bytes() int64 { return r.bytes }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mla/runtime/device"
 	"mla/runtime/plan"
@@ -42,12 +43,14 @@ type command struct {
 	barrier  bool // wait for all earlier commands
 }
 
-// sequence is a decode sequence as Metal runs it.
+// sequence is a decode sequence, with the sampler behind it, as Metal runs it.
 type sequence struct {
 	functions []string // the kernels that the file needs, each once
 	threads   []int    // threads per threadgroup of each
+	needed    int      // functions[needed:] are the sampler's alone
 	commands  []command
-	head      int // commands[head:] compute the logits
+	head      int // commands[head:decode] compute the logits
+	decode    int // commands[decode:] pick a token by them
 	bindings  int // the most that a command has
 }
 
@@ -61,20 +64,24 @@ type sequencer struct {
 	known  map[string]int    // functions
 }
 
-// newSequence resolves a bundle's decode sequence and fills l.args.
+// newSequence resolves a bundle's dispatches and fills l.args.
 func newSequence(m *device.Model, cfg device.Config, l *layout) (*sequence, error) {
 	b := m.Bundle
-	s := &sequencer{&sequence{head: b.Head}, m, l, cfg.KV, map[string]uint64{}, map[string]int{}}
-	if n := len(b.Decode); n < 1 || n > maxCommands {
-		return nil, fmt.Errorf("bundle %s: %d dispatches; expected 1 to %d", b.Name, n, maxCommands)
+	s := &sequencer{&sequence{head: b.Head, decode: len(b.Decode)}, m, l, cfg.KV, map[string]uint64{}, map[string]int{}}
+	list := slices.Concat(b.Decode, b.Sample)
+	if len(b.Decode) < 1 || len(list) > maxCommands {
+		return nil, fmt.Errorf("bundle %s: %d dispatches; expected 1 to %d", b.Name, len(list), maxCommands)
 	}
-	for i := range b.Decode {
-		c, err := s.command(&b.Decode[i])
+	for i := range list {
+		c, err := s.command(&list[i])
 		if v := (*device.VariantError)(nil); errors.As(err, &v) {
 			return nil, v
 		}
 		if err != nil {
 			return nil, fmt.Errorf("bundle %s, dispatch %d: %w", b.Name, i, err)
+		}
+		if i < len(b.Decode) {
+			s.needed = len(s.functions)
 		}
 		s.commands = append(s.commands, c)
 		s.bindings = max(s.bindings, len(c.bindings))
@@ -128,7 +135,7 @@ func (s *sequencer) bind(d *plan.Dispatch, k *plan.Kernel, i int) (binding, erro
 	one := binding{buffer: buffer{space: op.Space}}
 	switch op.Space {
 	case plan.SpaceWeight:
-		w, err := s.model.Lookup(op.Index, d.Layer)
+		w, err := s.model.Lookup(op.Index, d.LayerOf(i))
 		if err != nil {
 			return binding{}, err
 		}
@@ -138,6 +145,13 @@ func (s *sequencer) bind(d *plan.Dispatch, k *plan.Kernel, i int) (binding, erro
 		size := s.layout.arena
 		if op.Offset < 0 || op.Bytes < 1 || op.Offset > size || op.Bytes > size-op.Offset || op.Offset%arenaAlign != 0 {
 			return binding{}, fmt.Errorf("%d bytes at %d do not fit an arena of %d in steps of %d", op.Bytes, op.Offset, size, arenaAlign)
+		}
+		one.offset = uint64(op.Offset)
+		return one, nil
+	case plan.SpaceSample:
+		size := s.layout.sample
+		if op.Offset < 0 || op.Bytes < 1 || op.Offset > size || op.Bytes > size-op.Offset || op.Offset%argsAlign != 0 {
+			return binding{}, fmt.Errorf("%d bytes at %d do not fit a sampler's memory of %d in steps of %d", op.Bytes, op.Offset, size, argsAlign)
 		}
 		one.offset = uint64(op.Offset)
 		return one, nil
@@ -164,7 +178,7 @@ func (s *sequencer) constants(d *plan.Dispatch, k *plan.Kernel) (uint64, error) 
 		if slot < 0 || slot >= len(k.Slots) || d.Operands[slot].Space != plan.SpaceWeight {
 			return 0, fmt.Errorf("the batch stride of slot %d, which is no weight", slot)
 		}
-		w, err := s.model.Lookup(d.Operands[slot].Index, d.Layer)
+		w, err := s.model.Lookup(d.Operands[slot].Index, d.LayerOf(slot))
 		if err != nil {
 			return 0, err
 		}

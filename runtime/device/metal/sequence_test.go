@@ -50,6 +50,28 @@ func toy() (*device.Model, device.Config) {
 	return m, device.Config{Context: 5, KV: quant.F16}
 }
 
+// toySampler is toy with a dispatch that picks a token.
+func toySampler() (*device.Model, device.Config) {
+	m, cfg := toy()
+	b := m.Bundle
+	b.SampleBytes = 1024
+	b.Kernels = append(b.Kernels, plan.Kernel{Name: "pick", Threads: 32, Parts: []plan.Part{part(1)}, Variants: []plan.Variant{{Func: "pick"}},
+		Slots: []plan.Slot{{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true}}})
+	b.Sample = []plan.Dispatch{{Kernel: 2, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Offset: 256, Bytes: 64}}}}
+	return m, cfg
+}
+
+func TestSampleSequence(t *testing.T) {
+	s, l, err := sequenced(toySampler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.commands[3]
+	if s.decode != 3 || s.needed != 2 || len(s.functions) != 3 || len(s.commands) != 4 || !c.barrier || c.bindings[0] != (binding{buffer{plan.SpaceSample, 0}, 256}) || l.sample != 1024 {
+		t.Errorf("%+v, %+v", s, l)
+	}
+}
+
 func sequenced(m *device.Model, cfg device.Config) (*sequence, *layout, error) {
 	l, err := newLayout(m, cfg, maxWindow)
 	if err != nil {
@@ -131,8 +153,13 @@ func TestHostile(t *testing.T) {
 		"cache type":      func(_ *device.Model, c *device.Config) { c.KV = quant.Q8_0 },
 		"frequencies":     func(m *device.Model, _ *device.Config) { m.Bundle.RopeFreqs = nil },
 		"vocabulary":      func(m *device.Model, _ *device.Config) { m.Bundle.Model.VocabSize = 0 },
+		"sampler's end":   func(m *device.Model, _ *device.Config) { m.Bundle.Sample[0].Operands[0].Bytes = 1024 },
+		"sampler at -256": func(m *device.Model, _ *device.Config) { m.Bundle.Sample[0].Operands[0].Offset = -256 },
+		"sampler at 4":    func(m *device.Model, _ *device.Config) { m.Bundle.Sample[0].Operands[0].Offset = 4 },
+		"no sampler":      func(m *device.Model, _ *device.Config) { m.Bundle.SampleBytes = 0 },
+		"sampler of -1":   func(m *device.Model, _ *device.Config) { m.Bundle.SampleBytes = -1 },
 	} {
-		m, cfg := toy()
+		m, cfg := toySampler()
 		bend(m, &cfg)
 		if _, _, err := sequenced(m, cfg); err == nil {
 			t.Errorf("%s: no error", name)

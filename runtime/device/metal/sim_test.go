@@ -53,6 +53,11 @@ var cases = map[string]func(lib string) error{
 	"failure":      failure,
 	"unallocated":  unallocated,
 	"archive":      archive,
+	"chains":       chains(metal.ReplayICB),
+	"chains auto":  chains(metal.ReplayAuto),
+	"misuse":       misuse,
+	"lost chain":   lostChain,
+	"no sampler":   noSampler,
 }
 
 func TestMain(m *testing.M) {
@@ -83,6 +88,13 @@ func TestSimulator(t *testing.T) {
 		{"store delay", "logits glm", []string{"METALSIM_STORE_DELAY=1"}, ""},
 		{"direct encoding", "encode", nil, ""},
 		{"a pipeline archive", "archive", nil, ""},
+		{"tokens picked on the GPU", "chains", nil, ""},
+		{"tokens picked on the GPU, Apple7", "chains", []string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, ""},
+		{"tokens picked on the GPU, store delay", "chains", []string{"METALSIM_STORE_DELAY=1"}, ""},
+		{"tokens picked on the GPU, virtual", "chains auto", []string{"METALSIM_VIRTUAL=1"}, ""},
+		{"chains misused", "misuse", []string{"METALSIM_KERNELS=fast"}, ""},
+		{"no pipeline for the sampler", "no sampler", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=pipeline:12", "GOMAXPROCS=1"}, ""},
+		{"a chain that fails", "lost chain", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=replay:4"}, "command buffer"},
 		{"a virtual GPU", "auto", []string{"METALSIM_VIRTUAL=1"}, ""},
 		{"a legacy file", "legacy", nil, ""},
 		{"prompts in flight, ICB", "structure", []string{"METALSIM_KERNELS=stub"}, ""},

@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"mla/runtime/device"
-	"mla/runtime/quant"
 )
 
 const (
@@ -46,7 +45,7 @@ func placeWeights(m *device.Model, limit int64) (*weights, error) {
 		if pages(t.Offset+t.Bytes)-t.Offset/pageSize*pageSize > limit {
 			return nil, fmt.Errorf("tensor %s has %d bytes; with whole pages around it, a buffer can have %d", t.Tensor, t.Bytes, limit)
 		}
-		if t.Region < m.Mapped && aligned(m.Regions[t.Region]) && t.Offset%loadBytes(t.Type) == 0 {
+		if t.Region < m.Mapped && aligned(m.Regions[t.Region]) && t.Offset%device.WeightAlign == 0 {
 			w.view(t, limit)
 		} else {
 			w.copies = append(w.copies, t)
@@ -86,15 +85,6 @@ func inOrder(m *device.Model) []*device.Weight {
 		return int(min(max(a.Offset-b.Offset, -1), 1))
 	})
 	return all
-}
-
-// loadBytes is the widest load by which a kernel reads a weight: rows of blocks
-// are read in pieces of at most 2 bytes, float32 as such.
-func loadBytes(t quant.Type) int64 {
-	if t == quant.F32 {
-		return 4
-	}
-	return 2
 }
 
 // pages rounds up to whole pages.

@@ -34,22 +34,22 @@ func TestPlaceWeights(t *testing.T) {
 		windows []window
 		places  []place
 	}{
-		{"one window", tensors(1, [][]byte{r}, [3]int64{0, 32, 100}, [3]int64{0, 132, 2 * p}),
-			[]window{{0, 0, 3 * p}}, []place{{0, 32}, {0, 132}}},
-		{"starts at a page", tensors(1, [][]byte{r}, [3]int64{0, 5*p + 2, 10}),
-			[]window{{0, 5 * p, p}}, []place{{0, 2}}},
-		{"cut between tensors, overlapping by a page", tensors(1, [][]byte{r}, [3]int64{0, 0, 3*p + 10}, [3]int64{0, 3*p + 10, p}),
-			[]window{{0, 0, 4 * p}, {0, 3 * p, 2 * p}}, []place{{0, 0}, {1, 10}}},
-		{"in any order", tensors(1, [][]byte{r}, [3]int64{0, 3*p + 10, p}, [3]int64{0, 0, 3*p + 10}),
-			[]window{{0, 0, 4 * p}, {0, 3 * p, 2 * p}}, []place{{1, 10}, {0, 0}}},
-		{"one tensor inside another", tensors(1, [][]byte{r}, [3]int64{0, 0, 2 * p}, [3]int64{0, 18, 18}),
-			[]window{{0, 0, 2 * p}}, []place{{0, 0}, {0, 18}}},
+		{"one window", tensors(1, [][]byte{r}, [3]int64{0, 32, 100}, [3]int64{0, 144, 2 * p}),
+			[]window{{0, 0, 3 * p}}, []place{{0, 32}, {0, 144}}},
+		{"starts at a page", tensors(1, [][]byte{r}, [3]int64{0, 5*p + 16, 10}),
+			[]window{{0, 5 * p, p}}, []place{{0, 16}}},
+		{"cut between tensors, overlapping by a page", tensors(1, [][]byte{r}, [3]int64{0, 0, 3*p + 16}, [3]int64{0, 3*p + 16, p}),
+			[]window{{0, 0, 4 * p}, {0, 3 * p, 2 * p}}, []place{{0, 0}, {1, 16}}},
+		{"in any order", tensors(1, [][]byte{r}, [3]int64{0, 3*p + 16, p}, [3]int64{0, 0, 3*p + 16}),
+			[]window{{0, 0, 4 * p}, {0, 3 * p, 2 * p}}, []place{{1, 16}, {0, 0}}},
+		{"one tensor inside another", tensors(1, [][]byte{r}, [3]int64{0, 0, 2 * p}, [3]int64{0, 32, 18}),
+			[]window{{0, 0, 2 * p}}, []place{{0, 0}, {0, 32}}},
 		{"two files", tensors(2, [][]byte{r, r}, [3]int64{0, 0, 64}, [3]int64{1, 0, 64}),
 			[]window{{0, 0, p}, {1, 0, p}}, []place{{0, 0}, {1, 0}}},
 		{"a copy", tensors(1, [][]byte{r, r}, [3]int64{0, 0, 64}, [3]int64{1, 64, 64}),
 			[]window{{0, 0, p}}, []place{{0, 0}, {1, 0}}},
-		{"odd offset", tensors(1, [][]byte{r}, [3]int64{0, 0, 65}, [3]int64{0, 65, 64}),
-			[]window{{0, 0, p}}, []place{{0, 0}, {1, 0}}},
+		{"odd offset", tensors(1, [][]byte{r}, [3]int64{0, 0, 65}, [3]int64{0, 65, 64}, [3]int64{0, 136, 8}),
+			[]window{{0, 0, p}}, []place{{0, 0}, {1, 0}, {2, 0}}},
 		{"not at a page", tensors(1, [][]byte{region(p, 64)}, [3]int64{0, 0, 64}),
 			nil, []place{{0, 0}}},
 	}
@@ -76,14 +76,5 @@ func TestPlaceWeights(t *testing.T) {
 	}
 	if _, err := placeWeights(tensors(1, [][]byte{r}, [3]int64{0, 64, 4 * p}), 4*p); err == nil {
 		t.Error("a tensor that may not fit a buffer: no error")
-	}
-}
-
-// TestFloat32Alignment copies a float32 weight that a GPU could not load.
-func TestFloat32Alignment(t *testing.T) {
-	m := tensors(1, [][]byte{region(pageSize, 0)}, [3]int64{0, 2, 64})
-	m.Weights[0][0].Type = quant.F32
-	if w, err := placeWeights(m, maxWindow); err != nil || len(w.copies) != 1 || len(w.windows) != 0 {
-		t.Errorf("%+v, %v", w, err)
 	}
 }

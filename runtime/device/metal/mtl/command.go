@@ -102,9 +102,9 @@ func (e Encoder) Use(buffers []Buffer, usage uint64) {
 	messages.useResources.send(e.id, idList(&ids[0]), uint64(len(ids)), usage)
 }
 
-// Execute runs the first n commands of an indirect command buffer.
-func (e Encoder) Execute(i Indirect, n int) {
-	messages.execute.send(e.id, i.id, span{0, uint64(n)})
+// Execute runs n commands of an indirect command buffer, from one on.
+func (e Encoder) Execute(i Indirect, from, n int) {
+	messages.execute.send(e.id, i.id, span{uint64(from), uint64(n)})
 }
 
 // End closes the encoder.

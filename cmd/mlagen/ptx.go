@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"mla/gen"
+	"mla/gen/ptx"
+	"mla/gen/spec"
+	"mla/runtime/atomicfile"
+	"mla/runtime/plan"
+)
+
+// runPTX compiles bundles that are already generated for NVIDIA GPUs.
+func runPTX(args []string, stdout io.Writer) error {
+	f := newFlags("ptx")
+	path := f.String("spec", "", "")
+	all := f.Bool("all", false, "")
+	force := f.Bool("f", false, "")
+	if err := f.parse(args); err != nil {
+		return err
+	}
+	if *all == (*path != "") {
+		return fmt.Errorf("%w: give either -spec F or -all", errUsage)
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	paths := []string{*path}
+	if *all {
+		if paths, err = specFiles(root); err != nil {
+			return err
+		}
+	}
+	return each(paths, func(path string) error { return writePTX(root, path, *force, stdout) })
+}
+
+// each calls f with every path, on as many cores as there are, and joins the errors.
+func each(paths []string, f func(path string) error) error {
+	errs := make([]error, len(paths))
+	var all sync.WaitGroup
+	slots := make(chan struct{}, runtime.NumCPU())
+	for i, path := range paths {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			slots <- struct{}{}
+			errs[i] = f(path)
+			<-slots
+		}()
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// writePTX compiles one spec's bundle unless that was done; force: in any case.
+func writePTX(root, path string, force bool, stdout io.Writer) error {
+	s, err := spec.Load(path)
+	if err != nil {
+		return err
+	}
+	b, err := gen.Compile(s, nil)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(root, "generated", s.Name)
+	if metal, err := os.ReadFile(filepath.Join(folder, "kernels.metal")); err != nil || string(metal) != b.Source {
+		return fmt.Errorf("%s is out of date or missing; run go generate ./... first", filepath.Join(folder, "kernels.metal"))
+	}
+	name := filepath.Join(folder, ptx.FileName)
+	if checkPTX(name, b) == nil && !force {
+		return nil
+	}
+	file, err := ptx.Build(b)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s (%d bytes)\n", name, len(file))
+	return atomicfile.Write(name, file)
+}
+
+// checkPTX says why the file at path is not the PTX of b; nil: it is.
+func checkPTX(path string, b *plan.Bundle) error {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return ptx.Check(b, file)
+}

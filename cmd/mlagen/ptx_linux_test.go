@@ -1,0 +1,124 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mla/gen"
+	"mla/gen/ptx"
+	"mla/gen/spec"
+)
+
+// TestPTXDrift: -check compares PTX with what the kernels are now, without a
+// compiler; a bundle without PTX is fine.
+func TestPTXDrift(t *testing.T) {
+	s, err := spec.Load(tinySpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := gen.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := ptx.Build(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Source += "// an older version\n"
+	stale, err := ptx.Build(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	if code, _, stderr := mlagen("-spec", tinySpec, "-out", out); code != exitOK {
+		t.Fatal(stderr)
+	}
+	for _, tt := range []struct {
+		name string
+		file []byte
+		code int
+		says string
+	}{
+		{"none", nil, exitOK, ""},
+		{"fresh", fresh, exitOK, ""},
+		{"stale", stale, exitDrift, "kernels.ptx.gz is out of date: it was made from another kernels.metal\nmend it with: make ptx"},
+		{"damaged", stale[:100], exitDrift, "make ptx"},
+	} {
+		if tt.file != nil {
+			if err := os.WriteFile(filepath.Join(out, ptx.FileName), tt.file, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv("PATH", "") // no compiler
+		code, _, stderr := mlagen("-spec", tinySpec, "-out", out, "-check")
+		if code != tt.code || !strings.Contains(stderr, tt.says) {
+			t.Errorf("%s: exit %d, want %d and %q:\n%s", tt.name, code, tt.code, tt.says, stderr)
+		}
+	}
+}
+
+// project makes an empty project with the smallest spec the working directory.
+func project(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(tinySpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for path, text := range map[string]string{"go.mod": "module mla\n", "specs/tiny.yaml": string(text)} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(root)
+	return filepath.Join(root, "generated", "tiny", ptx.FileName)
+}
+
+// TestPTX: the command compiles what is generated, once, and -f again; the file
+// goes with its spec.
+func TestPTX(t *testing.T) {
+	path := project(t)
+	if code, _, stderr := mlagen("ptx", "-all"); code != exitError || !strings.Contains(stderr, "go generate") {
+		t.Errorf("nothing generated yet: exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := mlagen("-all"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	for _, tt := range []struct {
+		args []string
+		made bool
+	}{
+		{[]string{"ptx", "-all"}, true},
+		{[]string{"ptx", "-all"}, false},
+		{[]string{"ptx", "-spec", "specs/tiny.yaml", "-f"}, true},
+	} {
+		if code, stdout, stderr := mlagen(tt.args...); code != exitOK || strings.Contains(stdout, ptx.FileName) != tt.made {
+			t.Errorf("%v: exit %d, %s%s", tt.args, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := mlagen("-all", "-check"); code != exitOK {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if err := os.Rename("specs/tiny.yaml", "specs/other.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := mlagen("-all"); code != exitOK {
+		t.Error(stderr)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); err == nil {
+		t.Error("the bundle's spec is gone, its folder is not")
+	}
+}
+
+func TestPTXUsage(t *testing.T) {
+	for _, args := range [][]string{{"ptx"}, {"ptx", "-all", "-spec", tinySpec}, {"ptx", "-all", "more"}} {
+		if code, _, stderr := mlagen(args...); code != exitUsage {
+			t.Errorf("%v: exit %d: %s", args, code, stderr)
+		}
+	}
+}

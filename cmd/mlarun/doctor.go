@@ -1,0 +1,242 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"mla/runtime/bind"
+	"mla/runtime/device"
+	"mla/runtime/device/check"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+)
+
+// patient is what the doctor examines: a device.
+type patient struct {
+	facts []fact
+	tests []selfTest
+	// launcher makes a bundle's kernels ready; done releases them.
+	launcher func(b *plan.Bundle) (l check.Launcher, done func(), err error)
+	// sampler says that the device picks tokens by itself.
+	sampler bool
+}
+
+// samplerTokens is how many tokens it has to pick as the CPU does: enough for every
+// path of the sampler with every kind of logits.
+const samplerTokens = 175
+
+// fact is a line of the report.
+type fact struct{ name, value string }
+
+// selfTest is something small that the device has to get right. Without run it
+// was not made, for the reason why.
+type selfTest struct {
+	name string
+	run  func() error
+	why  string
+}
+
+// patients open the devices that can be examined.
+var patients = map[string]func(f *flags) (*patient, error){"auto": defaultPatient, "cpu": cpuPatient, "cuda": cudaPatient, "metal": metalPatient}
+
+// errSick is the doctor's verdict where something is wrong; the report says what.
+var errSick = errors.New("the device does not work as it should; the report above says where")
+
+// doctor describes a device and compares its kernels with their Go twins.
+func doctor(e *env, args []string) (err error) {
+	f := newFlags(e, "doctor [-device cpu|cuda|metal] [-model F] [-t 60s] [flags]").running()
+	limit := f.Duration("t", time.Minute, "stop checking kernels after this `time`; with -model there is no limit unless it is given")
+	rest, err := f.parse(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return f.wrong("unexpected argument %q", rest[0])
+	}
+	cfg, err := f.config(1)
+	if err != nil {
+		return err
+	}
+	open, ok := patients[f.device]
+	if !ok {
+		return f.wrong("-device: there is no doctor for %q", f.device)
+	}
+	p, err := open(f)
+	if err != nil {
+		return err
+	}
+	x := &examination{out: e.out, patient: p}
+	x.describe()
+	x.selfTests()
+	if f.model == "" || f.given("t") {
+		x.deadline = time.Now().Add(*limit)
+	}
+	if f.model != "" {
+		err = x.file(f, cfg)
+	} else {
+		bundles := slices.Clone(e.bundles)
+		slices.SortStableFunc(bundles, func(a, b *plan.Bundle) int { return a.Model.HiddenSize - b.Model.HiddenSize })
+		x.kernels(bundles, func(*plan.Variant) bool { return true })
+	}
+	if err != nil {
+		return err
+	}
+	return x.verdict()
+}
+
+// examination is one run of the doctor.
+type examination struct {
+	out      io.Writer
+	patient  *patient
+	deadline time.Time // of the kernel check; zero: none
+	sick     int       // checks that failed
+}
+
+func (x *examination) describe() {
+	fmt.Fprintln(x.out, "mlarun doctor")
+	t := tabwriter.NewWriter(x.out, 0, 0, 2, ' ', 0)
+	for _, fact := range append([]fact{{"program", buildInfo()}, {"platform", runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()}}, x.patient.facts...) {
+		fmt.Fprintf(t, "  %s\t%s\n", fact.name, fact.value)
+	}
+	_ = t.Flush() // what cannot be printed cannot be reported either
+}
+
+// buildInfo is the version of the program and the commit it was built from.
+func buildInfo() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" || s.Key == "vcs.modified" && s.Value == "true" {
+			text += ", " + s.Key + " " + s.Value
+		}
+	}
+	return text
+}
+
+func (x *examination) selfTests() {
+	if len(x.patient.tests) == 0 {
+		return
+	}
+	fmt.Fprintln(x.out, "\nself-tests")
+	t := tabwriter.NewWriter(x.out, 0, 0, 2, ' ', 0)
+	for _, test := range x.patient.tests {
+		result := "ok"
+		if test.run == nil {
+			result = "not made: " + test.why
+		} else if err := test.run(); err != nil {
+			result = "FAILED: " + err.Error()
+			x.sick++
+		}
+		fmt.Fprintf(t, "  %s\t%s\n", test.name, result)
+	}
+	_ = t.Flush()
+}
+
+// file checks the kernels that the model file needs.
+func (x *examination) file(f *flags, cfg device.Config) (err error) {
+	file, err := gguf.Open(f.model)
+	if err != nil {
+		return err
+	}
+	defer closing(file, &err)
+	b, err := bind.Choose(file, f.env.bundles, f.bundle)
+	if err != nil {
+		return err
+	}
+	m, err := bind.Bind(file, b)
+	if err != nil {
+		return err
+	}
+	used, err := check.Functions(m, cfg)
+	if err != nil {
+		return err
+	}
+	x.kernels([]*plan.Bundle{b}, func(v *plan.Variant) bool { return used[v.Func] })
+	return nil
+}
+
+// kernels checks the variants of bundles that are wanted until time is up.
+func (x *examination) kernels(bundles []*plan.Bundle, wanted func(*plan.Variant) bool) {
+	start := time.Now()
+	var checked, left int
+	for _, b := range bundles {
+		cases, err := check.Cases(b)
+		cases = slices.DeleteFunc(cases, func(c check.Case) bool { return !wanted(c.Variant) })
+		if err == nil && x.late() {
+			left += len(cases)
+			continue
+		}
+		n, err := x.bundle(b, cases, err)
+		checked += n
+		if err != nil {
+			fmt.Fprintf(x.out, "FAILED: %v\n", err)
+			x.sick++
+			continue
+		}
+		left += len(cases) - n
+	}
+	fmt.Fprintf(x.out, "\n%d launches checked in %.1f s", checked, time.Since(start).Seconds())
+	if left > 0 {
+		fmt.Fprintf(x.out, ", %d not checked (-t gives more time)", left)
+	}
+	fmt.Fprintln(x.out)
+}
+
+func (x *examination) late() bool { return !x.deadline.IsZero() && time.Now().After(x.deadline) }
+
+// bundle checks cases of one bundle, and returns how many.
+func (x *examination) bundle(b *plan.Bundle, cases []check.Case, err error) (int, error) {
+	fmt.Fprintf(x.out, "\nkernels of %s (spec %.12s) against their Go twins\n", b.Name, b.SpecHash)
+	if err != nil {
+		return 0, err
+	}
+	l, done, err := x.patient.launcher(b)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	if o, ok := l.(interface{ Origin() string }); ok {
+		fmt.Fprintln(x.out, o.Origin())
+	}
+	var results []check.Result
+	for i := range cases {
+		if x.late() {
+			break
+		}
+		results = append(results, cases[i].Check(l))
+	}
+	if err := check.Write(x.out, results); err != nil {
+		return len(results), err
+	}
+	for i := range results {
+		if problem := results[i].Problem(); problem != "" {
+			fmt.Fprintf(x.out, "FAILED: %s\n", problem)
+			x.sick++
+		}
+	}
+	if x.patient.sampler && !x.late() {
+		if err := check.Sampler(l, b, samplerTokens); err != nil {
+			return len(results), err
+		}
+		fmt.Fprintf(x.out, "sampler: %d tokens picked as by the CPU\n", samplerTokens)
+	}
+	return len(results), nil
+}
+
+func (x *examination) verdict() error {
+	if x.sick > 0 {
+		fmt.Fprintf(x.out, "result: %d FAILED\n", x.sick)
+		return errSick
+	}
+	fmt.Fprintln(x.out, "result: ok")
+	return nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"mla/runtime/device"
+	"mla/runtime/device/check"
+	"mla/runtime/device/cuda"
+	"mla/runtime/device/cuda/cu"
+	"mla/runtime/device/metal"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// defaultPatient is Metal where there is Metal, an NVIDIA GPU where there is one,
+// else the CPU.
+func defaultPatient(f *flags) (*patient, error) {
+	if runtime.GOOS == "darwin" || f.metalLib != "" {
+		return metalPatient(f)
+	}
+	p, err := cudaPatient(f)
+	if errors.Is(err, cu.ErrNoDriver) || errors.Is(err, cuda.ErrNoDevice) {
+		return cpuPatient(f)
+	}
+	return p, err
+}
+
+// cpuPatient compares the inner loops of this machine with plain Go.
+func cpuPatient(f *flags) (*patient, error) {
+	if err := f.chooseBackend(); err != nil {
+		return nil, err
+	}
+	return &patient{
+		facts: []fact{
+			{"device", "cpu"},
+			{"cores", fmt.Sprint(runtime.GOMAXPROCS(0))},
+			{"inner loops", quant.Backend() + ", compared with plain Go"},
+		},
+		launcher: func(*plan.Bundle) (check.Launcher, func(), error) { return plainGo{}, func() {}, nil },
+	}, nil
+}
+
+// plainGo runs the twins without assembly.
+type plainGo struct{}
+
+// Launch implements check.Launcher.
+func (plainGo) Launch(l *check.Launch) error {
+	before := quant.Backend()
+	if err := quant.SetBackend("go"); err != nil {
+		return err
+	}
+	return errors.Join(check.Twins{}.Launch(l), quant.SetBackend(before))
+}
+
+// metalPatient examines the GPU.
+func metalPatient(f *flags) (*patient, error) {
+	d, err := metal.Open(metalOptions(f))
+	if err != nil {
+		return nil, err
+	}
+	tests := []selfTest{
+		{name: "direct encoding", run: func() error { return d.SelfTest(metal.ReplayEncode) }},
+		{name: "indirect command buffer", run: func() error { return d.SelfTest(metal.ReplayICB) }},
+		{name: "residency set", run: d.ResidencyTest},
+	}
+	// Virtual GPUs are known to break indirect command buffers, and the runtime
+	// does without there; -replay icb tries all the same.
+	if d.Virtual && f.replay != string(metal.ReplayICB) {
+		tests[1].run, tests[1].why = nil, "the GPU is virtual; -replay icb tries it"
+	}
+	if !d.ResidencySets {
+		tests[2].run, tests[2].why = nil, "it needs macOS 15"
+	}
+	return &patient{
+		facts: metalFacts(d),
+		tests: tests,
+		launcher: func(b *plan.Bundle) (check.Launcher, func(), error) {
+			l, err := d.NewLauncher(b)
+			if err != nil {
+				return nil, nil, err
+			}
+			return l, l.Close, nil
+		},
+		sampler: true,
+	}, nil
+}
+
+func metalFacts(d *metal.Device) []fact {
+	family := "none known"
+	if d.Family > 0 {
+		family = fmt.Sprintf("Apple%d", d.Family)
+	}
+	threads := "unknown"
+	if n, width, err := d.Limits(); err == nil {
+		threads = fmt.Sprintf("%d, in simdgroups of %d", n, width)
+	}
+	return []fact{
+		{"device", "metal: " + d.Info.Name},
+		{"system", d.OS},
+		{"GPU family", family},
+		{"virtual GPU", yesNo(d.Virtual)},
+		{"unified memory", yesNo(d.UnifiedMemory)},
+		{"recommendedMaxWorkingSetSize", engine.Size(int64(d.MaxMemory))},
+		{"maxBufferLength", engine.Size(int64(d.MaxBuffer))},
+		{"page size", fmt.Sprintf("%d B; files are mapped at multiples of %d", os.Getpagesize(), device.MappedAlign)},
+		{"threads per threadgroup", threads},
+		{"threadgroup memory", fmt.Sprintf("%d B", d.MaxThreadgroupMemory)},
+		{"shading language", metal.Language},
+		{"residency sets", yesNo(d.ResidencySets)},
+		{"replay", string(d.HowReplayed())},
+	}
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,23 @@
+package ir
+
+import "mla/gen/spec"
+
+// Shape is the shape of the threadgroups of a step's kernel.
+func (p *Program) Shape(s *Step) spec.Shape {
+	rows, cols := 0, 0
+	for _, part := range s.Parts {
+		sum := part.Find(WeightedSum) != nil
+		for _, op := range part.Ops {
+			if op.Kind != MatVec && op.Kind != ExpertsMatVec {
+				continue
+			}
+			w := &p.Weights[op.W[0].Row]
+			n := max(op.Batch, op.K, 1)
+			if sum {
+				n = 1 // the same rows of all experts
+			}
+			rows, cols = rows+n*w.Rows, max(cols, w.Cols)
+		}
+	}
+	return p.Spec.Tuning.ShapeFor(s.Name(), rows, cols)
+}

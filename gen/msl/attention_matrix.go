@@ -1,0 +1,51 @@
+package msl
+
+import "mla/runtime/plan"
+
+// matrixAttention is the shape of the matrix form of attention, which serves caches
+// of halves; see templates/msl/attend_matrix.msl.
+type matrixAttention struct {
+	Tile   int // cache rows at a time, a power of two
+	Terms  int // halves that a query is the sum of
+	floats int // of threadgroup memory
+}
+
+const (
+	block = 8 // rows and columns of a simdgroup matrix
+	// queryTerms is 1: rounding queries to halves moves a score as much as rounding
+	// the cache's keys to halves has. With 2 the logits of the reference models are
+	// within 0.010 instead of 0.012, for half as many products again.
+	queryTerms = 1
+	// maxMatrixRegisters bounds what a thread keeps in registers for long: an Apple GPU
+	// has 128 of 32 bits for each.
+	maxMatrixRegisters = 128
+)
+
+// matrixShape fits the matrix form into registers and threadgroup memory, with the
+// largest tile. It returns nil where the plain form has to serve: columns that are no
+// whole blocks, or too many heads.
+func matrixShape(p *plan.Attend, threads int) *matrixAttention {
+	if !wholeBlocks(p) {
+		return nil
+	}
+	simdgroups := threads / simdWidth
+	heads := ceil(p.Heads, block)
+	values := ceil(p.LatDim/block, simdgroups)
+	keys := values + ceil(p.PeDim/block, simdgroups)
+	for tile := simdWidth; tile >= block; tile /= 2 {
+		rows := tile / block
+		// A lane has two elements of each block: of the tile's rows and the queries a
+		// register, of scores and sums two; and 16 bytes per load of the next tile.
+		loads := ceil(tile*values, simdWidth) + ceil(tile*(keys-values), simdWidth)
+		registers := rows*keys + queryTerms*keys*heads + 2*rows*heads + 2*values*heads + 4*loads
+		shares := max(block*heads*(tile+4), block*block*(keys|1)/2)
+		floats := simdgroups*shares + block*heads*block + block*heads*(tile+8)/2
+		if registers <= maxMatrixRegisters && 4*floats <= maxThreadgroupBytes {
+			return &matrixAttention{Tile: tile, Terms: queryTerms, floats: floats}
+		}
+	}
+	return nil
+}
+
+// wholeBlocks says whether every block has columns of one kind.
+func wholeBlocks(p *plan.Attend) bool { return p.LatDim%block == 0 && p.PeDim%block == 0 }

@@ -1,0 +1,103 @@
+package msl
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"mla/gen/msl/execute"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// matrixTolerance is relative to the largest result of attention on a cache of
+// halves. Queries and weights are rounded to halves: 2^-12 of each at most, and
+// rounding errors of a sum of many have random signs.
+const matrixTolerance = 0x1p-11
+
+// inMatrices says whether a slot is a result of attention that may take the matrix
+// form.
+func (m *memory) inMatrices(slot int) bool {
+	a, ok := m.k.Parts[0].(*plan.Attend)
+	return ok && m.types[a.Cache] == quant.F16 && (slot == a.Out || slot == a.ML)
+}
+
+// oddAttention are shapes at the edges of blocks: heads of one to three of them, some
+// of them full, columns that are dealt out evenly and unevenly, and two shapes that
+// only the plain form can have.
+var oddAttention = []struct {
+	heads, lat, pe, simdgroups, tile int
+	matrix                           bool
+}{
+	{1, 8, 8, 1, 8, true},
+	{2, 24, 16, 2, 16, true},
+	{7, 64, 16, 8, 32, true},
+	{8, 40, 8, 3, 16, true},
+	{9, 256, 32, 8, 16, true},
+	{16, 72, 8, 4, 64, true},
+	{23, 128, 64, 8, 32, true},
+	{24, 64, 32, 2, 8, true},
+	{3, 60, 16, 4, 16, false},
+	{4, 64, 10, 4, 16, false},
+}
+
+// TestOddAttention runs attention over numbers of rows around one to three blocks and
+// tiles, on memory that ends with the last row.
+func TestOddAttention(t *testing.T) {
+	b := &plan.Bundle{Name: "odd", Activations: plan.ElemF32}
+	for i, shape := range oddAttention {
+		k := attendKernel(fmt.Sprintf("odd_%d", i), shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: shape.tile})
+		if got := matrixShape(k.Parts[0].(*plan.Attend), k.Threads) != nil; got != shape.matrix {
+			t.Errorf("%+v: matrix form: %t", shape, got)
+		}
+		k.Variants = k.Variants[1:] // halves
+		b.Kernels = append(b.Kernels, k)
+	}
+	program, err := execute.Compile(print(t, b), execute.Checked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	e := &executor{program: program}
+	for i := range b.Kernels {
+		k := &b.Kernels[i]
+		for _, rows := range []int{1, 7, 8, 9, 15, 16, 17, 25, 31, 33, 48, 63} {
+			m := newMemory(k, &k.Variants[0], b.Activations, rows-1)
+			m.poisonBehind(rows)
+			t.Run(fmt.Sprintf("%d-%d/%d", oddAttention[i].heads, oddAttention[i].lat, rows), func(t *testing.T) { m.execute(t, e, k.Variants[0].Func) })
+		}
+	}
+}
+
+// poisonBehind makes the cache rows that hold nothing yet NaN.
+func (m *memory) poisonBehind(rows int) {
+	a := m.k.Parts[0].(*plan.Attend)
+	for i := rows * (a.LatDim + a.PeDim); i < testContext*(a.LatDim+a.PeDim); i++ {
+		m.set(a.Cache, i, math.NaN())
+	}
+}
+
+// TestAttentionRescales has scores that rise from row to row by more than a weight's
+// range, so that the sums shrink again and again, and fall again.
+func TestAttentionRescales(t *testing.T) {
+	k := attendKernel("rising", 9, 64, 16, 4, plan.Splits{Count: 1, Tile: 16})
+	k.Variants = k.Variants[1:]
+	b := &plan.Bundle{Name: "rising", Activations: plan.ElemF32, Kernels: []plan.Kernel{k}}
+	program, err := execute.Compile(print(t, b), execute.Checked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	m := newMemory(&b.Kernels[0], &k.Variants[0], b.Activations, 59)
+	a := k.Parts[0].(*plan.Attend)
+	for row := range 60 {
+		// The rotated columns alone make scores of up to 30 × 16 × 0.07 = 35 and more.
+		for c := range 16 {
+			m.set(a.Cache, row*80+64+c, float64(min(row, 90-row))/2*(1+float64(c%3)/8))
+		}
+	}
+	for i := range 9 * 24 {
+		m.set(a.QPe.Slot, i, 1+float64(i%7)/8)
+	}
+	m.execute(t, &executor{program: program}, k.Variants[0].Func)
+}

@@ -1,0 +1,283 @@
+package msl_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"mla/gen/ir"
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// dispatch is one dispatch of a token, and the step of the program it came from.
+type dispatch struct {
+	*model
+	*plan.Dispatch
+	step   *ir.Step
+	kv     quant.Type
+	kernel *plan.Kernel
+}
+
+// variant is the one for the profile's types.
+func (d *dispatch) variant() *plan.Variant {
+	var types []quant.Type
+	for _, slot := range d.kernel.TypedSlots() {
+		t := d.kv
+		if op := d.Operands[slot]; op.Space == plan.SpaceWeight {
+			t = d.typeOf(op.Index, d.LayerOf(slot))
+		}
+		types = append(types, t)
+	}
+	for i := range d.kernel.Variants {
+		if slices.Equal(d.kernel.Variants[i].Types, types) {
+			return &d.kernel.Variants[i]
+		}
+	}
+	d.t.Fatalf("kernel %s has no variant for %v", d.kernel.Name, types)
+	return nil
+}
+
+// compare runs the kernel on what the interpreter has computed.
+func (d *dispatch) compare() {
+	d.t.Helper()
+	v := d.variant()
+	want := make([][]byte, len(d.Operands))
+	got := make([][]byte, len(d.Operands))
+	for slot := range d.Operands {
+		want[slot] = d.contents(slot)
+		got[slot] = slices.Clone(want[slot])
+		if d.kernel.Slots[slot].Write {
+			d.poison(slot, got[slot])
+		}
+	}
+	if err := d.launcher.run(v.Func, d.kernel.Groups(), d.kernel.Threads, got); err != nil {
+		d.t.Fatalf("%s: %v", v.Func, err)
+	}
+	d.rebase(got, want)
+	for slot := range got {
+		if err := d.differ(slot, got[slot], want[slot]); err != nil {
+			d.t.Fatalf("%s at position %d, slot %s: %v", v.Func, d.model.step.Pos, d.kernel.Slots[slot].Name, err)
+		}
+	}
+}
+
+// contents is what a slot holds after the dispatch.
+func (d *dispatch) contents(slot int) []byte {
+	s, op := &d.kernel.Slots[slot], &d.Operands[slot]
+	switch op.Space {
+	case plan.SpaceWeight:
+		return d.tensor(op.Index, d.LayerOf(slot)).bytes
+	case plan.SpaceArena, plan.SpaceLogits:
+		return d.value(slot)
+	case plan.SpaceKV:
+		var rows []float64
+		for _, row := range d.machine.Cache(op.Index) {
+			rows = append(rows, row...)
+		}
+		return encode(d.kv == quant.F16, rows)
+	case plan.SpaceRope:
+		table := make([]float32, int(d.model.step.NKV)*2*len(d.program.RopeFreqs))
+		device.RopeTable(table, d.program.RopeFreqs, d.program.RopeMScale)
+		x := make([]float64, len(table))
+		for i := range x {
+			x[i] = float64(table[i])
+		}
+		return encode(false, x)
+	case plan.SpaceStep:
+		var b []byte
+		for _, v := range []uint32{d.model.step.Token, d.model.step.Pos, d.model.step.NKV, d.model.step.Seed} {
+			b = binary.LittleEndian.AppendUint32(b, v)
+		}
+		return b
+	case plan.SpaceArgs:
+		var b []byte
+		for _, from := range d.kernel.Args {
+			b = binary.LittleEndian.AppendUint64(b, uint64(d.tensor(d.Operands[from].Index, d.LayerOf(from)).stride))
+		}
+		return b
+	}
+	d.t.Fatalf("slot %s is in space %d", s.Name, op.Space)
+	return nil
+}
+
+// value is the stored form of the activation that a slot is bound to.
+func (d *dispatch) value(slot int) []byte {
+	s, op := &d.kernel.Slots[slot], &d.Operands[slot]
+	v := d.activation(op)
+	if v == nil {
+		d.t.Fatalf("kernel %s, slot %s: no value at offset %d", d.kernel.Name, s.Name, op.Offset)
+	}
+	x := d.machine.Value(v)
+	if s.Elem != plan.ElemRoute {
+		return encode(d.half(slot), x)
+	}
+	var b []byte
+	for i := range len(x) / 2 {
+		b = binary.LittleEndian.AppendUint32(b, uint32(x[i]))
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(x[len(x)/2+i])))
+	}
+	return b
+}
+
+// activation finds the value of the dispatch's step at an operand's place.
+func (d *dispatch) activation(op *plan.Operand) *ir.Value {
+	for _, part := range d.step.Parts {
+		for _, o := range part.Ops {
+			list := slices.Clone(o.Out)
+			for _, r := range o.In {
+				list = append(list, r.V)
+			}
+			for _, v := range list {
+				arena := op.Space == plan.SpaceArena && v.Class == ir.Act && !v.Output && v.Offset == op.Offset
+				if arena || op.Space == plan.SpaceLogits && v.Output {
+					return v
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (d *dispatch) half(slot int) bool {
+	switch s := &d.kernel.Slots[slot]; {
+	case s.Space == plan.SpaceKV:
+		return d.kv == quant.F16
+	default:
+		return s.Elem == plan.ElemF16 || s.Elem == plan.ElemAct && d.bundle.Activations == plan.ElemF16
+	}
+}
+
+// poison spoils what the dispatch has to write; of a cache, that is one row.
+func (d *dispatch) poison(slot int, b []byte) {
+	if d.Operands[slot].Space == plan.SpaceKV {
+		b = b[len(b)/int(d.model.step.NKV)*int(d.model.step.Pos):]
+	}
+	for i := range b {
+		b[i] = 0xff
+	}
+}
+
+// The interpreter is exact: what differs are float32 sums of up to 768 terms and
+// inputs rounded to float32, some 10 × 2^-24 of the largest result, and as much
+// again where a format's offset cancels. A stored half may round either way; a
+// cache of halves moves each score by up to 2^-11 of the sum of its terms.
+const (
+	tolerance      = 1e-5
+	halfTolerance  = 0x1p-10
+	cacheTolerance = 2e-3
+)
+
+// differ compares a slot with what the interpreter computed.
+func (d *dispatch) differ(slot int, got, want []byte) error {
+	s := &d.kernel.Slots[slot]
+	if !s.Write {
+		if string(got) != string(want) {
+			return fmt.Errorf("changed, but only read")
+		}
+		return nil
+	}
+	if s.Elem == plan.ElemRoute {
+		return differRouting(got, want)
+	}
+	g, w := decode(d.half(slot), got), decode(d.half(slot), want)
+	n := d.specified(slot, len(w))
+	largest := 0.0
+	for _, x := range w[:n] {
+		largest = max(largest, math.Abs(x))
+	}
+	allowed := tolerance * largest
+	if d.readsHalfCache() {
+		allowed = cacheTolerance * largest
+	}
+	for i := range n {
+		limit := allowed
+		if d.half(slot) {
+			limit += halfTolerance * math.Abs(w[i])
+		}
+		if !(math.Abs(g[i]-w[i]) <= limit) {
+			return fmt.Errorf("number %d is %g; the interpreter's %g (largest %g)", i, g[i], w[i], largest)
+		}
+	}
+	return nil
+}
+
+func (d *dispatch) readsHalfCache() bool {
+	return d.kv == quant.F16 && slices.ContainsFunc(d.kernel.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceKV && !s.Write })
+}
+
+// rebase expresses the results of attention by the interpreter's references: (m, l)
+// and out stand for e^m·l and e^m·out, and m need only be near the maximum.
+func (d *dispatch) rebase(got, want [][]byte) {
+	for _, p := range d.kernel.Parts {
+		a, ok := p.(*plan.Attend)
+		if !ok {
+			continue
+		}
+		ml, out := decode(false, got[a.ML]), decode(false, got[a.Out])
+		for row, m := range decode(false, want[a.ML]) {
+			if row%2 != 0 || !(math.Abs(ml[row]-m) <= 12) { // where it is far away, differ will tell
+				continue
+			}
+			factor := math.Exp(ml[row] - m)
+			ml[row], ml[row+1] = m, ml[row+1]*factor
+			for c := range a.LatDim {
+				out[row/2*a.LatDim+c] *= factor
+			}
+		}
+		got[a.ML], got[a.Out] = encode(false, ml), encode(false, out)
+	}
+}
+
+// specified is how many of n numbers mean something: empty attention splits hold
+// nothing.
+func (d *dispatch) specified(slot, n int) int {
+	for _, p := range d.kernel.Parts {
+		if a, ok := p.(*plan.Attend); ok && (slot == a.Out || slot == a.ML) {
+			rows := int(d.model.step.NKV)
+			per := a.Splits.Per(rows)
+			return n / a.Splits.Count * ((rows + per - 1) / per)
+		}
+	}
+	return n
+}
+
+func differRouting(got, want []byte) error {
+	for i := 0; i < len(want); i += 8 {
+		e, we := binary.LittleEndian.Uint32(got[i:]), binary.LittleEndian.Uint32(want[i:])
+		w, ww := decode(false, got[i+4:i+8])[0], decode(false, want[i+4:i+8])[0]
+		if e != we || !(math.Abs(w-ww) <= tolerance*max(1, ww)) {
+			return fmt.Errorf("choice %d is expert %d with %g; the interpreter's %d with %g", i/8, e, w, we, ww)
+		}
+	}
+	return nil
+}
+
+// encode stores numbers as float32 or half.
+func encode(half bool, x []float64) []byte {
+	var b []byte
+	for _, v := range x {
+		if half {
+			b = binary.LittleEndian.AppendUint16(b, quant.FloatToHalf(float32(v)))
+		} else {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
+		}
+	}
+	return b
+}
+
+func decode(half bool, b []byte) []float64 {
+	var x []float64
+	if half {
+		for ; len(b) > 0; b = b[2:] {
+			x = append(x, float64(quant.HalfToFloat(binary.LittleEndian.Uint16(b))))
+		}
+		return x
+	}
+	for ; len(b) > 0; b = b[4:] {
+		x = append(x, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+	}
+	return x
+}

@@ -1,0 +1,229 @@
+package msl_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"mla/gen"
+	"mla/gen/interp"
+	"mla/gen/ir"
+	"mla/gen/kernel"
+	"mla/gen/msl"
+	"mla/gen/msl/execute"
+	"mla/gen/pass"
+	"mla/gen/spec"
+	"mla/gen/spectest"
+	"mla/generated"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// TestInterpreter compares every dispatch of small models with what the op
+// interpreter computes in float64 from the same inputs, and every kernel with its
+// Go twin: all quant types in all kernels of a dense and two MoE models, one of
+// them without any fusion; then random models, whose sizes are odd, with types
+// that change from weight to weight.
+func TestInterpreter(t *testing.T) {
+	var all []string
+	for _, p := range pass.Pipeline {
+		if !p.Required {
+			all = append(all, p.Name)
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		spec    *spec.Spec
+		disable []string
+	}{
+		{"dense", wide("f32", nil), nil},
+		{"moe", wide("f16", &spec.MoE{NRoutedExperts: 8, NumExpertsPerTok: 3, NSharedExperts: 1, MoEIntermediateSize: 256, ScoringFunc: "sigmoid",
+			SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: 1.8, NGroup: 4, TopKGroup: 2}), nil},
+		{"unfused", wide("f32", &spec.MoE{NRoutedExperts: 8, NumExpertsPerTok: 2, MoEIntermediateSize: 256, ScoringFunc: "softmax", NGroup: 1, TopKGroup: 1}), all},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var profiles []assignment
+			for _, f := range quant.Formats() {
+				profiles = append(profiles, func(int) *quant.Format { return f })
+			}
+			interpret(t, tt.spec, tt.disable, profiles)
+		})
+	}
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprintf("random %d", seed), func(t *testing.T) {
+			t.Parallel()
+			formats := quant.Formats()
+			mixed := func(row int) *quant.Format { return formats[(int(seed)*5+row*3)%len(formats)] }
+			interpret(t, spectest.Random(seed), nil, []assignment{mixed})
+		})
+	}
+}
+
+// wide is a model in which every matrix has whole blocks of every format, and
+// numbers of rows that are no multiple of what threadgroups take.
+func wide(activations string, moe *spec.MoE) *spec.Spec {
+	s := &spec.Spec{Name: "wide", File: "wide.yaml", Tokenizer: "glm4", ChatTemplate: "none", Activations: activations, MoE: moe}
+	s.Model = spec.Model{Title: "wide", VocabSize: 77, HiddenSize: 256, NumHiddenLayers: 1, NumAttentionHeads: 3, KVLoraRank: 256, QKNopeHeadDim: 256,
+		QKRopeHeadDim: 24, VHeadDim: 256, IntermediateSize: 256, MaxPositionEmbeddings: 64, RMSNormEps: 1e-6, TieWordEmbeddings: moe == nil}
+	if moe != nil {
+		s.Model.QLoraRank = 256
+	}
+	s.Rope.Theta = 10000
+	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 3}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2}}
+	s.Quants = []spec.Quant{{Name: "f32", Stock: "f32"}}
+	return s
+}
+
+// assignment chooses the format of a weight row; where its blocks do not divide
+// the columns, the row is float32.
+type assignment func(row int) *quant.Format
+
+// interpret compares all dispatches under all profiles.
+func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignment) {
+	t.Helper()
+	p, err := gen.Program(s, pass.Options{Disable: disable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := gen.Compile(s, disable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Profiles = nil
+	for i, types := range profiles {
+		b.Profiles = append(b.Profiles, profile(fmt.Sprint(i), p, types))
+	}
+	for i := range b.Kernels {
+		b.Kernels[i].Variants = nil
+	}
+	kernel.Variants(b)
+	if b.Source, err = msl.Print(b, "// test"); err != nil {
+		t.Fatal(err)
+	}
+	l := newLauncher(t, b.Source, execute.Fast)
+	l.compareWithInterpreter(t, p, b)
+	l.compareWithTwins(t, b)
+}
+
+// TestShippedInterpreter compares every dispatch of the small bundles that ship, under
+// each of their profiles, with the op interpreter.
+func TestShippedInterpreter(t *testing.T) {
+	for _, b := range generated.Bundles() {
+		if large[b.Name] {
+			continue
+		}
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			s, err := spec.Load("../../specs/" + b.Name + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := gen.Program(s, pass.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			newLauncher(t, b.Source, execute.Fast).compareWithInterpreter(t, p, b)
+		})
+	}
+}
+
+func (l *launcher) compareWithInterpreter(t *testing.T, p *ir.Program, b *plan.Bundle) {
+	t.Helper()
+	for i := range b.Profiles {
+		m := &model{t: t, program: p, bundle: b, profile: &b.Profiles[i], launcher: l, random: spectest.Weights{Spec: p.Spec}, tensors: map[string]tensor{}}
+		m.run([]int{3, 17, 3, 40, 8})
+	}
+}
+
+func profile(name string, p *ir.Program, types assignment) plan.Profile {
+	profile := plan.Profile{Name: name}
+	for i := range p.Weights {
+		row, f := &p.Weights[i], types(i)
+		if row.F32 || row.Cols%f.BlockElems != 0 {
+			f, _ = quant.Lookup(quant.F32)
+		}
+		profile.Types = append(profile.Types, []quant.Type{f.Type})
+	}
+	return profile
+}
+
+// model is a program with its bundle, under one profile.
+type model struct {
+	t        *testing.T
+	program  *ir.Program
+	bundle   *plan.Bundle
+	profile  *plan.Profile
+	launcher *launcher
+	random   spectest.Weights
+	tensors  map[string]tensor
+	machine  *interp.Machine
+	step     plan.Step
+}
+
+// tensor is a weight as stored, and what its bytes stand for.
+type tensor struct {
+	bytes  []byte
+	values []float32
+	stride int // bytes between batch entries
+}
+
+func (m *model) tensor(row, layer int) tensor {
+	r := &m.program.Weights[row]
+	if r.First < 0 {
+		layer = -1
+	}
+	key := fmt.Sprint(row, " ", layer)
+	if have, ok := m.tensors[key]; ok {
+		return have
+	}
+	f, _ := quant.Lookup(m.typeOf(row, layer))
+	x := m.random.Tensor(r.Role, layer)
+	w := tensor{bytes: make([]byte, len(x)/f.BlockElems*f.BlockBytes), values: make([]float32, len(x))}
+	f.Quantize(w.bytes, x)
+	f.Dequantize(w.values, w.bytes)
+	w.stride = len(w.bytes) / max(r.Batch, 1)
+	m.tensors[key] = w
+	return w
+}
+
+// typeOf is the type of a weight row in a layer.
+func (m *model) typeOf(row, layer int) quant.Type {
+	return m.profile.At(row, layer-max(m.program.Weights[row].First, 0))
+}
+
+// Tensor implements interp.Weights.
+func (m *model) Tensor(role string, layer int) []float32 {
+	for i := range m.program.Weights {
+		if r := &m.program.Weights[i]; r.Role == role && (r.First < 0 || r.First <= layer && layer < r.Last) {
+			return m.tensor(i, layer).values
+		}
+	}
+	m.t.Fatalf("no weight %s in layer %d", role, layer)
+	return nil
+}
+
+// run interprets tokens, and compares all dispatches of the last one. Of the first
+// it compares those of a cache with a single row.
+func (m *model) run(tokens []int) {
+	m.t.Helper()
+	m.machine = interp.New(m.program, m)
+	for pos, token := range tokens {
+		if _, err := m.machine.Step(token); err != nil {
+			m.t.Fatal(err)
+		}
+		m.step = plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
+		for i := range m.bundle.Decode {
+			d := dispatch{model: m, Dispatch: &m.bundle.Decode[i], step: m.program.Steps[i], kv: quant.F32}
+			d.kernel = &m.bundle.Kernels[d.Kernel]
+			cached := slices.ContainsFunc(d.kernel.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceKV })
+			if pos == len(tokens)-1 || pos == 0 && cached {
+				d.compare()
+			}
+			if pos == len(tokens)-1 && cached {
+				d.kv = quant.F16
+				d.compare()
+			}
+		}
+	}
+}

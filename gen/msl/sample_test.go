@@ -1,0 +1,70 @@
+package msl_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/gen/kernel"
+	"mla/gen/msl"
+	"mla/gen/msl/execute"
+	"mla/runtime/device/check"
+	"mla/runtime/plan"
+)
+
+// sampler is a bundle with nothing but a sampler.
+func sampler(t *testing.T, vocab int) *plan.Bundle {
+	t.Helper()
+	b := &plan.Bundle{Name: fmt.Sprintf("vocabulary of %d", vocab), Model: plan.Model{VocabSize: vocab}, Profiles: []plan.Profile{{}}}
+	kernel.Sample(b)
+	kernel.Variants(b)
+	var err error
+	if b.Source, err = msl.Print(b, "// test"); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestSampler picks 1,000 tokens by the kernels as runtime/sample picks them, twice, and
+// some of larger vocabularies.
+func TestSampler(t *testing.T) {
+	for _, tt := range []struct {
+		vocab, tokens int
+		checks        execute.Checks
+	}{{40, 1000, execute.Checked}, {300, 1000, execute.Checked}, {1025, 175, execute.Fast}, {9000, 175, execute.Fast}} {
+		b := sampler(t, tt.vocab)
+		if err := check.Sampler(newLauncher(t, b.Source, tt.checks), b, tt.tokens); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSamplingLayout compares the struct of the kernels with plan.Sampling.
+func TestSamplingLayout(t *testing.T) {
+	_, rest, ok := strings.Cut(sampler(t, 300).Source, "struct Sampling {")
+	if !ok {
+		t.Fatal("no struct Sampling")
+	}
+	fields, _, _ := strings.Cut(rest, "}")
+	var got []string
+	for _, f := range strings.FieldsFunc(fields, func(r rune) bool { return r == ';' || r == '\n' }) {
+		if f = strings.TrimSpace(f); f != "" {
+			got = append(got, strings.ReplaceAll(f, "_", ""))
+		}
+	}
+	names := map[reflect.Kind]string{reflect.Uint64: "ulong", reflect.Uint32: "uint", reflect.Float32: "float"}
+	var want []string
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[plan.Sampling]()) {
+		want = append(want, names[f.Type.Kind()]+" "+strings.ToLower(f.Name))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("fields %q; expected %q", got, want)
+	}
+	l := plan.SampleLayoutOf(300, 1)
+	if size := int64(binary.Size(plan.Sampling{})); size != 64 || l.Picks-l.State < size {
+		t.Errorf("%d bytes, laid out in %d", size, l.Picks-l.State)
+	}
+}

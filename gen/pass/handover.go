@@ -1,0 +1,102 @@
+package pass
+
+import "mla/gen/ir"
+
+// handOver cuts a norm into the half that needs one element at a time, x·w and
+// partial sums of x², and the factor, which is one number. The part that makes x
+// does the first half; the mat-vecs that read the norm multiply their results by
+// the factor. None of their threadgroups reads, normalises and stages all of x.
+func handOver(p *ir.Program) error {
+	uses := ir.Analyze(p)
+	steps := map[*ir.Part]*ir.Step{}
+	p.Ops(func(s *ir.Step, part *ir.Part, _ *ir.Op) { steps[part] = s })
+	var all []*handed
+	for _, s := range p.Steps {
+		for _, part := range s.Parts {
+			if h := handedBy(uses, part); h != nil {
+				all = append(all, h)
+			}
+		}
+	}
+	// One size of partial sums: a kernel may read what several kernels made.
+	group := simdWidth
+	for _, h := range all {
+		group = gcd(gcd(group, h.value.Len), elementsPerSimdgroup(p, steps[h.maker], h.maker))
+	}
+	for _, h := range all {
+		h.rewrite(p, group)
+	}
+	return nil
+}
+
+const simdWidth = 32
+
+// handed is a value that is read through norms with one weight.
+type handed struct {
+	value   *ir.Value
+	maker   *ir.Part
+	readers []*ir.Part // each begins with its copy of the norm
+}
+
+// handedBy returns what part can hand over, or nil.
+func handedBy(uses *ir.Uses, part *ir.Part) *handed {
+	last := part.Ops[len(part.Ops)-1]
+	h := &handed{value: last.Out[0], maker: part}
+	var weight *ir.Value
+	for _, r := range uses.Readers(h.value) {
+		norm := r.Ops[0]
+		if norm.Kind != ir.RMSNorm || norm.In[0].V != h.value {
+			continue
+		}
+		if weight == nil {
+			weight = norm.W[0]
+		}
+		// The cache write normalises only a part of its value, in one threadgroup.
+		whole := norm.In[0].Off == 0 && norm.In[0].Len == h.value.Len
+		same := norm.W[0].Row == weight.Row && norm.W[0].Layer == weight.Layer
+		if !whole || !same || !ir.Composable(withFirst(r, &ir.Op{Kind: ir.Rescale})) {
+			return nil
+		}
+		h.readers = append(h.readers, r)
+	}
+	if len(h.readers) == 0 || !ir.Composable(joined(&ir.Part{Ops: []*ir.Op{{Kind: ir.HandOver}}}, part)) {
+		return nil
+	}
+	return h
+}
+
+// withFirst is part with another first op.
+func withFirst(part *ir.Part, first *ir.Op) *ir.Part {
+	return &ir.Part{Ops: append([]*ir.Op{first}, part.Ops[1:]...)}
+}
+
+// elementsPerSimdgroup is how many neighbours of part's output are made by one simdgroup.
+func elementsPerSimdgroup(p *ir.Program, s *ir.Step, part *ir.Part) int {
+	if part.Find(ir.Embed) != nil {
+		return simdWidth
+	}
+	return p.Shape(s).RowsPerSimdgroup
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// rewrite moves the first half of the norm to the maker. The residual stream
+// itself stays stored in every layer, also where nothing reads it any more, so
+// that layers share kernels.
+func (h *handed) rewrite(p *ir.Program, group int) {
+	norm := h.readers[0].Ops[0]
+	layer := h.value.Layer
+	ready, squares := p.NewValue("ready", layer, h.value.Len), p.NewValue("ready_squares", layer, h.value.Len/group)
+	h.value.Kept = h.maker.Ops[len(h.maker.Ops)-1].Kind != ir.MatVec
+	for _, r := range h.readers {
+		n := r.Ops[0]
+		r.Ops[0] = &ir.Op{Kind: ir.Rescale, Name: n.Name, In: []ir.Ref{ir.All(ready), ir.All(squares)}, Out: n.Out, Eps: n.Eps}
+	}
+	h.maker.Ops = append(h.maker.Ops, &ir.Op{Kind: ir.HandOver, Name: norm.Name, In: []ir.Ref{ir.All(h.value)}, W: norm.W,
+		Out: []*ir.Value{ready, squares}, Group: group})
+}

@@ -1,0 +1,92 @@
+package pass
+
+import (
+	"testing"
+
+	"mla/gen/ir"
+	"mla/gen/lower"
+	"mla/gen/spec"
+	"mla/gen/spectest"
+)
+
+// TestHandOver: in compiled models only the cache write normalises what it reads,
+// every norm's first half stands once, and its sums fit the shapes of the kernels.
+func TestHandOver(t *testing.T) {
+	for seed := range uint64(40) {
+		s := spectest.Random(seed)
+		s.Tuning.MatVec.RowsPerSimdgroup = []int{2, 4, 6, 16}[seed%4]
+		want := []int{2, 4, 2, 16}[seed%4] // all widths are multiples of 32
+		p := lower.Lower(s)
+		if err := Compile(p, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		norms, halves := 0, 0
+		p.Ops(func(_ *ir.Step, part *ir.Part, op *ir.Op) {
+			switch {
+			case op.Kind == ir.RMSNorm && part.Find(ir.StoreKV) == nil:
+				norms++
+			case op.Kind == ir.HandOver:
+				halves++
+				if op.Group != want {
+					t.Errorf("seed %d: sums of %d squares, want %d", seed, op.Group, want)
+				}
+			}
+		})
+		perLayer := 2
+		if s.Model.QLoraRank > 0 {
+			perLayer = 3
+		}
+		if all := perLayer*s.Model.NumHiddenLayers + 1; norms > 0 || halves != all {
+			t.Errorf("seed %d: %d norms are whole, %d of %d are handed over\n%s", seed, norms, halves, all, p)
+		}
+	}
+}
+
+// TestHandOverKeeps: a value that norms of two weights read is not handed over, and
+// the residual stays stored.
+func TestHandOverKeeps(t *testing.T) {
+	for _, differ := range []bool{false, true} {
+		p := lower.Lower(spectest.Random(3))
+		if err := Compile(p, Options{Until: "merge_shared"}); err != nil {
+			t.Fatal(err)
+		}
+		embed, uses := p.Steps[0].Parts[0], ir.Analyze(p)
+		x := embed.Ops[0].Out[0]
+		norm := uses.Readers(x)[0].Ops[0] // of the query; that of the latent follows
+		if differ {
+			norm.W = []*ir.Value{p.WeightValue("norm", -1)}
+		}
+		h := handedBy(uses, embed)
+		if differ != (h == nil) {
+			t.Errorf("weights differ: %t, handed over: %t", differ, h != nil)
+		}
+		if h == nil {
+			continue
+		}
+		h.rewrite(p, 2)
+		if fresh := ir.Analyze(p); fresh.Local(x) || len(fresh.Readers(embed.Ops[1].Out[0])) != 2 {
+			t.Errorf("the residual is not stored, or the norms do not read what is handed over\n%s", p)
+		}
+	}
+}
+
+// TestShape: how many simdgroups a kernel gets follows from its matrices.
+func TestShape(t *testing.T) {
+	s := spectest.Random(1)
+	s.MoE, s.Tuning.MatVec = nil, spec.Shape{}
+	s.Model.HiddenSize, s.Model.IntermediateSize, s.Model.VocabSize = 2048, 6144, 64000
+	p := lower.Lower(s)
+	if err := Compile(p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]spec.Shape{
+		"down": {RowsPerSimdgroup: 2, Simdgroups: 4, SplitK: 4}, "gate_up": {RowsPerSimdgroup: 4, Simdgroups: 4, SplitK: 2},
+		"lm_head": {RowsPerSimdgroup: 4, Simdgroups: 4, SplitK: 1}, "k_b": {RowsPerSimdgroup: 4, Simdgroups: 4, SplitK: 1},
+	} {
+		for _, step := range p.Steps {
+			if step.Name() == name && p.Shape(step) != want {
+				t.Errorf("%s: %+v, want %+v", name, p.Shape(step), want)
+			}
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package spec
+
+// Shape is the shape of a mat-vec threadgroup. In a spec's tuning a zero leaves
+// the choice to ShapeFor.
+type Shape struct {
+	RowsPerSimdgroup int
+	Simdgroups       int // of a threadgroup
+	SplitK           int // simdgroups that share the columns of a row; divides Simdgroups
+}
+
+// shapes are the defaults by the size of a kernel's matrices: the first line whose
+// limits hold. A GPU wants some thousand simdgroups with loads under way: where
+// there are few rows, several simdgroups share each.
+var shapes = []struct {
+	maxRows, minCols int
+	Shape
+}{
+	{4096, 1024, Shape{2, 4, 4}},
+	{32768, 512, Shape{4, 4, 2}},
+	{1 << 62, 0, Shape{4, 4, 1}},
+}
+
+// ShapeFor is the shape of the threadgroups of a kernel that makes rows results
+// in all from cols inputs each: what the spec's tuning says of it, else the default.
+func (t *Tuning) ShapeFor(kernel string, rows, cols int) Shape {
+	s := t.MatVec
+	for _, k := range t.Kernels {
+		if k.Kernel == kernel {
+			s = k.Shape
+		}
+	}
+	for _, d := range shapes {
+		if rows <= d.maxRows && cols >= d.minCols {
+			return s.or(d.Shape)
+		}
+	}
+	return s // the last line has no limits
+}
+
+// or takes what s leaves open from d.
+func (s Shape) or(d Shape) Shape {
+	if s.RowsPerSimdgroup == 0 {
+		s.RowsPerSimdgroup = d.RowsPerSimdgroup
+	}
+	if s.Simdgroups == 0 {
+		if s.Simdgroups = d.Simdgroups; s.SplitK > 0 && d.Simdgroups%s.SplitK != 0 {
+			s.Simdgroups = s.SplitK
+		}
+	}
+	if s.SplitK == 0 {
+		s.SplitK = d.SplitK
+	}
+	for s.Simdgroups%s.SplitK != 0 {
+		s.SplitK-- // a default that does not suit the spec's simdgroups
+	}
+	return s
+}

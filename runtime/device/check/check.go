@@ -1,0 +1,160 @@
+// Package check compares single kernels of a bundle with their Go twins. A Case
+// is one variant of one kernel: it makes the memory of one launch, with random
+// contents that make sense for every argument, runs the launch on the twins of
+// runtime/device/cpu and on a Launcher, and compares every byte of both.
+//
+// What an argument holds follows from the kernel's parts and is listed in
+// parts.go; memory.go makes it, compare.go says how far results may differ.
+package check
+
+import (
+	"fmt"
+	"slices"
+
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/plan"
+)
+
+// Launch is one launch of a kernel on memory of its own.
+type Launch struct {
+	Kernel          *plan.Kernel
+	Variant         *plan.Variant
+	Groups, Threads int
+	// Buffers has the bytes of every slot, those that the kernel writes too. No
+	// two of them overlap.
+	Buffers [][]byte
+
+	memory *memory // what Buffers are part of
+}
+
+// Launcher runs a launch and leaves in Buffers what the kernel makes of them.
+type Launcher interface {
+	Launch(*Launch) error
+}
+
+// Twins is the launcher that all others are compared with: the CPU device.
+type Twins struct{}
+
+// Launch implements Launcher.
+func (Twins) Launch(l *Launch) error {
+	m := l.memory
+	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Caches: [][]byte{m.cache}, Rope: m.rope, Logits: m.logits}, m.step)
+}
+
+// Case is one variant of a kernel, at one position of the context.
+type Case struct {
+	Bundle  *plan.Bundle
+	Kernel  *plan.Kernel
+	Variant *plan.Variant
+	Pos     int
+
+	dispatch *plan.Dispatch // the first of the kernel
+}
+
+// positions are where kernels run that read the cache or splits of it: the first
+// row, the edges of a tile, a few splits, and all of them. The others run at one.
+var (
+	cachePositions = []int{0, 15, 16, 37, context - 1}
+	onePosition    = []int{37}
+)
+
+// context is the number of cache rows and of positions in the rope table.
+const context = 300
+
+// Cases lists every variant of every kernel that computes logits. Those that only
+// pick tokens have no twin among the CPU device's: runtime/sample is theirs.
+func Cases(b *plan.Bundle) ([]Case, error) {
+	var list []Case
+	for i := range b.Kernels {
+		if onlySamples(b, i) {
+			continue
+		}
+		k := &b.Kernels[i]
+		a, err := argumentsOf(k)
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+		}
+		d := firstDispatch(b, i)
+		if d == nil {
+			return nil, fmt.Errorf("bundle %s: nothing dispatches kernel %s with its %d slots", b.Name, k.Name, len(k.Slots))
+		}
+		positions := onePosition
+		if a.splits != nil {
+			positions = cachePositions
+		}
+		for j := range k.Variants {
+			for _, pos := range positions {
+				list = append(list, Case{b, k, &k.Variants[j], pos, d})
+			}
+		}
+	}
+	return list, nil
+}
+
+func onlySamples(b *plan.Bundle, kernel int) bool {
+	of := func(d plan.Dispatch) bool { return d.Kernel == kernel }
+	return slices.ContainsFunc(b.Sample, of) && !slices.ContainsFunc(b.Decode, of)
+}
+
+func firstDispatch(b *plan.Bundle, kernel int) *plan.Dispatch {
+	for i := range b.Decode {
+		if d := &b.Decode[i]; d.Kernel == kernel && len(d.Operands) == len(b.Kernels[kernel].Slots) {
+			return d
+		}
+	}
+	return nil
+}
+
+// Result is what came of a case.
+type Result struct {
+	Case *Case
+	// Slot is the argument that is off the most, Error by how much, relative to
+	// the largest number in it, and Tolerance what is allowed. Beyond it Detail
+	// has the first number that is.
+	Slot             string
+	Error, Tolerance float64
+	Detail           string
+	// Err says why the case could not run.
+	Err error
+}
+
+// OK says whether the kernel did what its twin does.
+func (r *Result) OK() bool { return r.Err == nil && r.Error <= r.Tolerance }
+
+// Check runs a case.
+func (c *Case) Check(l Launcher) Result {
+	r := Result{Case: c}
+	want, err := newMemory(c)
+	if err != nil {
+		r.Err = err
+		return r
+	}
+	got := want.clone()
+	if r.Err = (Twins{}).Launch(want.launch(c)); r.Err != nil {
+		return r
+	}
+	if r.Err = l.Launch(got.launch(c)); r.Err == nil {
+		compare(&r, got, want)
+	}
+	return r
+}
+
+func (m *memory) launch(c *Case) *Launch {
+	k := m.kernel
+	return &Launch{Kernel: k, Variant: c.Variant, Groups: k.Groups(), Threads: k.Threads, Buffers: m.buffers, memory: m}
+}
+
+// Functions are the kernel functions that a bound file needs with a cache type:
+// what is left to check of a bundle when only one file matters.
+func Functions(m *device.Model, cfg device.Config) (map[string]bool, error) {
+	used := map[string]bool{}
+	for i := range m.Bundle.Decode {
+		v, err := m.Variant(&m.Bundle.Decode[i], cfg.KV)
+		if err != nil {
+			return nil, err
+		}
+		used[v.Func] = true
+	}
+	return used, nil
+}

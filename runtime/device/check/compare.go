@@ -1,0 +1,166 @@
+package check
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// sumTolerance bounds the difference of two float32 sums of n terms in different
+// orders, relative to the largest of many such sums. Rounding errors of 2^-24 per
+// addition add up like a random walk, sqrt(n) of them, each relative to a partial
+// sum no larger than the largest result; the factor 8 covers the worst of some
+// thousand results and formats whose offsets are summed apart and cancel.
+func sumTolerance(n int) float64 { return 8 * math.Sqrt(float64(max(n, 64))) * 0x1p-24 }
+
+// halfTolerance is relative to the number itself: a result next to the middle
+// between two halves may round either way, a unit in the last of 11 bits.
+const halfTolerance = 0x1p-10
+
+// attentionTolerance is relative to the largest result of attention on a cache of
+// halves: its kernels may round queries and weights to halves too. That moves a
+// score, a sum of products of which most cancel, by some 2^-12 of the root of the
+// sum of their squares: here 2 to 4, for which the factor is 8.
+const attentionTolerance = 0x1p-9
+
+// mask is beyond every number but the maxima of empty splits.
+const mask = 1e29
+
+// compare finds the slot that is off the most. Arguments that the kernel only
+// reads have to be the same to the byte, and so do parts that the twin leaves alone.
+func compare(r *Result, got, want *memory) {
+	if a := want.arguments.attend; a != nil {
+		got.rebase(a, want)
+	}
+	worst := -1.0
+	for slot := range want.kernel.Slots {
+		s := &want.kernel.Slots[slot]
+		use := want.arguments.slots[slot]
+		d := difference{tolerance: sumTolerance(use.terms)}
+		if use.attention && want.config.KV == quant.F16 {
+			d.tolerance = attentionTolerance
+		}
+		switch {
+		case use.holds != result:
+			d.bytes(got.buffers[slot], want.buffers[slot])
+		case s.Elem == plan.ElemRoute:
+			d.routing(got.buffers[slot], want.buffers[slot])
+		default:
+			d.numbers(got, want, slot)
+		}
+		if part := d.worst / d.tolerance; part > worst || part == worst && use.holds == result {
+			worst = part
+			r.Slot, r.Error, r.Tolerance, r.Detail = s.Name, d.worst, d.tolerance, d.detail
+		}
+	}
+}
+
+// difference is how far one slot is off.
+type difference struct {
+	tolerance, worst float64
+	detail           string // of the first number beyond the tolerance
+}
+
+func (d *difference) add(off float64, format string, args ...any) {
+	if !(off <= d.tolerance) && d.detail == "" {
+		d.detail = fmt.Sprintf(format, args...)
+	}
+	if !(off <= d.worst) {
+		d.worst = off
+	}
+	if math.IsNaN(d.worst) {
+		d.worst = math.Inf(1)
+	}
+}
+
+// bytes wants equal bytes.
+func (d *difference) bytes(got, want []byte) {
+	for i := range want {
+		if got[i] != want[i] {
+			d.add(math.Inf(1), "byte %d of an argument that is only read is %#x; it was %#x", i, got[i], want[i])
+		}
+	}
+}
+
+// routing wants the same experts, with almost the same weights.
+func (d *difference) routing(got, want []byte) {
+	for i := 0; i < len(want); i += 8 {
+		e, w := readRouting(got[i:])
+		twinE, twinW := readRouting(want[i:])
+		if e != twinE {
+			d.add(math.Inf(1), "choice %d is expert %d; the twin's %d", i/8, e, twinE)
+			continue
+		}
+		d.add(math.Abs(w-twinW)/max(1, math.Abs(twinW)), "weight %d is %g; the twin's %g", i/8, w, twinW)
+	}
+}
+
+func readRouting(b []byte) (expert uint32, weight float64) {
+	return binary.LittleEndian.Uint32(b), float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4:])))
+}
+
+// numbers compares the numbers of a slot, relative to the largest.
+func (d *difference) numbers(got, want *memory, slot int) {
+	size, err := want.numberBytes(slot)
+	if err != nil {
+		d.add(math.Inf(1), "%v", err)
+		return
+	}
+	n := want.specified(slot, len(want.buffers[slot])/size)
+	largest := 0.0
+	for i := range n {
+		if w := math.Abs(number(want.buffers[slot], size, i)); w < mask {
+			largest = max(largest, w)
+		}
+	}
+	for i := range n {
+		if string(got.buffers[slot][i*size:(i+1)*size]) == string(want.buffers[slot][i*size:(i+1)*size]) {
+			continue
+		}
+		g, w := number(got.buffers[slot], size, i), number(want.buffers[slot], size, i)
+		off := math.Abs(g - w)
+		if size == 2 {
+			off = max(0, off-halfTolerance*math.Abs(w))
+		}
+		d.add(off/max(largest, math.SmallestNonzeroFloat32), "number %d is %g; the twin's %g (largest %.3g)", i, g, w, largest)
+	}
+}
+
+// rebase expresses the results of attention by want's references: (m, l) and out
+// stand for e^m·l and e^m·out, and a kernel need not choose the maximum for m, only
+// something near it.
+func (m *memory) rebase(a *plan.Attend, want *memory) {
+	const near = 12 // e^12 leaves halves in range
+	ml, twins, out := floats(m.buffers[a.ML]), floats(want.buffers[a.ML]), floats(m.buffers[a.Out])
+	used, _ := m.usedSplits()
+	for row := range used * a.Heads {
+		shift := ml[2*row] - twins[2*row]
+		if !(math.Abs(float64(shift)) <= near) {
+			continue // numbers will tell
+		}
+		factor := float32(math.Exp(float64(shift)))
+		ml[2*row], ml[2*row+1] = twins[2*row], ml[2*row+1]*factor
+		for c := range out[row*a.LatDim : (row+1)*a.LatDim] {
+			out[row*a.LatDim+c] *= factor
+		}
+	}
+}
+
+// specified is how many of the n numbers of a result mean something.
+func (m *memory) specified(slot, n int) int {
+	if per := m.arguments.slots[slot].perSplit; per > 0 {
+		used, _ := m.usedSplits()
+		return used * per
+	}
+	return n
+}
+
+func number(b []byte, size, i int) float64 {
+	if size == 2 {
+		return float64(quant.HalfToFloat(binary.LittleEndian.Uint16(b[2*i:])))
+	}
+	return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
+}

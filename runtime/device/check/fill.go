@@ -1,0 +1,169 @@
+package check
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+const (
+	// embedRows is how much of an embedding there is, in rows: one is read.
+	embedRows = 5
+	// maxBytes is how large a matrix may be; see shrink.
+	maxBytes = 8 << 20
+	// poolRows is how many different rows a matrix has. It is prime, so that rows
+	// that are mistaken for one another, which lie a power of two apart, differ.
+	poolRows = 61
+	// apart is how many rows lie between two experts at most: experts overlap, so
+	// that a matrix of hundreds of them is not much larger than one.
+	apart = 64
+)
+
+// shrink returns a kernel with fewer rows where a lone mat-vec has a matrix beyond
+// maxBytes (output embeddings above all). Its threadgroups are the first ones of
+// the whole kernel and do the same.
+func shrink(k *plan.Kernel, v *plan.Variant) *plan.Kernel {
+	p, ok := k.Parts[0].(*plan.MatVec)
+	if !ok || len(k.Parts) > 1 || p.Batch > 1 {
+		return k
+	}
+	format, ok := quant.Lookup(v.Types[0])
+	if !ok {
+		return k
+	}
+	step := p.RowsPerGroup
+	if p.Rope != nil {
+		step *= p.Rope.HeadDim
+	}
+	rowBytes, err := format.RowBytes(p.Cols)
+	if err != nil {
+		return k
+	}
+	rows := maxBytes / rowBytes / step * step
+	if rows == 0 || rows >= p.Rows {
+		return k
+	}
+	small, part := *k, *p
+	part.Rows = rows
+	small.Parts = []plan.Part{&part}
+	return &small
+}
+
+// weight returns the matrix of a slot; the first call makes it.
+func (m *memory) weight(slot int) (*device.Weight, error) {
+	op := &m.model.Bundle.Decode[0].Operands[slot]
+	if have := m.model.Weights[op.Index]; have != nil {
+		return &have[0], nil
+	}
+	row := &m.model.Bundle.Weights[op.Index]
+	t, ok := m.types[slot]
+	if !ok {
+		t = quant.F32
+	}
+	format, ok := quant.Lookup(t)
+	if !ok {
+		return nil, fmt.Errorf("unknown type %s", t)
+	}
+	rowBytes, err := format.RowBytes(row.Cols)
+	if err != nil {
+		return nil, err
+	}
+	entries, stride := max(row.Batch, 1), min(row.Rows, apart)
+	data := m.rows(format, row.Cols, (entries-1)*stride+row.Rows)
+	return m.bind(slot, device.Weight{Type: t, BatchStride: int64(stride * rowBytes)}, data), nil
+}
+
+// rows makes n rows out of the pool.
+func (m *memory) rows(format *quant.Format, cols, n int) []byte {
+	distinct := min(n, poolRows)
+	pool := make([]byte, distinct*cols/format.BlockElems*format.BlockBytes)
+	format.Quantize(pool, m.normal(distinct*cols, 0, 1/math.Sqrt(float64(cols))))
+	rowBytes := len(pool) / distinct
+	data := make([]byte, n*rowBytes)
+	for at := 0; at < len(data); at += len(pool) {
+		copy(data[at:], pool)
+	}
+	return data
+}
+
+// vector fills a slot with a vector of float32 weights.
+func (m *memory) vector(slot int, mean, deviation float64) error {
+	s, op := &m.kernel.Slots[slot], &m.model.Bundle.Decode[0].Operands[slot]
+	if s.Space != plan.SpaceWeight || s.Elem != plan.ElemF32 {
+		return fmt.Errorf("a vector of space %d, element type %d", s.Space, s.Elem)
+	}
+	n := m.model.Bundle.Weights[op.Index].Cols
+	data := make([]byte, 4*n)
+	format, _ := quant.Lookup(quant.F32)
+	format.Quantize(data, m.normal(n, mean, deviation))
+	m.bind(slot, device.Weight{Type: quant.F32}, data)
+	return nil
+}
+
+// bind adds a weight to the model.
+func (m *memory) bind(slot int, w device.Weight, data []byte) *device.Weight {
+	i := m.model.Bundle.Decode[0].Operands[slot].Index
+	w.Tensor, w.Region, w.Bytes = m.kernel.Slots[slot].Name, len(m.model.Regions), int64(len(data))
+	m.model.Regions = append(m.model.Regions, data)
+	m.model.Weights[i] = []device.Weight{w}
+	m.buffers[slot] = data
+	return &m.model.Weights[i][0]
+}
+
+// choose fills a buffer with selected experts, all different, and their weights.
+func (m *memory) choose(buf []byte) {
+	experts := m.rng.Perm(max(m.model.Bundle.Model.MoE.NRoutedExperts, len(buf)/8))
+	for i := range len(buf) / 8 {
+		binary.LittleEndian.PutUint32(buf[8*i:], uint32(experts[i]))
+		binary.LittleEndian.PutUint32(buf[8*i+4:], math.Float32bits(0.1+m.rng.Float32()))
+	}
+}
+
+// scores fills a buffer with router logits in [-2, 2). They lie so far apart that
+// no rounding changes which experts win, and so do their probabilities.
+func (m *memory) scores(buf []byte) {
+	n := len(buf) / 4
+	for i, rank := range m.rng.Perm(n) {
+		binary.LittleEndian.PutUint32(buf[4*i:], math.Float32bits(-2+4*float32(rank)/float32(n)))
+	}
+}
+
+// squares fills a slot with sums of squares of normally distributed numbers.
+func (m *memory) squares(slot int) {
+	x := make([]float32, len(m.buffers[slot])/4)
+	for i := range x {
+		for _, v := range m.normal(m.arguments.slots[slot].terms, 0, 1) {
+			x[i] += v * v
+		}
+	}
+	m.write(slot, x)
+}
+
+// usedSplits is how many splits hold rows, and how many there are.
+func (m *memory) usedSplits() (used, all int) {
+	s, n := m.arguments.splits, int(m.step.NKV)
+	return (n + s.Per(n) - 1) / s.Per(n), s.Count
+}
+
+// partials fills a slot with what attention leaves: [splits] results, of which the
+// empty ones are not written, or (m, l), which are (-1e30, 0) there.
+func (m *memory) partials(slot int, holds contents) {
+	used, all := m.usedSplits()
+	n := len(m.buffers[slot]) / 4
+	x := m.normal(n/all*used, 0, 1)
+	if holds == maxima {
+		x = append(x, make([]float32, n-len(x))...)
+		for i := 0; i < n; i += 2 {
+			if i < n/all*used {
+				x[i+1] = 1 + 10*m.rng.Float32()
+			} else {
+				x[i] = -1e30
+			}
+		}
+	}
+	m.write(slot, x)
+}

@@ -1,0 +1,292 @@
+package check
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"unsafe"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// memory is the memory of one launch, twice described: as a bundle of one
+// dispatch for the CPU device, and as one buffer per slot for a Launcher.
+type memory struct {
+	kernel    *plan.Kernel // of the case, perhaps with fewer rows: see shrink
+	arguments *arguments
+	types     map[int]quant.Type // of typed slots
+	model     device.Model       // its bundle has the one dispatch
+	config    device.Config
+	step      plan.Step
+	buffers   [][]byte // by slot; parts of what follows, and of model.Regions
+
+	arena        []byte
+	cache        []byte
+	rope, logits []float32
+
+	rng *rand.Rand
+}
+
+// newMemory makes the memory of a case. The same case always gets the same.
+func newMemory(c *Case) (*memory, error) {
+	k := shrink(c.Kernel, c.Variant)
+	a, err := argumentsOf(k)
+	if err != nil {
+		return nil, err
+	}
+	hash := fnv.New64a()
+	hash.Write([]byte(c.Variant.Func))
+	m := &memory{kernel: k, arguments: a, types: map[int]quant.Type{}, rng: rand.New(rand.NewPCG(hash.Sum64(), uint64(c.Pos)))}
+	m.config = device.Config{Context: context, KV: quant.F32, Threads: 1}
+	for i, slot := range k.TypedSlots() {
+		m.types[slot] = c.Variant.Types[i]
+		if k.Slots[slot].Space == plan.SpaceKV {
+			m.config.KV = c.Variant.Types[i]
+		}
+	}
+	m.step = plan.Step{Token: embedRows - 2, Pos: uint32(c.Pos), NKV: uint32(c.Pos + 1), Seed: 1}
+	m.bundle(c, k)
+	m.place()
+	for slot := range k.Slots {
+		if err := m.fill(slot); err != nil {
+			return nil, fmt.Errorf("kernel %s, slot %s: %w", k.Name, k.Slots[slot].Name, err)
+		}
+	}
+	return m, nil
+}
+
+// bundle makes the bundle of one dispatch: of one layer, with a weight for each
+// slot that wants one, and these belong to no layer.
+func (m *memory) bundle(c *Case, k *plan.Kernel) {
+	b := *c.Bundle
+	d := *c.dispatch
+	d.Kernel, d.Layer, d.Operands = 0, -1, slices.Clone(d.Operands)
+	one := *k
+	one.Variants = []plan.Variant{*c.Variant}
+	b.Kernels, b.Decode, b.Head = []plan.Kernel{one}, []plan.Dispatch{d}, 1
+	b.Weights = nil
+	for i := range d.Operands {
+		if op := &d.Operands[i]; op.Space == plan.SpaceWeight {
+			row := c.Bundle.Weights[op.Index]
+			row.First, row.Last = -1, -1
+			op.Index, op.Ahead = len(b.Weights), 0
+			b.Weights = append(b.Weights, row)
+		}
+	}
+	b.Model.NumHiddenLayers = 1
+	for _, p := range k.Parts {
+		switch p := p.(type) {
+		case *plan.Embed:
+			b.Weights[d.Operands[p.W].Index].Rows, b.Model.VocabSize = embedRows, embedRows
+		case *plan.MatVec:
+			for _, slot := range []int{p.W, p.Up} {
+				if slot >= 0 {
+					b.Weights[d.Operands[slot].Index].Rows = p.Rows
+				}
+			}
+			if p.HandOver != nil {
+				b.Weights[d.Operands[p.HandOver.Weight].Index].Cols = p.Rows
+			}
+			if p.Out.Slot >= 0 && k.Slots[p.Out.Slot].Space == plan.SpaceLogits {
+				b.Model.VocabSize = p.Rows
+			}
+		}
+	}
+	m.model = device.Model{Bundle: &b, Weights: make([][]device.Weight, len(b.Weights))}
+}
+
+// gap is the bytes between two slots in the arena.
+const gap = 64
+
+// place gives every slot outside the weights its memory. All of it is poison.
+func (m *memory) place() {
+	b := m.model.Bundle
+	d := &b.Decode[0]
+	var end int64
+	for i := range d.Operands {
+		if op := &d.Operands[i]; op.Space == plan.SpaceArena {
+			op.Offset = end
+			end = (op.Offset + op.Bytes + 2*gap - 1) / gap * gap
+		}
+		if d.Operands[i].Space == plan.SpaceKV {
+			d.Operands[i].Index = 0
+		}
+	}
+	b.ArenaBytes = end
+	format, _ := quant.Lookup(m.config.KV)
+	m.arena = poison(int(end))
+	m.cache = poison(context * b.Model.CacheDim() * format.BlockBytes)
+	m.logits = floats(poison(4 * b.Model.VocabSize))
+	m.rope = make([]float32, 2*len(b.RopeFreqs)*context)
+	device.RopeTable(m.rope, b.RopeFreqs, b.RopeMScale)
+	m.slice()
+}
+
+// slice finds the buffers of all slots.
+func (m *memory) slice() {
+	d := &m.model.Bundle.Decode[0]
+	before := m.buffers
+	m.buffers = make([][]byte, len(d.Operands))
+	for i := range d.Operands {
+		switch op := &d.Operands[i]; op.Space {
+		case plan.SpaceArena:
+			m.buffers[i] = m.arena[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
+		case plan.SpaceKV:
+			m.buffers[i] = m.cache
+		case plan.SpaceRope:
+			m.buffers[i] = bytesOf(m.rope)
+		case plan.SpaceLogits:
+			m.buffers[i] = bytesOf(m.logits)
+		default:
+			if before != nil {
+				m.buffers[i] = before[i]
+			}
+		}
+	}
+}
+
+// clone copies all memory but the weights, which nothing can write.
+func (m *memory) clone() *memory {
+	c := *m
+	c.arena, c.cache = aligned(m.arena), aligned(m.cache)
+	c.rope, c.logits = slices.Clone(m.rope), slices.Clone(m.logits)
+	c.slice()
+	for i := range c.buffers {
+		if s := &c.kernel.Slots[i]; s.Space == plan.SpaceStep || s.Space == plan.SpaceArgs || s.Space == plan.SpaceWeight {
+			c.buffers[i] = slices.Clone(c.buffers[i])
+		}
+	}
+	return &c
+}
+
+// fill writes what a slot holds.
+func (m *memory) fill(slot int) error {
+	s, buf := &m.kernel.Slots[slot], m.buffers[slot]
+	switch holds := m.arguments.slots[slot].holds; holds {
+	case state:
+		m.buffers[slot] = words(m.step.Token, m.step.Pos, m.step.NKV, m.step.Seed)
+	case strides:
+		for _, from := range m.kernel.Args {
+			w, err := m.weight(from)
+			if err != nil {
+				return err
+			}
+			m.buffers[slot] = binary.LittleEndian.AppendUint64(m.buffers[slot], uint64(w.BatchStride))
+		}
+	case matrix:
+		_, err := m.weight(slot)
+		return err
+	case scales:
+		return m.vector(slot, 1, 0.2)
+	case biases:
+		return m.vector(slot, 0, 0.02)
+	case angles, result:
+	case choice:
+		m.choose(buf)
+	case scores:
+		m.scores(buf)
+	case squares:
+		m.squares(slot)
+	case maxima, partials:
+		m.partials(slot, holds)
+	case signal:
+		n, err := m.count(slot)
+		if err == nil {
+			m.write(slot, m.normal(n, 0, 1))
+		}
+		return err
+	default:
+		return fmt.Errorf("contents %d in space %d", holds, s.Space)
+	}
+	return nil
+}
+
+// count is how many numbers a slot's buffer has.
+func (m *memory) count(slot int) (int, error) {
+	size, err := m.numberBytes(slot)
+	if err != nil {
+		return 0, err
+	}
+	return len(m.buffers[slot]) / size, nil
+}
+
+// numberBytes is the size of a number in a slot outside the weights.
+func (m *memory) numberBytes(slot int) (int, error) {
+	elem := m.kernel.Slots[slot].Elem
+	if elem == plan.ElemAct {
+		elem = m.model.Bundle.Activations
+	}
+	switch {
+	case elem == plan.ElemF32, elem == plan.ElemTyped && m.types[slot] == quant.F32:
+		return 4, nil
+	case elem == plan.ElemF16, elem == plan.ElemTyped && m.types[slot] == quant.F16:
+		return 2, nil
+	}
+	return 0, fmt.Errorf("element type %d holds no numbers", elem)
+}
+
+// write stores numbers from the start of a slot's buffer on.
+func (m *memory) write(slot int, x []float32) {
+	size, _ := m.numberBytes(slot)
+	for i, v := range x {
+		if size == 2 {
+			binary.LittleEndian.PutUint16(m.buffers[slot][2*i:], quant.FloatToHalf(v))
+		} else {
+			binary.LittleEndian.PutUint32(m.buffers[slot][4*i:], math.Float32bits(v))
+		}
+	}
+}
+
+// normal makes n numbers around mean.
+func (m *memory) normal(n int, mean, deviation float64) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(mean + deviation*m.rng.NormFloat64())
+	}
+	return x
+}
+
+// poison is n bytes of NaNs, aligned for any number.
+func poison(n int) []byte {
+	b := aligned(make([]byte, n))
+	for i := range b {
+		b[i] = 0xff
+	}
+	return b
+}
+
+// aligned is a copy of b that begins at a multiple of 8.
+func aligned(b []byte) []byte {
+	wide := make([]uint64, len(b)/8+1)
+	c := unsafe.Slice((*byte)(unsafe.Pointer(&wide[0])), len(b))
+	copy(c, b)
+	return c
+}
+
+// floats views bytes that begin at a multiple of 4.
+func floats(b []byte) []float32 {
+	if len(b) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4)
+}
+
+func bytesOf(f []float32) []byte {
+	if len(f) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&f[0])), 4*len(f))
+}
+
+func words(list ...uint32) []byte {
+	var b []byte
+	for _, w := range list {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}

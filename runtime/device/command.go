@@ -1,0 +1,170 @@
+package device
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+const (
+	// ConstantsAlign is what the offsets of a command's constants are multiples of.
+	ConstantsAlign = 256
+	// arenaAlign covers the widest load of any kernel.
+	arenaAlign = 16
+)
+
+// Binding is what one slot of a command is bound to: memory of a space, where
+// only the device knows the address.
+type Binding struct {
+	Space  plan.Space
+	Weight *Weight // of SpaceWeight
+	Index  int     // layer of SpaceKV
+	Offset int64   // in the arena, the sampler's memory, or Commands.Constants
+}
+
+// Command is one dispatch with everything resolved but addresses.
+type Command struct {
+	Dispatch *plan.Dispatch
+	Kernel   *plan.Kernel
+	Variant  *plan.Variant
+	Groups   int
+	Bindings []Binding // one per slot
+}
+
+// Commands is all dispatches of a bundle, checked against the memory they run on.
+type Commands struct {
+	Decode, Sample []Command
+	Constants      []byte // of SpaceArgs
+}
+
+// Commands resolves the dispatches of a bundle for caches of type kv. A combination
+// of types without a variant is a *VariantError.
+func (m *Model) Commands(l *Layout, kv quant.Type) (*Commands, error) {
+	r := &resolver{Commands: &Commands{}, model: m, layout: l, kv: kv, known: map[string]int64{}}
+	if len(m.Bundle.Decode) == 0 {
+		return nil, fmt.Errorf("bundle %s has no dispatches", m.Bundle.Name)
+	}
+	var err error
+	if r.Decode, err = r.list(m.Bundle.Decode); err != nil {
+		return nil, err
+	}
+	if r.Sample, err = r.list(m.Bundle.Sample); err != nil {
+		return nil, err
+	}
+	return r.Commands, nil
+}
+
+// resolver makes commands of dispatches.
+type resolver struct {
+	*Commands
+	model  *Model
+	layout *Layout
+	kv     quant.Type
+	known  map[string]int64 // offsets of constants
+}
+
+func (r *resolver) list(dispatches []plan.Dispatch) ([]Command, error) {
+	var list []Command
+	for i := range dispatches {
+		c, err := r.command(&dispatches[i])
+		if v := (*VariantError)(nil); errors.As(err, &v) {
+			return nil, v
+		}
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s, dispatch %d: %w", r.model.Bundle.Name, i, err)
+		}
+		list = append(list, *c)
+	}
+	return list, nil
+}
+
+func (r *resolver) command(d *plan.Dispatch) (*Command, error) {
+	if d.Kernel < 0 || d.Kernel >= len(r.model.Bundle.Kernels) {
+		return nil, fmt.Errorf("kernel %d of %d", d.Kernel, len(r.model.Bundle.Kernels))
+	}
+	k := &r.model.Bundle.Kernels[d.Kernel]
+	if len(d.Operands) != len(k.Slots) {
+		return nil, fmt.Errorf("kernel %s: %d operands for %d slots", k.Name, len(d.Operands), len(k.Slots))
+	}
+	v, err := r.model.Variant(d, r.kv)
+	if err != nil {
+		return nil, err
+	}
+	c := &Command{Dispatch: d, Kernel: k, Variant: v, Groups: k.Groups()}
+	if c.Groups < 1 || k.Threads < 1 {
+		return nil, fmt.Errorf("kernel %s: %d threadgroups of %d threads", k.Name, c.Groups, k.Threads)
+	}
+	for i := range k.Slots {
+		b, err := r.bind(d, k, i)
+		if err != nil {
+			return nil, fmt.Errorf("kernel %s, layer %d, slot %s: %w", k.Name, d.Layer, k.Slots[i].Name, err)
+		}
+		c.Bindings = append(c.Bindings, b)
+	}
+	return c, nil
+}
+
+// bind resolves slot i of a dispatch.
+func (r *resolver) bind(d *plan.Dispatch, k *plan.Kernel, i int) (b Binding, err error) {
+	op := &d.Operands[i]
+	b.Space = op.Space
+	if op.Space != k.Slots[i].Space {
+		return b, fmt.Errorf("operand in space %d; expected %d", op.Space, k.Slots[i].Space)
+	}
+	switch op.Space {
+	case plan.SpaceWeight:
+		b.Weight, err = r.model.Lookup(op.Index, d.LayerOf(i))
+	case plan.SpaceArena:
+		b.Offset, err = within(op, r.layout.Arena, arenaAlign, "an arena")
+	case plan.SpaceSample:
+		b.Offset, err = within(op, r.layout.Sample, ConstantsAlign, "a sampler's memory")
+	case plan.SpaceKV:
+		if op.Index < 0 || op.Index >= r.layout.Layers {
+			return b, fmt.Errorf("cache %d of %d", op.Index, r.layout.Layers)
+		}
+		b.Index = op.Index
+	case plan.SpaceArgs:
+		b.Offset, err = r.constants(d, k)
+	case plan.SpaceRope, plan.SpaceStep, plan.SpaceLogits:
+	default:
+		return b, fmt.Errorf("space %d", op.Space)
+	}
+	return b, err
+}
+
+// within checks the byte range of an operand.
+func within(op *plan.Operand, size, align int64, what string) (offset int64, err error) {
+	if op.Offset < 0 || op.Bytes < 1 || op.Offset > size || op.Bytes > size-op.Offset || op.Offset%align != 0 {
+		return 0, fmt.Errorf("%d bytes at %d do not fit %s of %d in steps of %d", op.Bytes, op.Offset, what, size, align)
+	}
+	return op.Offset, nil
+}
+
+// constants returns the offset of a dispatch's constants; equal ones are shared.
+func (r *resolver) constants(d *plan.Dispatch, k *plan.Kernel) (int64, error) {
+	var data []byte
+	for _, slot := range k.Args {
+		if slot < 0 || slot >= len(k.Slots) || d.Operands[slot].Space != plan.SpaceWeight {
+			return 0, fmt.Errorf("the batch stride of slot %d, which is no weight", slot)
+		}
+		w, err := r.model.Lookup(d.Operands[slot].Index, d.LayerOf(slot))
+		if err != nil {
+			return 0, err
+		}
+		if w.BatchStride < 0 {
+			return 0, fmt.Errorf("tensor %s: entries %d bytes apart", w.Tensor, w.BatchStride)
+		}
+		data = binary.LittleEndian.AppendUint64(data, uint64(w.BatchStride))
+	}
+	at, ok := r.known[string(data)]
+	if !ok {
+		at = int64(len(r.Constants))
+		r.known[string(data)] = at
+		padded := (max(1, len(data)) + ConstantsAlign - 1) / ConstantsAlign * ConstantsAlign
+		r.Constants = append(r.Constants, append(data, make([]byte, padded-len(data))...)...)
+	}
+	return at, nil
+}

@@ -1,0 +1,99 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// handOver adds what a part of n results hands over, and returns the weights.
+func (rg *rig) handOver(n, group int) (*plan.HandOver, []float64) {
+	h := &plan.HandOver{Ready: rg.out(plan.ElemF32, n), Squares: rg.out(plan.ElemF32, n/group), Group: group}
+	var w []float64
+	h.Weight, w = rg.vector(n, 1)
+	return h, w
+}
+
+// checkHandOver compares what was handed over with results y.
+func (rg *rig) checkHandOver(t *testing.T, r *runner, h *plan.HandOver, weight, y []float64) {
+	t.Helper()
+	ready, squares := make([]float64, len(y)), make([]float64, len(y)/h.Group)
+	for i, v := range y {
+		ready[i] = v * weight[i]
+		squares[i/h.Group] += v * v
+	}
+	check(t, "ready", rg.read(r, h.Ready, len(ready)), ready, tolerance(plan.ElemF32))
+	check(t, "squares", rg.read(r, h.Squares, len(squares)), squares, tolerance(plan.ElemF32))
+}
+
+// TestHandOver: both halves of a norm around a mat-vec, also where the plain
+// result is not stored and where a worker's rows do not fit its scratch memory.
+func TestHandOver(t *testing.T) {
+	for _, c := range []struct {
+		rows, perGroup, group int
+		stored, add           bool
+	}{
+		{rows: 64, perGroup: 8, group: 4, stored: true, add: true},
+		{rows: 96, perGroup: 32, group: 32},
+		{rows: 1200, perGroup: 600, group: 2, stored: true},
+		{rows: 40, perGroup: 40, group: 1, add: true},
+	} {
+		t.Run(fmt.Sprint(c.rows), func(t *testing.T) {
+			rg := newRig(t, 5)
+			const cols, eps = 64, 1e-2
+			p := &plan.MatVec{Batch: 1, Rows: c.rows, Cols: cols, RowsPerGroup: c.perGroup, Up: -1, Add: -1, Out: plan.Vec{Slot: -1}}
+			var w, x, res, next []float64
+			p.W, w = rg.weight(quant.Q4_0, 1, c.rows, cols)
+			p.In.Slot, x = rg.in(plan.ElemF32, cols)
+			squares := rg.normal(16, 1)
+			total := 0.0
+			for i, v := range squares {
+				squares[i] = v * v
+			}
+			p.Rescale = &plan.Rescale{Count: 16, Eps: eps}
+			p.Rescale.Squares, squares = rg.buffer(plan.ElemF32, false, squares)
+			for _, v := range squares {
+				total += v
+			}
+			if c.stored {
+				p.Out.Slot = rg.out(plan.ElemF32, c.rows)
+			}
+			if c.add {
+				p.Add, res = rg.in(plan.ElemF32, c.rows)
+			}
+			p.HandOver, next = rg.handOver(c.rows, c.group)
+			rg.kernel.Parts = []plan.Part{p}
+			r := rg.run(plan.Step{})
+			for i := range x {
+				x[i] /= math.Sqrt(total/cols + eps)
+			}
+			want := refMul(w, 0, c.rows, cols, x)
+			for i := range res {
+				want[i] += res[i]
+			}
+			if c.stored {
+				check(t, "out", rg.read(r, p.Out.Slot, c.rows), want, tolerance(plan.ElemF32))
+			}
+			rg.checkHandOver(t, r, p.HandOver, next, want)
+		})
+	}
+}
+
+// TestEmbedHandOver: the embedding hands over like a mat-vec.
+func TestEmbedHandOver(t *testing.T) {
+	rg := newRig(t, 6)
+	const dim = 96
+	p := &plan.Embed{Dim: dim, RowsPerGroup: 32, Out: plan.Vec{Slot: rg.out(plan.ElemF32, dim)}}
+	var w []float64
+	p.W, w = rg.weight(quant.Q8_0, 1, rg.bundle.Model.VocabSize, dim)
+	var next []float64
+	p.HandOver, next = rg.handOver(dim, 8)
+	rg.kernel.Parts = []plan.Part{p}
+	r := rg.run(plan.Step{Token: 3})
+	want := w[3*dim:][:dim]
+	check(t, "out", rg.read(r, p.Out.Slot, dim), want, tolerance(plan.ElemF32))
+	rg.checkHandOver(t, r, p.HandOver, next, want)
+}

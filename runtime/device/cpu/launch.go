@@ -1,0 +1,37 @@
+package cpu
+
+import (
+	"fmt"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+)
+
+// Memory is what a sequence runs on in place of a runner's own memory; see
+// runner. Arena and caches begin at multiples of 8.
+type Memory struct {
+	Arena        []byte
+	Caches       [][]byte
+	Rope, Logits []float32
+}
+
+// Launch records a model and runs its sequence once on mem, on one thread. It
+// serves checks of single kernels: their bundles have one dispatch.
+func Launch(m *device.Model, cfg device.Config, mem *Memory, s plan.Step) error {
+	r, err := allocate(m, cfg)
+	if err != nil {
+		return fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+	}
+	if len(mem.Arena) != len(r.arena) || len(mem.Caches) != len(r.caches) || len(mem.Rope) != len(r.rope) || len(mem.Logits) != len(r.logits) {
+		return fmt.Errorf("bundle %s: memory of an arena of %d bytes, %d caches, %d angles and %d logits; expected %d, %d, %d and %d", m.Bundle.Name,
+			len(mem.Arena), len(mem.Caches), len(mem.Rope), len(mem.Logits), len(r.arena), len(r.caches), len(r.rope), len(r.logits))
+	}
+	r.arena, r.caches, r.rope, r.logits = mem.Arena, mem.Caches, mem.Rope, mem.Logits
+	phases, err := r.record(m, 1)
+	if err != nil {
+		return err
+	}
+	r.pool = newPool(phases, []*worker{newWorker(r.need)})
+	_, err = r.Replay(s, true)
+	return err
+}

@@ -1,0 +1,238 @@
+package metal
+
+import (
+	"fmt"
+
+	"mla/runtime/device/check"
+	"mla/runtime/device/metal/mtl"
+	"mla/runtime/plan"
+)
+
+// Launcher runs single kernels of one bundle on memory of the caller's. It is a
+// check.Launcher, for one goroutine at a time.
+type Launcher struct {
+	origin    string
+	gpu       mtl.Device
+	queue     mtl.Queue
+	compiler  compiler
+	pipelines map[string]mtl.Pipeline
+	indirect  bool // by an ICB
+	warm      bool // see recorded.warm
+}
+
+// NewLauncher makes the bundle's kernels ready. They run by an ICB, or encoded
+// directly, as Options.Replay says.
+func (d *Device) NewLauncher(b *plan.Bundle) (*Launcher, error) {
+	l, err := d.launcher(!d.direct(), func(gpu mtl.Device) (mtl.Library, string, error) { return d.library(gpu, b) })
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	return l, nil
+}
+
+func (d *Device) launcher(indirect bool, library func(mtl.Device) (mtl.Library, string, error)) (*Launcher, error) {
+	l := &Launcher{pipelines: map[string]mtl.Pipeline{}, indirect: indirect, warm: d.Family < 9}
+	err := mtl.Pool(func() (err error) {
+		if l.gpu, err = mtl.NewSystemDevice(); err != nil {
+			return err
+		}
+		if l.queue, err = l.gpu.NewQueue(); err != nil {
+			return err
+		}
+		l.compiler.gpu = l.gpu
+		l.compiler.library, l.origin, err = library(l.gpu)
+		return err
+	})
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Origin is the path of the compiled library that the kernels come from, or
+// FromSource.
+func (l *Launcher) Origin() string { return l.origin }
+
+// Close releases everything.
+func (l *Launcher) Close() {
+	_ = mtl.Pool(func() error {
+		for _, p := range l.pipelines {
+			p.Release()
+		}
+		l.pipelines = nil
+		l.compiler.library.Release()
+		l.queue.Release()
+		l.gpu.Release()
+		return nil
+	})
+}
+
+// Launch implements check.Launcher.
+func (l *Launcher) Launch(c *check.Launch) error {
+	b, err := l.batch([]job{{c.Variant.Func, c.Groups, c.Threads, c.Buffers, false}})
+	if err == nil {
+		err = b.run()
+	}
+	b.release()
+	return err
+}
+
+// job is one launch; buffers that several jobs have in common are the same memory.
+type job struct {
+	function        string
+	groups, threads int
+	buffers         [][]byte
+	barrier         bool // wait for all earlier jobs
+}
+
+// batch is jobs that can run, again and again, on copies of their buffers.
+type batch struct {
+	*Launcher
+	jobs   []job
+	copies []mtl.Buffer
+	host   [][]byte      // what they are copies of
+	of     map[*byte]int // by its first byte
+	icb    mtl.Indirect
+}
+
+// batch makes all that jobs need. On failure, too, the result has to be released.
+func (l *Launcher) batch(jobs []job) (*batch, error) {
+	b := &batch{Launcher: l, jobs: jobs, of: map[*byte]int{}}
+	err := mtl.Pool(func() error {
+		for _, j := range jobs {
+			if err := l.prepare(j.function, j.threads); err != nil {
+				return err
+			}
+			for _, host := range j.buffers {
+				if err := b.add(host); err != nil {
+					return err
+				}
+			}
+		}
+		if l.indirect {
+			return b.record()
+		}
+		return nil
+	})
+	return b, err
+}
+
+// prepare makes the pipeline of a function.
+func (l *Launcher) prepare(function string, threads int) error {
+	if _, ok := l.pipelines[function]; ok {
+		return nil
+	}
+	p, err := l.compiler.pipeline(function, threads)
+	if err != nil {
+		p.Release()
+		return fmt.Errorf("kernel %s: %w", function, err)
+	}
+	l.pipelines[function] = p
+	return nil
+}
+
+// add makes room for a copy of a buffer, once.
+func (b *batch) add(host []byte) error {
+	if _, ok := b.of[&host[0]]; ok {
+		return nil
+	}
+	c, err := b.gpu.NewBuffer("a kernel's argument", uint64(len(host)), mtl.StorageShared)
+	if err != nil {
+		return err
+	}
+	b.of[&host[0]] = len(b.copies)
+	b.copies, b.host = append(b.copies, c), append(b.host, host)
+	return nil
+}
+
+// record writes the jobs into an ICB.
+func (b *batch) record() (err error) {
+	bindings := 0
+	for _, j := range b.jobs {
+		bindings = max(bindings, len(j.buffers))
+	}
+	if b.icb, err = b.gpu.NewIndirect(len(b.jobs), bindings); err != nil {
+		return err
+	}
+	for i, j := range b.jobs {
+		to := b.icb.At(i)
+		to.SetPipeline(b.pipelines[j.function])
+		for at, host := range j.buffers {
+			to.SetBuffer(b.copies[b.of[&host[0]]], 0, at)
+		}
+		if j.barrier {
+			to.Barrier()
+		}
+		to.Dispatch(size(j.groups), size(j.threads))
+	}
+	return nil
+}
+
+// run copies the buffers in, runs the jobs in one command buffer, and copies back
+// what they left.
+func (b *batch) run() error {
+	return mtl.Pool(func() error {
+		for i, host := range b.host {
+			copy(b.copies[i].Bytes(), host)
+		}
+		commands, err := b.queue.NewCommands()
+		if err != nil {
+			return err
+		}
+		defer commands.Release()
+		e, err := commands.Encoder()
+		if err != nil {
+			return err
+		}
+		if b.indirect {
+			b.execute(e)
+		} else {
+			b.direct(e)
+		}
+		e.End()
+		commands.Commit()
+		if err := commands.Wait(); err != nil {
+			return err
+		}
+		for i, host := range b.host {
+			copy(host, b.copies[i].Bytes())
+		}
+		return nil
+	})
+}
+
+func (b *batch) direct(e mtl.Encoder) {
+	for _, j := range b.jobs {
+		if j.barrier {
+			e.Barrier()
+		}
+		e.SetPipeline(b.pipelines[j.function])
+		for at, host := range j.buffers {
+			e.SetBuffer(b.copies[b.of[&host[0]]], 0, at)
+		}
+		e.Dispatch(size(j.groups), size(j.threads))
+	}
+}
+
+func (b *batch) execute(e mtl.Encoder) {
+	e.Use(b.copies, mtl.UsageReadWrite)
+	if b.warm {
+		for _, j := range b.jobs {
+			e.SetPipeline(b.pipelines[j.function])
+			e.Dispatch(mtl.GridSize{}, mtl.GridSize{})
+		}
+	}
+	e.Execute(b.icb, 0, len(b.jobs))
+}
+
+// release frees the copies and the ICB; the pipelines stay.
+func (b *batch) release() {
+	_ = mtl.Pool(func() error {
+		b.icb.Release()
+		for i := range b.copies {
+			b.copies[i].Release()
+		}
+		return nil
+	})
+}

@@ -1,0 +1,104 @@
+package metal_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"mla/generated"
+	"mla/runtime/device/check"
+	"mla/runtime/device/metal"
+	"mla/runtime/plan"
+)
+
+func init() {
+	cases["self-tests"] = selfTests
+	cases["kernels icb"] = kernels(metal.ReplayICB)
+	cases["kernels encode"] = kernels(metal.ReplayEncode)
+}
+
+// selfTests runs all self-tests of the device.
+func selfTests(lib string) error {
+	d, err := metal.Open(metal.Options{Library: lib})
+	if err != nil {
+		return err
+	}
+	if err := d.SelfTest(metal.ReplayEncode); err != nil {
+		return fmt.Errorf("direct encoding: %w", err)
+	}
+	if err := d.SelfTest(metal.ReplayICB); err != nil {
+		return fmt.Errorf("indirect command buffer: %w", err)
+	}
+	if d.ResidencySets {
+		if err := d.ResidencyTest(); err != nil {
+			return fmt.Errorf("residency set: %w", err)
+		}
+	}
+	return nil
+}
+
+// kernels compares the kernels of a bundle with their twins.
+func kernels(how metal.Replay) func(lib string) error {
+	return func(lib string) error {
+		d, err := metal.Open(metal.Options{Library: lib, Replay: how})
+		if err != nil {
+			return err
+		}
+		b := bundle("yoututiny")
+		cases, err := check.Cases(b)
+		if err != nil {
+			return err
+		}
+		l, err := d.NewLauncher(b)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		for i := range cases {
+			if r := cases[i].Check(l); !r.OK() {
+				err = errors.Join(err, errors.New(r.Problem()))
+			}
+		}
+		return err
+	}
+}
+
+func bundle(name string) *plan.Bundle {
+	for _, b := range generated.Bundles() {
+		if b.Name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+// TestLauncher runs single kernels and the self-tests in the simulator.
+func TestLauncher(t *testing.T) {
+	lib, cache := library(t), t.TempDir()
+	for _, tt := range []struct {
+		name, run string
+		env       []string
+		want      string // in what is printed; "": nothing goes wrong
+	}{
+		{"self-tests", "self-tests", nil, ""},
+		{"self-tests, macOS 14, Apple7", "self-tests", []string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, ""},
+		{"self-tests, a failed command buffer", "self-tests", []string{"METALSIM_FAULT=replay:5"}, "indirect command buffer: "},
+		{"self-tests, no pipeline", "self-tests", []string{"METALSIM_FAULT=pipeline:2"}, "direct encoding: kernel reversed"},
+		{"kernels, ICB", "kernels icb", nil, ""},
+		{"kernels, direct encoding", "kernels encode", []string{"METALSIM_OS=14", "METALSIM_FAMILY=8"}, ""},
+		{"kernels, no memory", "kernels encode", []string{"METALSIM_FAULT=alloc:9"}, "cannot allocate"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1", "METALSIM_CACHE="+cache)
+			cmd.Env = append(cmd.Env, tt.env...)
+			out, err := cmd.CombinedOutput()
+			if (tt.want == "") != (err == nil) || !bytes.Contains(out, []byte(tt.want)) || bytes.Contains(out, []byte("[metalsim]")) {
+				t.Fatalf("error %v; expected %q\n%s", err, tt.want, head(out))
+			}
+		})
+	}
+}

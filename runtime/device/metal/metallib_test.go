@@ -1,0 +1,151 @@
+package metal_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"mla/generated"
+	"mla/runtime/device/check"
+	"mla/runtime/device/metal"
+)
+
+func init() {
+	cases["library of none"] = origin(libraryFolder, metal.FromSource)
+	cases["library of the source"] = origin(libraryFolder, filepath.Join(libraryFolder, metal.LibraryName(bundle(libraryBundle))))
+}
+
+// libraryFolder is where the cases look for compiled libraries, in their working
+// folder.
+const (
+	libraryFolder = "libraries"
+	libraryBundle = "yoututiny"
+)
+
+// origin runs a kernel and wants it to come from where it should.
+func origin(folder, want string) func(lib string) error {
+	return func(lib string) error {
+		d, err := metal.Open(metal.Options{Library: lib, Compiled: folder})
+		if err != nil {
+			return err
+		}
+		b := bundle(libraryBundle)
+		l, err := d.NewLauncher(b)
+		if err != nil {
+			return err
+		}
+		defer l.Close()
+		if l.Origin() != want {
+			return fmt.Errorf("kernels are from %q; expected %q", l.Origin(), want)
+		}
+		cases, err := check.Cases(b)
+		if err != nil {
+			return err
+		}
+		for i := range cases {
+			if r := cases[i].Check(l); !r.OK() {
+				return errors.New(r.Problem())
+			}
+		}
+		return nil
+	}
+}
+
+// TestMetallib takes kernels from a compiled library if there is one of the very
+// source. In the simulator that is a shared object: what it leaves in its cache.
+func TestMetallib(t *testing.T) {
+	lib, work, cache := library(t), t.TempDir(), t.TempDir()
+	name := metal.LibraryName(bundle(libraryBundle))
+	run := func(what, caseName, want string) {
+		t.Helper()
+		cmd := exec.Command(os.Args[0])
+		cmd.Dir = work
+		cmd.Env = append(os.Environ(), caseVariable+"="+caseName+"|"+lib, "METALSIM_STRICT=1", "METALSIM_CACHE="+cache)
+		out, err := cmd.CombinedOutput()
+		if (want == "") != (err == nil) || !bytes.Contains(out, []byte(want)) || bytes.Contains(out, []byte("[metalsim]")) {
+			t.Fatalf("%s: error %v; expected %q\n%s", what, err, want, head(out))
+		}
+	}
+	run("no folder", "library of none", "")
+	objects, err := filepath.Glob(filepath.Join(cache, "*.so"))
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("the simulator's cache has %v, %v", objects, err)
+	}
+	folder := filepath.Join(work, libraryFolder)
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	copyFile(t, objects[0], filepath.Join(folder, name))
+	run("the library", "library of the source", "")
+
+	// One of another source has another name, and is not taken.
+	if err := os.Rename(filepath.Join(folder, name), filepath.Join(folder, libraryBundle+"-0123456789ab.metallib")); err != nil {
+		t.Fatal(err)
+	}
+	run("another source's library", "library of none", "")
+
+	// A damaged one is passed over.
+	if err := os.WriteFile(filepath.Join(folder, name), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("a damaged library", "library of none", "")
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// xcrun stands in for Apple's: what it compiles and links is what it was given.
+const xcrun = `#!/bin/sh
+[ "$1 $2" = "-sdk macosx" ] || exit 1
+[ "$3" != -f ] || exit 0
+tool=$3
+shift 3
+while [ $# -gt 0 ]; do
+	case "$1" in
+	-o) to=$2; shift ;;
+	-std=metal3.1) std=yes ;;
+	-*) ;;
+	*) from=$1 ;;
+	esac
+	shift
+done
+[ "$tool" = metallib ] || [ "${std:-}" = yes ] || exit 1
+cp "$from" "$to"
+`
+
+// TestMetallibScript wants make metallib to give libraries the names that the
+// runtime looks for, and to say what is missing where there is no compiler.
+func TestMetallibScript(t *testing.T) {
+	tools, out := t.TempDir(), t.TempDir()
+	script := exec.Command("sh", "../../../scripts/metallib.sh", out)
+	if text, err := script.CombinedOutput(); runtime.GOOS != "darwin" && (err == nil || !bytes.Contains(text, []byte("needs Apple's Metal compiler"))) {
+		t.Errorf("without xcrun: %v\n%s", err, text)
+	}
+	if err := os.WriteFile(filepath.Join(tools, "xcrun"), []byte(xcrun), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script = exec.Command("sh", "../../../scripts/metallib.sh", out)
+	script.Env = append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if text, err := script.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for _, b := range generated.Bundles() {
+		got, err := os.ReadFile(filepath.Join(out, metal.LibraryName(b)))
+		if err != nil || string(got) != b.Source {
+			t.Errorf("bundle %s: %v, %d bytes", b.Name, err, len(got))
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package metal
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"mla/runtime/device"
+	"mla/runtime/device/metal/mtl"
+)
+
+// selfTestSource has two kernels of which the second needs what the first stores.
+const selfTestSource = `#include <metal_stdlib>
+using namespace metal;
+
+kernel void squares(device const uint * in [[buffer(0)]], device uint * out [[buffer(1)]], constant uint & n [[buffer(2)]],
+                    uint i [[thread_position_in_grid]]) {
+  if (i < n) out[i] = in[i] * in[i];
+}
+
+kernel void reversed(device const uint * in [[buffer(0)]], device uint * out [[buffer(1)]], constant uint & n [[buffer(2)]],
+                     uint i [[thread_position_in_grid]]) {
+  if (i < n) out[i] = in[n - 1u - i] + 1u;
+}
+`
+
+const (
+	selfTestNumbers = 1000 // no whole number of threadgroups
+	selfTestThreads = 64
+	selfTestRounds  = 3
+)
+
+// Language is the version of the shading language that kernels are compiled for.
+const Language = "Metal 3.1, safe math mode"
+
+// HowReplayed is how the device replays tokens: an indirect command buffer, or
+// direct encoding.
+func (d *Device) HowReplayed() Replay {
+	if d.direct() {
+		return ReplayEncode
+	}
+	return ReplayICB
+}
+
+// Limits are how many threads a threadgroup of a small kernel can have, and a
+// simdgroup has.
+func (d *Device) Limits() (threads, simdWidth uint64, err error) {
+	l, err := d.selfTestLauncher(ReplayEncode)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer l.Close()
+	err = mtl.Pool(func() error {
+		if err := l.prepare("squares", selfTestThreads); err != nil {
+			return err
+		}
+		p := l.pipelines["squares"]
+		threads, simdWidth = p.MaxThreads(), p.SimdWidth()
+		return nil
+	})
+	return threads, simdWidth, err
+}
+
+func (d *Device) selfTestLauncher(how Replay) (*Launcher, error) {
+	return d.launcher(how == ReplayICB, func(gpu mtl.Device) (mtl.Library, string, error) {
+		l, err := gpu.NewLibrary(selfTestSource)
+		return l, FromSource, err
+	})
+}
+
+// SelfTest runs two dependent dispatches with a barrier between them, several
+// times on other numbers, by one recorded indirect command buffer or encoded
+// directly, and compares the results.
+func (d *Device) SelfTest(how Replay) error {
+	l, err := d.selfTestLauncher(how)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	const n = selfTestNumbers
+	numbers, squares, reversed := make([]byte, 4*n), make([]byte, 4*n), make([]byte, 4*n)
+	length := binary.LittleEndian.AppendUint32(nil, n)
+	groups := (n + selfTestThreads - 1) / selfTestThreads
+	b, err := l.batch([]job{
+		{"squares", groups, selfTestThreads, [][]byte{numbers, squares, length}, false},
+		{"reversed", groups, selfTestThreads, [][]byte{squares, reversed, length}, true},
+	})
+	defer b.release()
+	for round := uint32(0); err == nil && round < selfTestRounds; round++ {
+		for i := range uint32(n) {
+			binary.LittleEndian.PutUint32(numbers[4*i:], i+7*round)
+		}
+		if err = b.run(); err != nil {
+			break
+		}
+		for i := range uint32(n) {
+			from := n - 1 - i + 7*round
+			if got := binary.LittleEndian.Uint32(reversed[4*i:]); got != from*from+1 {
+				return fmt.Errorf("number %d of round %d is %d; expected %d", i, round, got, from*from+1)
+			}
+		}
+	}
+	return err
+}
+
+// ResidencyTest makes a residency set with a buffer in it and has a queue use it.
+func (d *Device) ResidencyTest() error {
+	return mtl.Pool(func() error {
+		gpu, err := mtl.NewSystemDevice()
+		if err != nil {
+			return err
+		}
+		defer gpu.Release()
+		queue, err := gpu.NewQueue()
+		if err != nil {
+			return err
+		}
+		defer queue.Release()
+		b, err := gpu.NewBuffer("residency test", device.MappedAlign, mtl.StorageShared)
+		if err != nil {
+			return err
+		}
+		defer b.Release()
+		set, err := gpu.NewResidencySet(1)
+		if err != nil {
+			return err
+		}
+		defer set.Release()
+		set.AddBuffer(b)
+		set.Request()
+		queue.AddResidency(set)
+		queue.RemoveResidency(set)
+		set.End()
+		return nil
+	})
+}

@@ -1,0 +1,111 @@
+package device
+
+import (
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Traffic is the memory that a command has to read and write once, in bytes, when a
+// token attends to rows cache rows: matrices (of experts the selected ones), cache
+// rows, vectors. What several threadgroups read again is not counted.
+func (m *Model) Traffic(c *Command, kv quant.Type, rows int) int64 {
+	t := &traffic{m.Bundle, c, kv, rows}
+	var n int64
+	for i := range c.Kernel.Slots {
+		n += t.slot(i)
+	}
+	for _, p := range c.Kernel.Parts {
+		n += t.matrices(p)
+	}
+	return n
+}
+
+// traffic counts one command.
+type traffic struct {
+	bundle *plan.Bundle
+	c      *Command
+	kv     quant.Type
+	rows   int
+}
+
+// slot is what a slot moves besides matrices.
+func (t *traffic) slot(i int) int64 {
+	s, op := &t.c.Kernel.Slots[i], &t.c.Dispatch.Operands[i]
+	model := &t.bundle.Model
+	switch s.Space {
+	case plan.SpaceArena:
+		if active, all := t.splits(i); all > 0 {
+			return op.Bytes / int64(all) * int64(active)
+		}
+		return op.Bytes
+	case plan.SpaceWeight:
+		if s.Elem != plan.ElemTyped {
+			return t.c.Bindings[i].Weight.Bytes
+		}
+	case plan.SpaceKV:
+		row := rowBytes(t.kv, model.CacheDim())
+		if s.Write {
+			return row
+		}
+		return row * int64(t.rows)
+	case plan.SpaceRope:
+		return int64(model.QKRopeHeadDim) * 4
+	case plan.SpaceLogits:
+		return int64(model.VocabSize) * 4
+	}
+	return 0
+}
+
+// splits says how many attention splits hold rows, and how many slot i has room
+// for; 0, 0 for other slots.
+func (t *traffic) splits(i int) (active, all int) {
+	for _, p := range t.c.Kernel.Parts {
+		var s plan.Splits
+		switch p := p.(type) {
+		case *plan.Attend:
+			if i == p.Out || i == p.ML {
+				s = p.Splits
+			}
+		case *plan.MatVec:
+			if p.Combine != nil && (i == p.Combine.Out || i == p.Combine.ML) {
+				s = p.Combine.Splits
+			}
+		}
+		if s.Count > 0 && t.rows > 0 {
+			per := s.Per(t.rows)
+			return (t.rows + per - 1) / per, s.Count
+		}
+	}
+	return 0, 0
+}
+
+// matrices is what a part reads of typed weights.
+func (t *traffic) matrices(p plan.Part) int64 {
+	switch p := p.(type) {
+	case *plan.Embed:
+		return t.matrix(p.W, 1, p.Dim)
+	case *plan.MatVec:
+		return t.matrix(p.W, p.Batch*p.Rows, p.Cols) + t.matrix(p.Up, p.Batch*p.Rows, p.Cols)
+	case *plan.Experts:
+		return t.matrix(p.W, p.K*p.Rows, p.Cols) + t.matrix(p.Up, p.K*p.Rows, p.Cols)
+	case *plan.ExpertsSum:
+		return t.matrix(p.W, p.K*p.Rows, p.Cols) + t.matrix(p.Shared, p.Rows, p.SharedCols)
+	}
+	return 0
+}
+
+// matrix is the size of rows of the weight in a slot; without a slot it is 0.
+func (t *traffic) matrix(slot, rows, cols int) int64 {
+	if slot < 0 {
+		return 0
+	}
+	return rowBytes(t.c.Bindings[slot].Weight.Type, cols) * int64(rows)
+}
+
+func rowBytes(typ quant.Type, cols int) int64 {
+	f, ok := quant.Lookup(typ)
+	if !ok {
+		return 0
+	}
+	return int64(cols) / int64(f.BlockElems) * int64(f.BlockBytes)
+}

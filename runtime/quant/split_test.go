@@ -1,0 +1,62 @@
+package quant
+
+import (
+	"bytes"
+	"testing"
+)
+
+// TestSplitRows: fields of the blocks of a row lie side by side, rows stay where
+// they are, and nothing is lost.
+func TestSplitRows(t *testing.T) {
+	for _, c := range []struct {
+		typ   Type
+		cols  int
+		where func(block, i int) int // byte i of a block, in a split row
+	}{
+		{Q4_0, 128, func(b, i int) int {
+			if i < 2 {
+				return 64 + 2*b + i
+			}
+			return 16*b + i - 2
+		}},
+		{Q8_0, 64, func(b, i int) int {
+			if i < 2 {
+				return 64 + 2*b + i
+			}
+			return 32*b + i - 2
+		}},
+		{Q6_K, 1024, func(b, i int) int {
+			switch {
+			case i < 128:
+				return 128*b + i
+			case i < 192:
+				return 512 + 64*b + i - 128
+			case i < 208:
+				return 768 + 16*b + i - 192
+			}
+			return 832 + 2*b + i - 208
+		}},
+	} {
+		f, _ := Lookup(c.typ)
+		blocks := c.cols / f.BlockElems
+		rowBytes := blocks * f.BlockBytes
+		src, dst, want := make([]byte, 3*rowBytes), make([]byte, 3*rowBytes), make([]byte, 3*rowBytes)
+		for i := range src {
+			src[i] = byte(i*7 + i>>8)
+			row, in := i/rowBytes, i%rowBytes
+			want[row*rowBytes+c.where(in/f.BlockBytes, in%f.BlockBytes)] = src[i]
+		}
+		if !f.Splits(c.cols) {
+			t.Errorf("%s: rows of %d are not split", c.typ, c.cols)
+		}
+		f.SplitRows(dst, src, c.cols)
+		if !bytes.Equal(dst, want) {
+			t.Errorf("%s: rows differ", c.typ)
+		}
+	}
+	for typ, cols := range map[Type]int{Q4_0: 96, Q8_0: 32, Q6_K: 256, Q4_K: 1024, F16: 64} {
+		if f, _ := Lookup(typ); f.Splits(cols) {
+			t.Errorf("%s: rows of %d are split", typ, cols)
+		}
+	}
+}

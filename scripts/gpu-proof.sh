@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Everything that wants a real NVIDIA GPU, in one call: scripts/gpu-proof.sh OUT
+#
+# Needs the two commands (make build, or MLARUN and MLAGEN name them), python3 with
+# numpy, and for the last step NVIDIA's compute-sanitizer. Random models of real
+# shapes are made in $MODELS (default: a folder that is removed at the end).
+# The report goes to OUT/report.txt; the exit status is 1 if anything is wrong.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+out=${1:?usage: gpu-proof.sh OUT}
+run=${MLARUN:-bin/mlarun}
+gen=${MLAGEN:-bin/mlagen}
+models=${MODELS:-$(mktemp -d)}
+[ -n "${MODELS:-}" ] || trap 'rm -rf "$models"' EXIT
+steps=${STEPS:-references kernels replays sanitizer}
+real=${REAL:-youtu2b deepseekv2lite glm47flash}
+mkdir -p "$out" "$models"
+report=$out/report.txt
+: >"$report"
+failed=0
+
+say() { printf '%s\n' "$*" | tee -a "$report"; }
+wrong() { say "WRONG: $*"; failed=1; }
+
+# model NAME makes a file of real shapes with random weights, once.
+model() {
+	[ -f "$models/$1.gguf" ] || "$gen" synth -spec "specs/$1.yaml" -quant "${QUANT:-q4_0}" -o "$models/$1.gguf" >/dev/null
+	echo "$models/$1.gguf"
+}
+
+# Logits of the reference files and the shipped model against the recorded ones.
+# Tolerances as in the tests: 1e-3 with an f32 cache, 0.05 with an f16 cache.
+references() {
+	for file in testdata/reference/*.gguf testdata/tinyglm.gguf; do
+		for kv in f32 f16; do
+			tokens=$(sed -n 's/^prompt //p' "${file%.gguf}.tokens" | tr ' ' ',')
+			"$run" logits -quiet -device cuda -kv $kv -model "$file" -tokens "$tokens" -o "$models/logits.npy" &&
+				python3 - "${file%.gguf}" $kv "$models/logits.npy" <<'P' >>"$report" || wrong "$file, $kv cache"
+import sys
+import numpy as np
+stem, kv, path = sys.argv[1:]
+got, want = np.load(path), np.load(stem + ".logits.npy")
+worst = float(np.abs(got.reshape(want.shape) - want).max())
+print(f"logits {stem.split('/')[-1]}, {kv} cache: {len(want)} rows, largest difference {worst:.2g}")
+sys.exit(not worst <= (1e-3 if kv == "f32" else 0.05))
+P
+		done
+	done
+}
+
+# Every variant of every kernel against its Go twin.
+kernels() {
+	"$run" doctor -device cuda -t "${SECONDS_FOR_KERNELS:-150s}" >"$out/doctor.txt" 2>&1 || wrong "doctor, see doctor.txt"
+	tail -3 "$out/doctor.txt" | tee -a "$report"
+}
+
+# The same 1,000 tokens three times, with the logits' bits, and with the sampler
+# on either side.
+replays() {
+	for name in $real; do
+		file=$(model "$name")
+		for round in 1 2 3; do
+			"$run" -quiet -device cuda -model "$file" -p 'Once upon a time' -n 1000 -temp 0.8 -seed 5 -ahead $((round * 4 - 4)) >"$models/text.$round" 2>>"$report" ||
+				wrong "1,000 tokens of $name"
+		done
+		cmp "$models/text.1" "$models/text.2" && cmp "$models/text.1" "$models/text.3" &&
+			say "replays $name: 1,000 tokens, three times the same text (the CPU picks, then the GPU 4 and 8 ahead)" || wrong "replays of $name differ"
+	done
+}
+
+# compute-sanitizer on whole tokens: the small models, and the real widths.
+sanitizer() {
+	command -v compute-sanitizer >/dev/null || { wrong "compute-sanitizer is not installed"; return; }
+	files=$(ls testdata/reference/*-mini-*.gguf testdata/tinyglm.gguf)
+	for name in $real; do files="$files $(model "$name")"; done
+	for tool in memcheck racecheck initcheck synccheck; do
+		for file in $files; do
+			log=$out/$tool.$(basename "$file" .gguf).txt
+			timeout 300 compute-sanitizer --tool $tool --error-exitcode 9 "$run" -quiet -device cuda -ahead 2 -model "$file" -p 'func' -n 3 -temp 0.8 >"$log" 2>&1
+			status=$?
+			say "$tool $(basename "$file"): $(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$log" | tail -1), exit $status"
+			[ $status = 0 ] || wrong "$tool on $file, see $(basename "$log")"
+		done
+	done
+}
+
+say "$(date -u +%F) $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null)"
+for step in $steps; do
+	say "== $step"
+	$step
+done
+say "$([ $failed = 0 ] && echo 'all right' || echo 'something is wrong')"
+exit $failed

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Compiles every generated kernels.metal with Apple's compiler into a folder, which
+# is bin unless $1 names another: NAME-HASH.metallib, where HASH is the beginning of
+# the source's SHA-256. mlarun takes a library of that very name from beside itself,
+# or from -metallib DIR, and compiles the source where there is none.
+set -eu
+cd "$(dirname "$0")/.."
+out=${1:-bin}
+
+if ! xcrun -sdk macosx -f metal >/dev/null 2>&1; then
+	echo "make metallib needs Apple's Metal compiler: a Mac with Xcode, and from Xcode 26 on its Metal toolchain (xcodebuild -downloadComponent MetalToolchain). Without it, mlarun compiles the kernels when it starts." >&2
+	exit 1
+fi
+
+hash_of() {
+	if command -v shasum >/dev/null 2>&1; then shasum -a 256 "$1"; else sha256sum "$1"; fi | cut -c 1-12
+}
+
+mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for source in generated/*/kernels.metal; do
+	bundle=$(basename "$(dirname "$source")")
+	library=$bundle-$(hash_of "$source").metallib
+	# As the runtime compiles: version 3.1, macOS 14, IEEE arithmetic as written.
+	xcrun -sdk macosx metal -std=metal3.1 -mmacosx-version-min=14.0 -fno-fast-math -c "$source" -o "$work/$bundle.air"
+	xcrun -sdk macosx metallib "$work/$bundle.air" -o "$work/$library"
+	mv "$work/$library" "$out/$library"
+	echo "$out/$library"
+done

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// sizes says how many mutations a run draws of a kind, beside those that it always
+// makes: every barrier, every named mistake, one mistake in each kernel function.
+var sizes = map[bool]map[string]int{
+	false: {"plan": 120, "msl": 120, "go": 80},
+	true:  {"plan": 24, "msl": 8, "go": 5},
+}
+
+// choose takes what a run makes, in the order of the list.
+func choose(all []mutation, seed uint64, fast bool, only []string, excluded *exclusions) (chosen []mutation) {
+	if len(only) > 0 {
+		patterns := &exclusions{only}
+		for _, m := range all {
+			if patterns.lists(m.id) {
+				chosen = append(chosen, m)
+			}
+		}
+		return chosen
+	}
+	taken := map[string]bool{}
+	for kind, n := range sizes[fast] {
+		var pool []mutation
+		for _, m := range all {
+			if m.kind() == kind && (!fast || quick(m.id) && !excluded.lists(m.id)) {
+				pool = append(pool, m)
+			}
+		}
+		shuffle(pool, seed)
+		seen := map[string]bool{}
+		for _, m := range pool {
+			group := always(m.id)
+			switch {
+			case !fast && group != "" && !seen[group]:
+				seen[group] = true
+			case n > 0:
+				n--
+			default:
+				continue
+			}
+			taken[m.id] = true
+		}
+	}
+	for _, m := range all {
+		if taken[m.id] {
+			chosen = append(chosen, m)
+		}
+	}
+	return chosen
+}
+
+// shuffle orders mutations by a hash of seed and id, so that a change of the code
+// changes little of what a seed draws.
+func shuffle(pool []mutation, seed uint64) {
+	rank := func(m mutation) uint64 {
+		h := fnv.New64a()
+		fmt.Fprint(h, seed, " ", m.id)
+		return rand.NewPCG(h.Sum64(), seed).Uint64()
+	}
+	slices.SortFunc(pool, func(a, b mutation) int { return cmp.Compare(rank(a), rank(b)) })
+}
+
+// quick tells what CI draws from: the tiny files, and only kinds of mistakes that
+// hardly ever change nothing, so that an edit elsewhere does not fail it.
+func quick(id string) bool {
+	part := strings.Split(id, "/")
+	switch part[0] {
+	case "plan":
+		return strings.Contains(part[1], "-tiny-") && part[2] != "groups"
+	case "msl":
+		return part[1] == files[0] && strings.HasSuffix(part[2], "_body") && part[3] == "index"
+	default:
+		return part[1] == "named"
+	}
+}
+
+// always names the group of which every full run makes one; "": none.
+func always(id string) string {
+	part := strings.Split(id, "/")
+	switch {
+	case part[0] == "plan" && part[2] == "barrier", part[0] == "go" && part[1] == "named":
+		return id
+	case part[0] == "msl" && strings.HasSuffix(part[2], "_body"):
+		return strings.Join(part[:3], "/")
+	}
+	return ""
+}

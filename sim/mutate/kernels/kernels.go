@@ -1,0 +1,161 @@
+// Package kernels lists mistakes that Metal source could have, one at a time: an
+// index off by one, a wrong sign, a bound that is one too far, a barrier left out.
+// It works on the text as our printer writes it.
+package kernels
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Mutation is one mistake.
+type Mutation struct {
+	// ID is FUNCTION/KIND/TEXT, where TEXT is what is changed, without spaces; a
+	// number follows if the function has the same text more than once.
+	ID       string
+	Function string
+	from, to int // bytes of the source
+	text     string
+}
+
+// In returns the source with the mistake.
+func (m *Mutation) In(source string) string { return source[:m.from] + m.text + source[m.to:] }
+
+// List lists all mutations of the functions that the named kernels reach. Of
+// functions with the same text, as every bundle has them, it lists those in known
+// not again.
+func List(source string, used, known map[string]bool) []Mutation {
+	l := &list{source: source, tokens: scan(source), seen: map[string]int{}}
+	functions := l.functions()
+	for i, reached := range l.reachable(functions, used) {
+		f := &functions[i]
+		if text := f.owner + source[l.tokens[f.head].start:l.tokens[f.to].end]; reached && !known[text] {
+			known[text] = true
+			l.function(f)
+		}
+	}
+	return l.all
+}
+
+type list struct {
+	source string
+	tokens []token
+	seen   map[string]int // IDs
+	all    []Mutation
+}
+
+// add lists a mutation that replaces the tokens [from, to) by text. What names it
+// is the text of tokens [show, end).
+func (l *list) add(f *function, kind string, from, to int, text string, show, end int) {
+	id := fmt.Sprintf("%s/%s/%s", f.name, kind, l.squeeze(show, end))
+	l.seen[id]++
+	if n := l.seen[id]; n > 1 {
+		id = fmt.Sprintf("%s#%d", id, n)
+	}
+	l.all = append(l.all, Mutation{id, f.name, l.tokens[from].start, l.tokens[to-1].end, text})
+}
+
+// squeeze is the text of tokens [from, to) without spaces and comments.
+func (l *list) squeeze(from, to int) string {
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		if i > from && l.tokens[i-1].word() && l.tokens[i].word() {
+			b.WriteByte('_')
+		}
+		b.WriteString(l.tokens[i].text)
+	}
+	return b.String()
+}
+
+// operators are replaced by what makes the result differ and stay of its type.
+// A printed `<` with spaces around it compares; without, it begins a template's
+// arguments.
+var operators = map[string]struct{ kind, by string }{
+	"+":  {"sign", "-"},
+	"-":  {"sign", "+"},
+	"*":  {"product", "+"},
+	"/":  {"product", "*"},
+	"%":  {"product", "/"},
+	"<":  {"bound", "<="},
+	"<=": {"bound", "<"},
+	">":  {"bound", ">="},
+	">=": {"bound", ">"},
+	"==": {"bound", "!="},
+	"!=": {"bound", "=="},
+	"&&": {"logic", "||"},
+	"||": {"logic", "&&"},
+}
+
+// function lists the mutations of one function's body.
+func (l *list) function(f *function) {
+	for i := f.from + 1; i < f.to; i++ {
+		t := l.tokens[i]
+		switch op, ok := operators[t.text]; {
+		case t.text == "[" && l.subscript(i):
+			end := l.closing(i)
+			inside := l.source[l.tokens[i+1].start:l.tokens[end-1].end]
+			l.add(f, "index", i+1, end, "("+inside+") + 1", i-1, end+1)
+		case ok && l.binary(i):
+			from, to := l.around(i)
+			l.add(f, op.kind+op.by, i, i+1, op.by, from, to)
+		case strings.HasSuffix(t.text, "group_barrier"):
+			end := l.closing(i+1) + 2 // with the semicolon
+			l.add(f, "barrier", i, end, ";", i, i+1)
+		}
+	}
+}
+
+// subscript tells whether a bracket follows an expression, and no declaration.
+func (l *list) subscript(i int) bool {
+	before := l.tokens[i-1]
+	return before.word() && !l.tokens[i-2].isType() || before.text == ")" || before.text == "]"
+}
+
+// binary tells whether an operator stands between two operands, with spaces.
+func (l *list) binary(i int) bool {
+	before, t, after := l.tokens[i-1], l.tokens[i], l.tokens[i+1]
+	operand := before.word() || before.text == ")" || before.text == "]"
+	return operand && !before.isType() && before.end < t.start && t.end < after.start
+}
+
+// around is the smallest piece of source that names an operator: from the last
+// opening bracket, comma, semicolon or assignment before it to the next after it.
+func (l *list) around(i int) (from, to int) {
+	depth := 0
+	for from = i - 1; ; from-- {
+		text := l.tokens[from].text
+		if depth == 0 && stops[text] {
+			break
+		}
+		depth += level[text]
+		if depth > 0 {
+			break
+		}
+	}
+	depth = 0
+	for to = i + 1; ; to++ {
+		text := l.tokens[to].text
+		if depth == 0 && stops[text] {
+			break
+		}
+		depth += level[text]
+		if depth < 0 {
+			break
+		}
+	}
+	return from + 1, to
+}
+
+var stops = map[string]bool{";": true, ",": true, "{": true, "}": true, "=": true, "return": true, "?": true, ":": true, "+=": true, "*=": true}
+
+var level = map[string]int{"(": 1, "[": 1, ")": -1, "]": -1}
+
+// closing finds the bracket that closes the one at i.
+func (l *list) closing(i int) int {
+	for depth := 0; ; i++ {
+		depth += level[l.tokens[i].text]
+		if depth == 0 {
+			return i
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package kernels_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/generated"
+	"mla/sim/mutate/kernels"
+)
+
+const source = `#include <metal_stdlib>
+// A comment with x[i] and a < b.
+struct f32 {
+  static inline float get(device const uchar * row, uint i) { return ((device const float *)row)[i]; }
+  static inline float unused(thread float * v) { return v[1]; }
+};
+
+static inline float silent(float v) { return v - 1.0f; }
+
+template <uint N, typename T_w>
+static inline void scale_body(device const uchar * w, device float * x, uint tid) {
+  float sum[2] = {};
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (tid < N) x[tid] = T_w::get(w + 4u, tid) * sum[0];
+}
+
+kernel void scale_f32(device const uchar * w [[buffer(0)]], device float * x [[buffer(1)]]) {
+  scale_body<8u, f32>(w, x, 0);
+}
+`
+
+// TestList expects the mistakes of what a kernel calls, and of nothing else.
+func TestList(t *testing.T) {
+	want := map[string]string{
+		"f32.get/index/)[i]":                            "row)[(i) + 1];",
+		"scale_body/barrier/threadgroup_barrier":        "  float sum[2] = {};\n  ;\n",
+		"scale_body/bound<=/tid<N":                      "if (tid <= N)",
+		"scale_body/index/x[tid]":                       "x[(tid) + 1] = ",
+		"scale_body/sign-/w+4u":                         "T_w::get(w - 4u,",
+		"scale_body/index/sum[0]":                       "* sum[(0) + 1];",
+		"scale_body/product+/T_w::get(w+4u,tid)*sum[0]": "tid) + sum[0]",
+	}
+	for _, m := range kernels.List(source, map[string]bool{"scale_f32": true}, map[string]bool{}) {
+		if changed := m.In(source); want[m.ID] == "" || !strings.Contains(changed, want[m.ID]) || strings.Contains(source, want[m.ID]) {
+			t.Errorf("%s: expected %q in\n%s", m.ID, want[m.ID], changed)
+		}
+		delete(want, m.ID)
+	}
+	if len(want) > 0 {
+		t.Errorf("not listed: %v", want)
+	}
+}
+
+// TestKnown lists a function that two sources share once.
+func TestKnown(t *testing.T) {
+	known := map[string]bool{}
+	used := map[string]bool{"scale_f32": true}
+	if kernels.List(source, used, known); len(kernels.List(source, used, known)) != 0 {
+		t.Error("the same functions are listed again")
+	}
+}
+
+// TestGenerated demands distinct IDs, and mistakes in the indices of every kernel.
+func TestGenerated(t *testing.T) {
+	for _, b := range generated.Bundles() {
+		used, bodies := map[string]bool{}, map[string]bool{}
+		for _, k := range b.Kernels {
+			bodies[k.Name+"_body"] = true
+			for _, v := range k.Variants {
+				used[v.Func] = true
+			}
+		}
+		var ids []string
+		for _, m := range kernels.List(b.Source, used, map[string]bool{}) {
+			ids = append(ids, m.ID)
+			if strings.Contains(m.ID, "/index/") {
+				delete(bodies, m.Function)
+			}
+		}
+		if len(bodies) > 0 {
+			t.Errorf("%s: no index of %v is changed", b.Name, bodies)
+		}
+		slices.Sort(ids)
+		if n := len(slices.Compact(slices.Clone(ids))); n != len(ids) {
+			t.Errorf("%s: %d distinct IDs of %d", b.Name, n, len(ids))
+		}
+	}
+}

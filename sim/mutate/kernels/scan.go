@@ -1,0 +1,102 @@
+package kernels
+
+import (
+	"regexp"
+	"strings"
+)
+
+// token is a piece of source; comments and directives are none.
+type token struct {
+	text       string
+	start, end int
+}
+
+// word tells whether a token is a name or a number.
+func (t token) word() bool { return strings.ContainsAny(t.text[:1], letters) }
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789."
+
+var types = map[string]bool{"float": true, "half": true, "uint": true, "ushort": true, "ulong": true, "uchar": true, "char": true, "bool": true,
+	"int": true, "short": true, "Routing": true, "const": true, "return": true, "template": true}
+
+// isType tells whether what follows is a declaration's name or no operator.
+func (t token) isType() bool { return types[t.text] }
+
+var lexer = regexp.MustCompile(`//[^\n]*|(?m:^#[^\n]*)|\w[\w.]*(?:[eE]-\d+f?)?|::|[-+*/%<>=!&|^]=|&&|\|\||<<|>>|\+\+|--|\S`)
+
+func scan(source string) (all []token) {
+	for _, at := range lexer.FindAllStringIndex(source, -1) {
+		if text := source[at[0]:at[1]]; !strings.HasPrefix(text, "//") && text[0] != '#' {
+			all = append(all, token{text, at[0], at[1]})
+		}
+	}
+	return all
+}
+
+// function is a function's body: the tokens between its braces.
+type function struct {
+	name     string // with its struct, as q4_0.dot
+	plain    string // without
+	owner    string // the struct
+	head     int    // where its declaration begins
+	from, to int    // the braces
+}
+
+// functions finds the functions of a source: a name, a parameter list, a body.
+func (l *list) functions() (all []function) {
+	head := 0
+	type scope struct {
+		name string
+		end  int
+	}
+	owners := []scope{{"", len(l.tokens)}}
+	for i := 0; i < len(l.tokens); i++ {
+		for i >= owners[len(owners)-1].end {
+			owners = owners[:len(owners)-1]
+		}
+		owner := owners[len(owners)-1].name
+		switch {
+		case l.tokens[i].text == "struct" && l.tokens[i+2].text == "{":
+			owners = append(owners, scope{l.tokens[i+1].text, l.braced(i + 2)})
+			i += 2
+			head = i + 1
+		case l.tokens[i].text == "{" && l.tokens[i-1].text == ")":
+			f := function{plain: l.nameBefore(i - 1), owner: owner, head: head, from: i, to: l.braced(i)}
+			f.name = f.plain
+			if owner != "" {
+				f.name = owner + "." + f.plain
+			}
+			all = append(all, f)
+			i = f.to
+			head = i + 1
+		case l.tokens[i].text == ";":
+			head = i + 1
+		}
+	}
+	return all
+}
+
+// nameBefore is the name before the parameter list that closes at i.
+func (l *list) nameBefore(i int) string {
+	for depth := 0; ; i-- {
+		depth -= level[l.tokens[i].text]
+		if depth == 0 {
+			return l.tokens[i-1].text
+		}
+	}
+}
+
+// braced finds the brace that closes the one at i.
+func (l *list) braced(i int) int {
+	for depth := 0; ; i++ {
+		switch l.tokens[i].text {
+		case "{":
+			depth++
+		case "}":
+			depth--
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+}

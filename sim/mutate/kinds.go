@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+	"mla/sim/mutate/kernels"
+	"mla/sim/mutate/plans"
+	"mla/sim/mutate/sources"
+)
+
+// deep runs a long context. Where threads cannot be at fault, loads and stores need
+// no checks.
+var (
+	deep = []string{"-deep"}
+	fast = []string{"METALSIM_KERNELS=fast"}
+)
+
+// plans lists the mutations of the plans.
+func (r *rig) plans() (all []mutation) {
+	for i, file := range files {
+		for _, p := range plans.List(r.models[i].Bound, quant.F32) {
+			short := append(r.short(file), "-plan", p.ID)
+			if p.Sampler {
+				short = append(picking(r.stem(file)), "-plan", p.ID)
+			}
+			all = append(all, mutation{"plan/" + file + "/" + p.ID, file, func() verdict {
+				if !p.Deep {
+					if v := r.run(r.trial, nil, short...); v.by != "" {
+						return v
+					}
+				}
+				return r.run(r.trial, fast, append(deep, "-file", r.stem(file), "-plan", p.ID)...)
+			}})
+		}
+	}
+	return all
+}
+
+// picking is a run that compares picked tokens only.
+func picking(stem string) []string { return []string{"-file", stem, "-pick", "-tokens", "3"} }
+
+// kernels lists the mutations of the Metal source, in what a file makes run.
+func (r *rig) kernels() (all []mutation) {
+	known := map[string]bool{}
+	for i, file := range files {
+		b := r.models[i].Bound.Bundle
+		for _, sampler := range []bool{false, true} {
+			dispatches := b.Decode
+			if sampler {
+				dispatches = b.Sample
+			}
+			for _, k := range kernels.List(b.Source, functions(r.models[i].Bound, dispatches), known) {
+				all = append(all, mutation{"msl/" + file + "/" + k.ID, file, func() verdict {
+					return r.kernel(&k, file, b.Source, sampler)
+				}})
+			}
+		}
+	}
+	return all
+}
+
+// kernel runs changed source: with all checks of the executor, on memory cut to
+// what each kernel may touch; with sanitizers, which watch registers' arrays; then
+// with a long context. The sampler's needs the runtime, and so the simulator.
+func (r *rig) kernel(k *kernels.Mutation, file, source string, sampler bool) verdict {
+	folder, err := os.MkdirTemp(r.work, "msl")
+	if err != nil {
+		return verdict{by: err.Error()}
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "kernels.metal")
+	if err := os.WriteFile(path, []byte(k.In(source)), 0o600); err != nil {
+		return verdict{by: err.Error()}
+	}
+	env, stem := []string{"METALSIM_CACHE=" + folder}, r.stem(file)
+	if sampler {
+		return r.run(r.trial, env, append(picking(stem), "-source", path)...)
+	}
+	for _, device := range []string{"checked", "sanitized"} {
+		if v := r.run(r.trial, env, append(r.short(file), "-source", path, "-device", device)...); v.by != "" || v.invalid {
+			return v
+		}
+	}
+	if !strings.Contains(k.ID, "/barrier/") {
+		env = append(env, fast...)
+	}
+	return r.run(r.trial, env, append(deep, "-file", stem, "-source", path)...)
+}
+
+// functions are the kernels that dispatches need, with both types of cache.
+func functions(m *device.Model, dispatches []plan.Dispatch) map[string]bool {
+	used := map[string]bool{}
+	for i := range dispatches {
+		for _, kv := range []quant.Type{quant.F32, quant.F16} {
+			if v, err := m.Variant(&dispatches[i], kv); err == nil {
+				used[v.Func] = true
+			}
+		}
+	}
+	return used
+}
+
+// mutated are the packages whose Go code is mutated, and tested.
+var mutated = []string{"runtime/device/metal", "runtime/device/metal/mtl"}
+
+// systems are runs of the runtime that its own tests do not make, or make later.
+var systems = []struct {
+	env, args []string
+}{
+	{nil, []string{"-tokens", "6", "-pick"}},
+	{[]string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, []string{"-tokens", "6"}},
+	{[]string{"METALSIM_FAMILY=8"}, []string{"-tokens", "6", "-replay", "encode"}},
+	{nil, []string{"-tokens", "4", "-distant"}},
+}
+
+// sources lists the mutations of the runtime's Go code.
+func (r *rig) sources() (all []mutation, err error) {
+	found, err := sources.List(r.root, mutated...)
+	if err != nil {
+		return nil, err
+	}
+	named, err := sources.Named(r.root)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range append(named, found...) {
+		all = append(all, mutation{"go/" + s.ID, "", func() verdict { return r.source(&s) }})
+	}
+	return all, nil
+}
+
+// source builds with a changed file and looks for what notices.
+func (r *rig) source(s *sources.Mutation) verdict {
+	folder, err := os.MkdirTemp(r.work, "go")
+	if err != nil {
+		return verdict{by: err.Error()}
+	}
+	defer os.RemoveAll(folder)
+	overlay, err := s.Overlay(r.root, folder)
+	if err != nil {
+		return verdict{by: err.Error()}
+	}
+	trial := filepath.Join(folder, "trial")
+	if _, err := r.build(trial, overlay); err != nil {
+		return verdict{invalid: true}
+	}
+	for _, system := range systems {
+		if v := r.run(trial, system.env, append(system.args, "-file", r.stem(files[0]))...); v.by != "" {
+			return v
+		}
+	}
+	return r.test("-count=1", "-overlay", overlay)
+}
+
+// test runs the packages' own tests.
+func (r *rig) test(flags ...string) verdict {
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
+	defer cancel()
+	args := append([]string{"test", "-failfast"}, flags...)
+	for _, folder := range mutated {
+		args = append(args, "./"+folder)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = r.root
+	out, err := cmd.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return verdict{by: "its running time"}
+	case err == nil:
+		return verdict{}
+	default:
+		return judge(out, err)
+	}
+}

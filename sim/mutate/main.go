@@ -1,0 +1,91 @@
+// Command mutate proves that mistakes are found: it makes one at a time, in
+// compiled plans, in the runtime's Go code and in the Metal source, and looks
+// whether the simulator, the reference logits or the tests notice.
+//
+// A line per mutation says what it is, where, and what caught it; the last one is
+// the count. Mutations that change nothing are listed with a proof in
+// docs/mutations.md and are not counted. The exit status is 1 if one escapes.
+//
+//	go run ./sim/mutate -seed 7          the plan's barriers, the named mistakes and a draw
+//	go run ./sim/mutate -seed 7 -fast    a small draw, for CI
+//	go run ./sim/mutate -only 'go/*'     all whose name matches
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+)
+
+func main() {
+	caught, err := command(os.Args[1:], os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(2)
+	}
+	if !caught {
+		os.Exit(1)
+	}
+}
+
+// command runs the command line and tells whether every mutation was caught.
+func command(args []string, out io.Writer) (bool, error) {
+	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
+	seed := flags.Uint64("seed", 1, "which mutations are drawn")
+	fast := flags.Bool("fast", false, "a small draw, in a minute or two")
+	var only []string
+	flags.Func("only", "run all mutations whose id matches; * stands for any text; may be repeated", func(p string) error {
+		only = append(only, p)
+		return nil
+	})
+	list := flags.Bool("list", false, "print the ids and run nothing")
+	root := flags.String("root", ".", "the repository")
+	workers := flags.Int("j", runtime.NumCPU(), "mutations at a time")
+	if err := flags.Parse(args); err != nil {
+		return false, err
+	}
+	r, err := newRig(*root)
+	if err != nil {
+		return false, err
+	}
+	defer r.close()
+	all, err := r.mutations()
+	if err != nil {
+		return false, err
+	}
+	excluded, err := readExclusions(r.path("docs/mutations.md"))
+	if err != nil {
+		return false, err
+	}
+	chosen := choose(all, *seed, *fast, only, excluded)
+	if *list {
+		for _, m := range chosen {
+			fmt.Fprintln(out, m.id)
+		}
+		return true, nil
+	}
+	if err := r.prepare(chosen, *fast); err != nil {
+		return false, err
+	}
+	t := run(chosen, *workers, excluded, out)
+	fmt.Fprint(out, t)
+	return t.escaped == 0, nil
+}
+
+// mutation is one mistake and how to look for it.
+type mutation struct {
+	// id is KIND/FILE/…, stable as long as the place is.
+	id   string
+	file string // the reference file that it runs on, if it has one
+	// try makes the mistake and looks for it.
+	try func() verdict
+}
+
+// kind is plan, msl or go.
+func (m *mutation) kind() string {
+	kind, _, _ := strings.Cut(m.id, "/")
+	return kind
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+const root = "../.."
+
+// TestFast makes a small draw of all mutations; each must be caught.
+func TestFast(t *testing.T) {
+	caught, err := command([]string{"-fast", "-root", root}, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !caught {
+		t.Error("a mutation escaped")
+	}
+}
+
+// TestExclusions demands that every row of the document is about a mutation.
+func TestExclusions(t *testing.T) {
+	r, err := newRig(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	all, err := r.mutations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := readExclusions(filepath.Join(root, "docs/mutations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range x.patterns {
+		if !slices.ContainsFunc(all, func(m mutation) bool { return match(p, m.id) }) {
+			t.Errorf("docs/mutations.md excludes %s, which no mutation matches", p)
+		}
+	}
+}
+
+func TestReadExclusions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mutations.md")
+	text := "# M\n| `go/no` | not in the section |\n\n## Excluded\n\n| mutation | proof |\n|---|---|\n| `msl/*/a\\|\\|b` | one |\n| `go/x`<br>`go/y*` | two |\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x, err := readExclusions(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]bool{
+		"msl/file/f/a||b": true, "msl/file/a||bc": false, "go/x": true, "go/xx": false, "go/yes": true, "go/no": false,
+	} {
+		if x.lists(id) != want {
+			t.Errorf("%s: listed is %t; expected %t", id, !want, want)
+		}
+	}
+	if _, err := readExclusions(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("no document: no error")
+	}
+}
+
+// TestChoose: a seed draws the same again, another seed others; barriers and named
+// mistakes are always made.
+func TestChoose(t *testing.T) {
+	var all []mutation
+	for _, kind := range []string{"plan/a-tiny-b/swap/", "plan/a-tiny-b/barrier/", "msl/youtu-tiny-F32/k_body/index/", "go/named/"} {
+		for i := range 300 {
+			all = append(all, mutation{id: kind + string(rune('a'+i/26)) + string(rune('a'+i%26))})
+		}
+	}
+	none := &exclusions{}
+	ids := func(seed uint64, fast bool) (list []string) {
+		for _, m := range choose(all, seed, fast, nil, none) {
+			list = append(list, m.id)
+		}
+		return list
+	}
+	one, two := ids(1, false), ids(2, false)
+	if slices.Equal(one, two) || !slices.Equal(one, ids(1, false)) {
+		t.Error("the draw does not follow from the seed")
+	}
+	if want := 300 + 120 + 121 + 300; len(one) != want {
+		t.Errorf("%d mutations; expected %d", len(one), want)
+	}
+	if n := len(ids(1, true)); n != 24+8+5 {
+		t.Errorf("%d mutations in the fast draw", n)
+	}
+	if n := len(choose(all, 1, false, []string{"go/named/a*"}, none)); n != 26 {
+		t.Errorf("%d mutations match; expected 26", n)
+	}
+}
+
+// TestJudge reads what programs print.
+func TestJudge(t *testing.T) {
+	for out, want := range map[string]verdict{
+		"[metalsim] RULE leak: things (D): 3 things at exit\nSIGABRT: abort":                                           {by: "the simulator: leak"},
+		"[metalsim] RULE kernel-fault: the kernel executor found a fault (MSL): down (command 1): device-race: kernel": {by: "the executor: device-race"},
+		"error: position 0: dispatch 3: out-of-bounds: kernel embed, threadgroup 1":                                    {by: "the executor: out-of-bounds"},
+		"refused: bundle x: compile the kernels: clang rejects the source:\nerror":                                     {invalid: true},
+		"logits: position 3: they differ by 0.1":                                                                       {by: "the trial: logits"},
+		"--- FAIL: TestA (0.1s)\n    --- FAIL: TestA/b (0.1s)\nFAIL":                                                   {by: "test TestA"},
+		"panic: runtime error: index out of range":                                                                     {by: "Go: panic"},
+		"==1==ERROR: AddressSanitizer: stack-buffer-overflow":                                                          {by: "the sanitizers: AddressSanitizer"},
+	} {
+		if v := judge([]byte(out), errors.New("exit")); v != want {
+			t.Errorf("%q: %+v; expected %+v", out, v, want)
+		}
+	}
+}
+
+// TestCount counts what is caught, excluded, invalid and escaped.
+func TestCount(t *testing.T) {
+	all := []mutation{
+		{id: "go/a", try: func() verdict { return verdict{by: "x"} }},
+		{id: "go/b", try: func() verdict { return verdict{} }},
+		{id: "go/c", try: func() verdict { return verdict{invalid: true} }},
+		{id: "msl/d", try: func() verdict { return verdict{} }},
+		{id: "msl/e", try: func() verdict { return verdict{by: "x"} }},
+	}
+	var out bytes.Buffer
+	got := run(all, 2, &exclusions{[]string{"msl/*"}}, &out)
+	if got.escaped != 2 { // go/b, and msl/e whose exclusion is wrong
+		t.Errorf("%d escaped; expected 2\n%s", got.escaped, out.String())
+	}
+	want := "msl  caught 0 of 0; 1 change nothing, 0 do not compile\ngo   caught 1 of 2; 0 change nothing, 1 do not compile\nmutations caught 1 of 2\n"
+	if got.String() != want {
+		t.Errorf("table\n%s; expected\n%s", got, want)
+	}
+}

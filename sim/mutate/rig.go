@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"mla/sim/mutate/model"
+)
+
+// The longest that a trial, or the tests, take; a mutation that makes them take
+// longer is caught.
+const (
+	trialTime = 10 * time.Minute
+	testTime  = 5 * time.Minute
+)
+
+// rig is what mutations are tried with.
+type rig struct {
+	root    string
+	work    string // temporary folder
+	trial   string // sim/mutate/trial as it is
+	models  []*model.Model
+	library string // the simulator
+}
+
+// files are the reference files whose plans and kernels are mutated: dense and
+// MoE, with and without a low-rank query, with the types F32, Q4_0 and Q4_K_M.
+var files = []string{"youtu-tiny-F32", "glm47-tiny-Q4_0", "youtu-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M"}
+
+func newRig(root string) (*rig, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	r := &rig{root: root, library: filepath.Join(root, "build", "libmetalsim.so")}
+	if _, err := os.Stat(r.library); err != nil {
+		return nil, fmt.Errorf("%w; make sim builds the simulator", err)
+	}
+	for _, f := range files {
+		m, err := model.Open(r.stem(f))
+		if err != nil {
+			return nil, err
+		}
+		r.models = append(r.models, m)
+	}
+	r.work, err = os.MkdirTemp("", "mutate")
+	return r, err
+}
+
+func (r *rig) path(parts ...string) string {
+	return filepath.Join(append([]string{r.root}, parts...)...)
+}
+
+func (r *rig) stem(file string) string { return r.path("testdata", "reference", file) }
+
+func (r *rig) close() {
+	for _, m := range r.models {
+		_ = m.Close() // only read
+	}
+	_ = os.RemoveAll(r.work) // a temporary folder
+}
+
+// mutations lists all there are.
+func (r *rig) mutations() ([]mutation, error) {
+	all := append(r.plans(), r.kernels()...)
+	sources, err := r.sources()
+	return append(all, sources...), err
+}
+
+// prepare builds the trial and demands that it passes without a mutation; it keeps
+// the logits' bits. The runtime's tests must pass too, if they are needed: CI, which
+// makes the fast draw, runs them anyway.
+func (r *rig) prepare(chosen []mutation, fast bool) error {
+	r.trial = filepath.Join(r.work, "trial")
+	if out, err := r.build(r.trial, ""); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	needed := map[string]bool{}
+	for _, m := range chosen {
+		needed[m.file] = m.file != ""
+	}
+	for _, f := range files {
+		if needed[f] {
+			if v := r.run(r.trial, nil, r.short(f)...); v != (verdict{}) {
+				return fmt.Errorf("%s: the unchanged program does not pass: %+v", f, v)
+			}
+		}
+	}
+	for _, m := range chosen {
+		if m.kind() == "go" && !fast {
+			if v := r.test(); v != (verdict{}) {
+				return fmt.Errorf("the unchanged runtime does not pass its tests: %+v", v)
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// build compiles the trial, with an overlay of changed files.
+func (r *rig) build(to, overlay string) ([]byte, error) {
+	cmd := exec.Command("go", "build", "-overlay", overlay, "-o", to, "./sim/mutate/trial")
+	cmd.Dir = r.root
+	return cmd.CombinedOutput()
+}
+
+// short is a run of both types of cache over a part of the prompt that needs two
+// splits of attention.
+func (r *rig) short(file string) []string {
+	return []string{"-file", r.stem(file), "-kv", "f32,f16", "-tokens", "18", "-bits", filepath.Join(r.work, file+".bits")}
+}
+
+// run starts a trial and says what caught it.
+func (r *rig) run(trial string, env []string, args ...string) verdict {
+	ctx, cancel := context.WithTimeout(context.Background(), trialTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, trial, append([]string{"-lib", r.library}, args...)...)
+	cmd.Dir = r.root
+	cmd.Env = append(os.Environ(), "METALSIM_STRICT=1", "METALSIM_CACHE="+r.path("build", "mutate"))
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return verdict{by: "its running time"}
+	case err == nil:
+		return verdict{}
+	default:
+		return judge(out, err)
+	}
+}
+
+// What a trial or a test prints, the most telling first.
+var signs = []struct {
+	pattern *regexp.Regexp
+	by      string
+}{
+	{regexp.MustCompile(`(?:the strict front end|clang) rejects the source`), ""},
+	{regexp.MustCompile(`(?:RULE kernel-fault: .*|dispatch \d+): (out-of-bounds|barrier-divergence|simd-divergence|store-conflict|uninitialised|threadgroup-race|device-race|launch): `), "the executor: "},
+	{regexp.MustCompile(`(AddressSanitizer): |\d: (runtime error): `), "the sanitizers: "},
+	{regexp.MustCompile(`\[metalsim\] RULE ([\w-]+):`), "the simulator: "},
+	{regexp.MustCompile(`(?m)^(logits|picks|bits|leak|error|refused): `), "the trial: "},
+	{regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`), "test "},
+	{regexp.MustCompile(`(?m)^(panic|fatal error): `), "Go: "},
+	{regexp.MustCompile(`(?m)^(SIG\w+)`), "Go: "},
+}
+
+// judge reads what was printed.
+func judge(out []byte, err error) verdict {
+	for _, s := range signs {
+		if f := s.pattern.FindSubmatch(out); f != nil {
+			if len(f) == 1 {
+				return verdict{invalid: true}
+			}
+			return verdict{by: s.by + string(bytes.Join(f[1:], nil))}
+		}
+	}
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		line, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte("\n"))
+		return verdict{by: strings.TrimSpace(fmt.Sprintf("%s %s", exit, line))}
+	}
+	return verdict{by: err.Error()}
+}

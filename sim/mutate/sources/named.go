@@ -1,0 +1,110 @@
+package sources
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// named are the mistakes that the rules of Metal are about. Each replaces a text
+// that its file has once.
+var named = []struct{ name, file, old, by string }{
+	{"residency/weights", "replay.go", "e.Use(r.constant, mtl.UsageRead)", ""},
+	{"residency/steps", "replay.go", "e.Use(r.steps[slot:slot+1], mtl.UsageReadWrite)", ""},
+	{"residency/mutable", "replay.go", "e.Use(r.mutable, mtl.UsageReadWrite)", ""},
+	{"residency/mutable-as-read", "replay.go", "e.Use(r.mutable, mtl.UsageReadWrite)", "e.Use(r.mutable, mtl.UsageRead)"},
+	{"residency/set-buffers", "build.go", "r.resident.AddBuffer(b)", "_ = b"},
+	{"residency/set-pipelines", "build.go", "r.resident.AddPipeline(p)", "_ = p"},
+	{"residency/set-commands", "build.go", "r.resident.AddIndirect(icb)", "_ = icb"},
+	{"residency/set-commit", "build.go", "r.resident.Request()", ""},
+	{"residency/set-of-queue", "build.go", "r.queue.AddResidency(r.resident)", ""},
+	{"residency/warm-pipelines", "build.go", "recording.warm = r.pipelines", ""},
+
+	{"indirect/inherit-buffers", "mtl/indirect.go", "messages.inheritBuffers.send(descriptor.id, false)", ""},
+	{"indirect/inherit-buffers-yes", "mtl/indirect.go", "messages.inheritBuffers.send(descriptor.id, false)", "messages.inheritBuffers.send(descriptor.id, true)"},
+	{"indirect/inherit-pipeline", "mtl/indirect.go", "messages.inheritPipeline.send(descriptor.id, false)", ""},
+	{"indirect/command-type", "mtl/indirect.go", "commandConcurrentDispatch = 1 << 5", "commandConcurrentDispatch = 1 << 6"},
+	{"indirect/bind-count", "mtl/indirect.go", "uint64(bindings)", "uint64(bindings-1)"},
+	{"indirect/supported", "mtl/pipeline.go", "messages.supportIndirect.send(p.id, true)", ""},
+	{"indirect/too-few-commands", "replay.go", "gpu.NewIndirect(len(s.commands),", "gpu.NewIndirect(len(s.commands)-1,"},
+	{"indirect/empty-command", "replay.go", "for i := range s.commands {", "for i := range s.commands[1:] {"},
+	{"indirect/too-many-executed", "mtl/command.go", "span{uint64(from), uint64(n)}", "span{uint64(from), uint64(n) + 4}"},
+	{"indirect/from-second", "mtl/command.go", "span{uint64(from), uint64(n)}", "span{uint64(from) + 1, uint64(n) - 1}"},
+	{"indirect/barriers", "replay.go", "				to.Barrier()\n", ""},
+	{"indirect/barrier-after-dispatch", "replay.go", "			if c.barrier {\n				to.Barrier()\n			}\n			to.Dispatch(size(c.groups), size(c.threads))",
+		"			to.Dispatch(size(c.groups), size(c.threads))\n			if c.barrier {\n				to.Barrier()\n			}"},
+	{"encode/barriers", "replay.go", "c.barrier || n > 0 && i == r.from", "n < 0 && c.barrier"},
+	{"encode/barrier-scope", "mtl/command.go", "barrierScopeBuffers = 1", "barrierScopeBuffers = 2"},
+
+	{"offset/window-past-4GiB", "window.go", "maxWindow = 1 << 32", "maxWindow = 1 << 33"},
+	{"offset/cache-past-4GiB", "sequence.go", "one.buffer.index = op.Index", "one.buffer.index, one.offset = op.Index, 1<<32"},
+	{"offset/one-cache-for-all-layers", "sequence.go", "one.buffer.index = op.Index", "one.offset = uint64(op.Index) << 32"},
+	{"offset/shared-cache", "sequence.go", "one.buffer.index = op.Index", ""},
+	{"align/constants", "sequence.go", "argsAlign = 256", "argsAlign = 128"},
+	{"align/window", "window.go", "start: t.Offset / pageSize * pageSize}", "start: t.Offset}"},
+	{"align/window-length", "window.go", "end := pages(t.Offset + t.Bytes)", "end := t.Offset + t.Bytes"},
+	{"align/weights", "window.go", " && t.Offset%device.WeightAlign == 0", ""},
+	{"align/arena", "sequence.go", "arenaAlign = 16", "arenaAlign = 2"},
+
+	{"lifetime/pipelines-early", "build.go", "	if d.Family < 9 {", "	for _, p := range r.pipelines {\n		p.Release()\n	}\n	if d.Family < 9 {"},
+	{"lifetime/arena-early", "build.go", "	if d.Family < 9 {", "	r.memory.arena.Release()\n	if d.Family < 9 {"},
+	{"lifetime/weights-early", "build.go", "	if d.Family < 9 {", "	r.memory.weights[0].Release()\n	if d.Family < 9 {"},
+	{"lifetime/library-leaks", "build.go", "defer c.library.Release()", ""},
+	{"lifetime/function-leaks", "mtl/pipeline.go", "defer f.Release()", ""},
+	{"lifetime/descriptor-leaks", "mtl/indirect.go", "defer descriptor.Release()", ""},
+	{"lifetime/released-twice", "mtl/foundation.go", "messages.release.send(o.id)", "messages.release.send(o.id)\n		messages.release.send(o.id)"},
+	{"lifetime/never-released", "mtl/foundation.go", "messages.release.send(o.id)", ""},
+	{"lifetime/commands-not-retained", "mtl/command.go", "Commands{object{messages.retain.send(c)}}", "Commands{object{c}}"},
+	{"lifetime/commands-leak", "runner.go", "	u.Release()\n	return r.failed", "	*u = unit{}\n	return r.failed"},
+	{"lifetime/queue-first", "runner.go", "	if r.replayer != nil {\n		r.replayer.release()\n	}", "	r.gpu.Release()\n	if r.replayer != nil {\n		r.replayer.release()\n	}"},
+
+	{"flight/no-wait-for-the-slot", "runner.go", "	if err := r.land(r.next); err != nil {\n		return err\n	}\n", ""},
+	{"flight/one-step-for-all", "memory.go", "return m.steps[slot]", "return m.steps[0]"},
+	{"flight/logits-too-early", "runner.go", "	return r.drain()\n}\n\n// setStep", "	return nil\n}\n\n// setStep"},
+	{"flight/close-without-waiting", "runner.go", "		err := r.drain()\n", "		var err error\n"},
+	{"flight/status-unchecked", "mtl/command.go", "status != statusCompleted", "false && status != statusCompleted"},
+
+	{"chain/no-barrier-between-tokens", "replay.go", "		if n > 0 {\n", "		if n < 0 {\n"},
+	{"chain/no-barrier-between-tokens-encoded", "replay.go", "c.barrier || n > 0 && i == r.from", "c.barrier || n < 0"},
+	{"chain/step-of-another-slot", "chain.go", "slot: r.next,", "slot: (r.next + 1) % ring,"},
+	{"chain/no-wait-for-room", "chain.go", "		if err := r.land(r.next); err != nil {\n			return err\n		}\n", ""},
+	{"chain/no-wait-for-the-token", "chain.go", "	if err := mtl.Pool(r.landPicked); err != nil {\n		return 0, err\n	}\n", ""},
+	{"chain/one-too-few", "chain.go", "for i := range n {", "for i := range n - 1 {"},
+	{"chain/not-ended-by-replay", "runner.go", "	if err := r.End(); err != nil {\n		return nil, err\n	}\n", ""},
+	{"chain/step-not-set", "chain.go", "	r.setStep(r.next, *r.last)\n", ""},
+
+	{"pool/not-popped", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", "functions.poolPush()"},
+	{"pool/none", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", ""},
+	{"pool/pushed-twice", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", "functions.poolPush()\n	defer functions.poolPop(functions.poolPush())"},
+	{"pool/popped-twice", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", "p := functions.poolPush()\n	defer functions.poolPop(p)\n	defer functions.poolPop(p)"},
+
+	{"math/fast", "mtl/device.go", "messages.mathMode.send(options.id, mathModeSafe)", ""},
+	{"math/fast-before-15", "mtl/device.go", "messages.fastMath.send(options.id, false)", ""},
+	{"storage/logits-private", "memory.go", `a.buffer("logits", l.logits, mtl.StorageShared)`, `a.buffer("logits", l.logits, mtl.StoragePrivate)`},
+	{"bind/wrong-slot", "replay.go", "to.SetBuffer(m.buffer(b.buffer, slot), b.offset, at)", "to.SetBuffer(m.buffer(b.buffer, slot), b.offset, (at+1)%len(c.bindings))"},
+	{"bind/last-missing", "replay.go", "			for at, b := range c.bindings {\n				to.SetBuffer", "			for at, b := range c.bindings[:len(c.bindings)-1] {\n				to.SetBuffer"},
+	{"bind/offset-forgotten", "replay.go", "to.SetBuffer(m.buffer(b.buffer, slot), b.offset, at)", "to.SetBuffer(m.buffer(b.buffer, slot), 0, at)"},
+	{"grid/groups", "replay.go", "to.Dispatch(size(c.groups), size(c.threads))", "to.Dispatch(size(c.groups-1), size(c.threads))"},
+	{"grid/swapped", "replay.go", "to.Dispatch(size(c.groups), size(c.threads))", "to.Dispatch(size(c.threads), size(c.groups))"},
+}
+
+// Named lists the named mistakes, in the Metal runtime below root. It fails if the
+// text that one changes is not in its file, or more than once.
+func Named(root string) ([]Mutation, error) {
+	var all []Mutation
+	var missing []error
+	for _, n := range named {
+		file := "runtime/device/metal/" + n.file
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			return nil, err
+		}
+		if found := strings.Count(string(text), n.old); found != 1 {
+			missing = append(missing, fmt.Errorf("sim/mutate/sources: the mistake %s changes %q, which %s has %d times; expected once", n.name, n.old, file, found))
+		}
+		all = append(all, Mutation{"named/" + n.name, file, []byte(strings.Replace(string(text), n.old, n.by, 1))})
+	}
+	return all, errors.Join(missing...)
+}

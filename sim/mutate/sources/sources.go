@@ -1,0 +1,171 @@
+// Package sources lists mistakes that Go code could have, one at a time: a
+// statement left out, a condition negated, a bound that is one too far, a number
+// that is one too large. It changes text only; whoever builds it uses an overlay.
+package sources
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Mutation is one mistake.
+type Mutation struct {
+	// ID is FILE/FUNCTION/KIND/TEXT, where TEXT is the beginning of what is changed,
+	// without spaces; a number follows if the function has the same more than once.
+	ID   string
+	File string // changed file, relative to the root
+	// Text is the file's new contents.
+	Text []byte
+}
+
+// List lists all mutations of the packages in the given folders below root.
+func List(root string, folders ...string) ([]Mutation, error) {
+	var all []Mutation
+	for _, folder := range folders {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			found, err := In(folder+"/"+filepath.Base(path), text)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+// In lists the mutations of one file.
+func In(name string, text []byte) ([]Mutation, error) {
+	l := &list{name: name, text: text, files: token.NewFileSet(), seen: map[string]int{}}
+	file, err := parser.ParseFile(l.files, name, text, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
+			l.function = functionName(f)
+			ast.Inspect(f.Body, l.visit)
+		}
+	}
+	return l.all, nil
+}
+
+type list struct {
+	name, function string
+	text           []byte
+	files          *token.FileSet
+	seen           map[string]int // IDs
+	all            []Mutation
+}
+
+// functionName is the name with its receiver's type, as runner.land.
+func functionName(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	t := f.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.Name + "." + f.Name.Name
+		default:
+			return f.Name.Name
+		}
+	}
+}
+
+// flipped are comparisons with the bound on the other side.
+var flipped = map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">", token.EQL: "!=", token.NEQ: "=="}
+
+// visit lists what can be done to one node.
+func (l *list) visit(n ast.Node) bool {
+	switch x := n.(type) {
+	case *ast.BlockStmt:
+		l.statements(x.List)
+	case *ast.CaseClause:
+		l.statements(x.Body)
+	case *ast.IfStmt:
+		if c, ok := x.Cond.(*ast.BinaryExpr); !ok || c.Op != token.EQL && c.Op != token.NEQ { // those are flipped
+			l.add("negate", x.Cond, x.Cond, "!("+l.source(x.Cond)+")")
+		}
+	case *ast.BinaryExpr:
+		if by, ok := flipped[x.Op]; ok {
+			l.replace("bound"+by, x, x.OpPos, len(x.Op.String()), by)
+		}
+	case *ast.BasicLit:
+		if v, err := strconv.ParseInt(x.Value, 0, 64); x.Kind == token.INT && err == nil {
+			l.add("number", x, x, fmt.Sprint(v+1))
+		}
+	}
+	return true
+}
+
+// statements leaves out those that only have an effect.
+func (l *list) statements(list []ast.Stmt) {
+	for _, s := range list {
+		switch x := s.(type) {
+		case *ast.ExprStmt, *ast.DeferStmt, *ast.IncDecStmt, *ast.ForStmt, *ast.RangeStmt:
+			l.add("drop", s, s, "")
+		case *ast.AssignStmt:
+			if x.Tok != token.DEFINE {
+				l.add("drop", s, s, "")
+			}
+		case *ast.IfStmt:
+			if x.Else == nil {
+				l.add("drop", s, s, "")
+			}
+		}
+	}
+}
+
+// source is the text of a node.
+func (l *list) source(n ast.Node) string {
+	return string(l.text[l.offset(n.Pos()):l.offset(n.End())])
+}
+
+func (l *list) offset(p token.Pos) int { return l.files.Position(p).Offset }
+
+// add replaces a node; show names it.
+func (l *list) add(kind string, show, n ast.Node, by string) {
+	l.replace(kind, show, n.Pos(), int(n.End()-n.Pos()), by)
+}
+
+// shown is how much of a statement an ID has.
+const shown = 60
+
+func (l *list) replace(kind string, show ast.Node, at token.Pos, length int, by string) {
+	text := strings.Join(strings.Fields(l.source(show)), "_")
+	if len(text) > shown {
+		text = text[:shown] + "…"
+	}
+	id := l.name + "/" + l.function + "/" + kind + "/" + text
+	l.seen[id]++
+	if n := l.seen[id]; n > 1 {
+		id = fmt.Sprintf("%s#%d", id, n)
+	}
+	from := l.offset(at)
+	changed := append(append(append([]byte{}, l.text[:from]...), by...), l.text[from+length:]...)
+	l.all = append(l.all, Mutation{id, l.name, changed})
+}

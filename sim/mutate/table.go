@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// verdict is what became of a mutation.
+type verdict struct {
+	by      string // what caught it; "": nothing
+	invalid bool   // it does not compile, so it is no mutation
+}
+
+// counts are those of one kind.
+type counts struct{ caught, total, excluded, invalid int }
+
+// table is the outcome of a run.
+type table struct {
+	kinds   map[string]*counts
+	escaped int
+}
+
+// run tries the mutations, some at a time, and prints a line for each.
+func run(chosen []mutation, workers int, excluded *exclusions, out io.Writer) *table {
+	t := &table{kinds: map[string]*counts{}}
+	var guard sync.Mutex
+	next := make(chan *mutation)
+	var working sync.WaitGroup
+	for range max(1, workers) {
+		working.Go(func() {
+			for m := range next {
+				v := m.try()
+				guard.Lock()
+				fmt.Fprintf(out, "%s: %s\n", m.id, t.count(m, v, excluded))
+				guard.Unlock()
+			}
+		})
+	}
+	for i := range chosen {
+		next <- &chosen[i]
+	}
+	close(next)
+	working.Wait()
+	return t
+}
+
+// count enters a verdict and puts it into words.
+func (t *table) count(m *mutation, v verdict, excluded *exclusions) string {
+	c := t.kinds[m.kind()]
+	if c == nil {
+		c = &counts{}
+		t.kinds[m.kind()] = c
+	}
+	listed := excluded.lists(m.id)
+	switch {
+	case v.invalid:
+		c.invalid++
+		return "does not compile"
+	case listed && v.by == "":
+		c.excluded++
+		return "changes nothing, see docs/mutations.md"
+	case listed:
+		t.escaped++
+		return "EXCLUDED, BUT CAUGHT by " + v.by
+	case v.by == "":
+		c.total++
+		t.escaped++
+		return "ESCAPED"
+	default:
+		c.total++
+		c.caught++
+		return "caught by " + v.by
+	}
+}
+
+// String is the count of each kind, then of all.
+func (t *table) String() string {
+	var b strings.Builder
+	var sum counts
+	for _, kind := range []string{"plan", "msl", "go"} {
+		c := t.kinds[kind]
+		if c == nil {
+			continue
+		}
+		fmt.Fprintf(&b, "%-4s caught %d of %d; %d change nothing, %d do not compile\n", kind, c.caught, c.total, c.excluded, c.invalid)
+		sum.caught += c.caught
+		sum.total += c.total
+	}
+	fmt.Fprintf(&b, "mutations caught %d of %d\n", sum.caught, sum.total)
+	return b.String()
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+	"mla/sim/mutate/model"
+)
+
+// tolerance is the greatest difference from the expected logits. With a float32
+// cache the reference files are met within 2e-5: another order of float32 sums,
+// through up to six layers. A cache of halves rounds each of its numbers by 2^-11,
+// which gives 0.004 to 0.01.
+var tolerance = map[quant.Type]float64{quant.F32: 1e-4, quant.F16: 0.05}
+
+// deepTokens fill all splits of a bundle's attention, and some with a second tile.
+func deepTokens(b *plan.Bundle) int {
+	n := 0
+	for _, k := range b.Kernels {
+		for _, p := range k.Parts {
+			if a, ok := p.(*plan.Attend); ok {
+				n = max(n, a.Splits.Count*a.Splits.Tile+3*a.Splits.Tile/2)
+			}
+		}
+	}
+	return n
+}
+
+// expected is what a run must compute.
+type expected struct {
+	tokens    []int32
+	logits    [][]float32 // per position; nil: not looked at
+	tolerance float64
+}
+
+func (e *expected) context() int { return len(e.tokens) + pickedTokens }
+
+// expect takes the reference logits, or for a long context those of the CPU device.
+func (t *trial) expect(m *model.Model, kv quant.Type) (*expected, error) {
+	e := &expected{tokens: m.Prompt, tolerance: tolerance[kv]}
+	if t.tokens > 0 {
+		e.tokens = e.tokens[:min(t.tokens, len(e.tokens))]
+	}
+	vocab := m.Bound.Bundle.Model.VocabSize
+	for pos := range e.tokens {
+		e.logits = append(e.logits, m.Logits[pos*vocab:(pos+1)*vocab])
+	}
+	if !t.deep {
+		return e, nil
+	}
+	n := deepTokens(m.Bound.Bundle)
+	e.tokens = slices.Repeat(m.Prompt, n/len(m.Prompt)+1)[:n]
+	e.logits = make([][]float32, n)
+	twins, err := cpu.New().Record(m.Bound, device.Config{Context: n, KV: kv})
+	if err != nil {
+		return nil, err
+	}
+	last := n - 1
+	for pos := range e.tokens {
+		out, err := twins.Replay(e.step(pos), pos == last)
+		if err != nil {
+			return nil, err
+		}
+		if pos == last {
+			e.logits[pos] = slices.Clone(out)
+		}
+	}
+	return e, twins.Close()
+}
+
+func (e *expected) step(pos int) plan.Step {
+	return plan.Step{Token: uint32(e.tokens[pos]), Pos: uint32(pos), NKV: uint32(pos + 1)}
+}
+
+// compare runs the prompt token by token; then, if it is to, once more without
+// waiting for any but the last. It returns the first round's logits.
+func (e *expected) compare(r device.Runner, again bool) (all []float32, err error) {
+	last := len(e.tokens) - 1
+	rounds := []bool{true, false} // whether to wait
+	if !again {
+		rounds = rounds[:1]
+	}
+	for _, wait := range rounds {
+		for pos := range e.tokens {
+			wanted := pos == last || wait && e.logits[pos] != nil
+			got, err := r.Replay(e.step(pos), wanted)
+			if err != nil {
+				return nil, fmt.Errorf("error: position %d: %w", pos, err)
+			}
+			if !wanted {
+				continue
+			}
+			if worst := difference(got, e.logits[pos]); !(worst <= e.tolerance) {
+				return nil, fmt.Errorf("logits: position %d: they differ by %g", pos, worst)
+			}
+			if wait {
+				all = append(all, got...)
+			}
+		}
+	}
+	if timed, ok := r.(device.Timed); ok && timed.GPUTime() <= 0 {
+		return nil, errors.New("error: no GPU time")
+	}
+	return all, nil
+}
+
+// difference is the largest; NaN if there is one.
+func difference(got, want []float32) float64 {
+	if len(got) != len(want) {
+		return math.NaN()
+	}
+	worst := 0.0
+	for i := range got {
+		worst = max(worst, math.Abs(float64(got[i])-float64(want[i])))
+	}
+	return worst
+}
+
+// sameBits compares logits with those that an earlier run left in a file.
+func sameBits(path string, logits []float32) error {
+	now := make([]byte, 0, 4*len(logits))
+	for _, v := range logits {
+		bits := math.Float32bits(v)
+		now = append(now, byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24))
+	}
+	before, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return os.WriteFile(path, now, 0o600)
+	}
+	if err == nil && string(before) != string(now) {
+		return errors.New("bits: the logits are not those of the unchanged program")
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+// Command trial runs the Metal runtime once, in the simulator, and compares what
+// it computes. The mutation run (sim/mutate) starts it with one mistake in a plan,
+// in the Metal source or in the runtime that it is built from: a process of its
+// own, because a broken rule of the simulator ends it.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"mla/gen/msl/execute"
+	"mla/runtime/device"
+	"mla/runtime/device/metal"
+	"mla/runtime/quant"
+	"mla/sim/mutate/model"
+	"mla/sim/mutate/plans"
+	"mla/sim/replay"
+)
+
+// trial is what to run.
+type trial struct {
+	library string // the simulator
+	file    string // a file without .gguf, with .tokens and .logits.npy beside it
+	cache   string // cache types
+	replay  string
+	tokens  int    // of the prompt; 0: all
+	plan    string // ID of a mistake in the plan
+	source  string // Metal source instead of the bundle's
+	deep    bool   // fill the cache until all splits of attention are in use
+	distant bool   // weights past 4 GiB
+	device  string // sim, checked or sanitized
+	pick    bool   // pick tokens as well
+	bits    string // the logits' bits as they should be; written if missing
+}
+
+func main() {
+	var t trial
+	flag.StringVar(&t.library, "lib", "build/libmetalsim.so", "the simulator")
+	flag.StringVar(&t.file, "file", "testdata/reference/youtu-tiny-F32", "reference file without .gguf")
+	flag.StringVar(&t.cache, "kv", "f32", "types of the cache, one run for each")
+	flag.StringVar(&t.replay, "replay", "icb", "icb or encode")
+	flag.IntVar(&t.tokens, "tokens", 0, "length of the prompt; 0: all")
+	flag.StringVar(&t.plan, "plan", "", "mistake in the plan")
+	flag.StringVar(&t.source, "source", "", "file with Metal source")
+	flag.StringVar(&t.bits, "bits", "", "file of logits to compare with bit for bit; written if missing")
+	flag.BoolVar(&t.deep, "deep", false, "a long context")
+	flag.BoolVar(&t.pick, "pick", false, "compare tokens that the GPU picks with those that the host picks")
+	flag.StringVar(&t.device, "device", "sim", "sim: the Metal runtime in the simulator; checked, sanitized: only the kernels, on memory cut to their operands, or with sanitizers")
+	flag.BoolVar(&t.distant, "distant", false, "put weights past 4 GiB")
+	flag.Parse()
+	if err := t.run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func (t *trial) run() (err error) {
+	m, err := model.Open(t.file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	var seen []float32
+	for _, name := range strings.Split(t.cache, ",") {
+		format, ok := quant.ByName(name)
+		if !ok {
+			return fmt.Errorf("cache type %q", name)
+		}
+		logits, err := t.once(m, format.Type)
+		if err != nil {
+			return err
+		}
+		seen = append(seen, logits...)
+	}
+	if t.bits != "" {
+		return sameBits(t.bits, seen)
+	}
+	return nil
+}
+
+// once records and replays with one type of cache, and returns all logits.
+func (t *trial) once(m *model.Model, kv quant.Type) (all []float32, err error) {
+	want, err := t.expect(m, kv)
+	if err != nil {
+		return nil, err
+	}
+	bound := m.Bound
+	if t.distant {
+		if bound, err = distant(bound); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.mutate(bound, kv); err != nil {
+		return nil, err
+	}
+	d, err := t.open()
+	if err != nil {
+		return nil, fmt.Errorf("refused: %w", err)
+	}
+	defer func() { err = errors.Join(err, t.finish(d)) }()
+	r, err := d.Record(bound, device.Config{Context: want.context(), KV: kv})
+	if err != nil {
+		return nil, fmt.Errorf("refused: %w", err)
+	}
+	if all, err = want.compare(r, t.device == "sim" && !t.deep); err == nil && t.pick {
+		err = picks(r, want.tokens, bound.Bundle.Model.VocabSize)
+	}
+	return all, errors.Join(err, r.Close())
+}
+
+func (t *trial) open() (device.Device, error) {
+	switch t.device {
+	case "sim":
+		return metal.Open(metal.Options{Library: t.library, Replay: metal.Replay(t.replay)})
+	case "checked":
+		return replay.New(execute.Checked), nil
+	case "sanitized":
+		return replay.New(execute.Sanitized), nil
+	}
+	return nil, fmt.Errorf("device %q", t.device)
+}
+
+// finish looks for what was not released.
+func (t *trial) finish(d device.Device) error {
+	if r, ok := d.(*replay.Device); ok {
+		return r.Close()
+	}
+	return leaks(t.library)
+}
+
+// mutate makes the mistakes that are data.
+func (t *trial) mutate(m *device.Model, kv quant.Type) error {
+	if t.source != "" {
+		text, err := os.ReadFile(t.source)
+		if err != nil {
+			return err
+		}
+		m.Bundle.Source = string(text)
+	}
+	if t.plan == "" {
+		return nil
+	}
+	for _, p := range plans.List(m, kv) {
+		if p.ID == t.plan {
+			p.Apply()
+			t.plan = "" // once
+			return nil
+		}
+	}
+	return fmt.Errorf("no mutation %s", t.plan)
+}
