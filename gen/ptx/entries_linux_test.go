@@ -41,5 +41,18 @@ func entries(t *testing.T, text string) map[string]entry {
 	return list
 }
 
+// touches finds accesses to memory that kernels write; wait is EARLIER_DONE.
+var (
+	touches = regexp.MustCompile(`\b(?:ld\.(?:\w+\.)?global\.[^n]|st\.(?:\w+\.)?global|atom\.)`)
+	wait    = "griddepcontrol.wait"
+)
+
+// waitsFirst says whether a kernel, which may begin before the one that it depends
+// on has ended, waits for that one before it does more than load what is constant.
+func waitsFirst(body string) bool {
+	before, _, waits := strings.Cut(body, wait)
+	return waits && !touches.MatchString(before)
+}
+
 // approximate finds instructions that are not IEEE's.
 var approximate = regexp.MustCompile(`\.approx|\.ftz|div\.full`)

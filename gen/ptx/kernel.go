@@ -31,20 +31,20 @@ func (t *translator) kernel() {
 	if err == nil && t.peekFrom(close, 1) != "{" {
 		err = fmt.Errorf("no body")
 	}
-	var n int
+	var k Kernel
 	if err == nil {
-		n, err = t.threads(name)
+		k, err = t.lookup(name)
 	}
 	var list string
 	if err == nil {
-		list, err = slots(params)
+		list, err = slots(params, k.Constant)
 	}
 	if err != nil {
 		t.fail("kernel %s: %v", name, err)
 		return
 	}
 	body := t.next(close, 1)
-	fmt.Fprintf(&t.out, "extern \"C\" __attribute__((global, launch_bounds(%d))) void %s(%s) {%s", n, name, list, positions(params))
+	fmt.Fprintf(&t.out, "extern \"C\" __attribute__((global, launch_bounds(%d))) void %s(%s) {%s", k.Threads, name, list, positions(params))
 	t.lines(from, body)
 	t.at = body + 1
 	t.depth++
@@ -92,7 +92,7 @@ func (t *translator) parameters(i int) (list []parameter, close int, err error) 
 }
 
 // slots prints the parameters that are buffers, the n-th being buffer(n).
-func slots(params []parameter) (string, error) {
+func slots(params []parameter, constant []bool) (string, error) {
 	count := 0
 	for _, p := range params {
 		count = max(count, p.buffer+1)
@@ -109,7 +109,11 @@ func slots(params []parameter) (string, error) {
 		if p.decl[last-1] != "*" && p.decl[last-1] != "&" {
 			return "", fmt.Errorf("%s is no pointer and no reference", strings.Join(p.decl, " "))
 		}
-		list[p.buffer] = strings.Join(p.decl[:last], " ") + " __restrict__ " + p.decl[last]
+		restrict := " "
+		if p.buffer < len(constant) && constant[p.buffer] {
+			restrict = " __restrict__ "
+		}
+		list[p.buffer] = strings.Join(p.decl[:last], " ") + restrict + p.decl[last]
 	}
 	if i := slices.Index(list, ""); i >= 0 {
 		return "", fmt.Errorf("no buffer(%d), but a higher one", i)

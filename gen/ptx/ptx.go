@@ -114,19 +114,26 @@ func Text(file []byte) (string, error) {
 	return text.String(), err
 }
 
-// translate is Translate with the threads of the bundle's kernels.
+// constant are the spaces that no kernel writes.
+var constant = map[plan.Space]bool{plan.SpaceWeight: true, plan.SpaceRope: true, plan.SpaceArgs: true}
+
+// translate is Translate with what the plan says about the bundle's kernels.
 func translate(b *plan.Bundle) (string, error) {
-	threads := map[string]int{}
+	kernels := map[string]Kernel{}
 	for i := range b.Kernels {
+		k := Kernel{Threads: b.Kernels[i].Threads}
+		for _, s := range b.Kernels[i].Slots {
+			k.Constant = append(k.Constant, constant[s.Space])
+		}
 		for _, v := range b.Kernels[i].Variants {
-			threads[v.Func] = b.Kernels[i].Threads
+			kernels[v.Func] = k
 		}
 	}
-	cuda, err := Translate(b.Source, func(kernel string) (int, error) {
-		if n := threads[kernel]; n > 0 {
-			return n, nil
+	cuda, err := Translate(b.Source, func(name string) (Kernel, error) {
+		if k, ok := kernels[name]; ok {
+			return k, nil
 		}
-		return 0, errors.New("not in the plan")
+		return Kernel{}, errors.New("not in the plan")
 	})
 	if err != nil {
 		return "", fmt.Errorf("bundle %s: %w", b.Name, err)

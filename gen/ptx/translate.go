@@ -8,14 +8,13 @@ import (
 )
 
 // Translate turns Metal source into CUDA C++ for the headers in include. Lines
-// stay where they are. threads gives the threads per threadgroup of a kernel.
+// stay where they are. kernel says what is known of a kernel beside its source.
 //
 // A kernel becomes an extern "C" function whose n-th parameter is the pointer
-// bound to [[buffer(n)]]; positions become local constants. Parameters are
-// __restrict__: no kernel of a plan writes memory that it reaches through another
-// slot, and what it only reads no dispatch beside it writes.
-func Translate(source string, threads func(kernel string) (int, error)) (string, error) {
-	t := &translator{tokens: scan(source), threads: threads}
+// bound to [[buffer(n)]]; positions become local constants. What no kernel ever
+// writes is __restrict__, which makes clang load it through the read-only path.
+func Translate(source string, kernel func(name string) (Kernel, error)) (string, error) {
+	t := &translator{tokens: scan(source), lookup: kernel}
 	t.out.WriteString("#include <metal_stdlib>\n#line 1 \"kernels.metal\"\n")
 	for t.at < len(t.tokens) && t.err == nil {
 		t.token()
@@ -23,13 +22,22 @@ func Translate(source string, threads func(kernel string) (int, error)) (string,
 	return t.out.String(), t.err
 }
 
+// Kernel is what Translate has to know of a kernel.
+type Kernel struct {
+	Threads int // per threadgroup
+	// Constant[n] says that no kernel writes what is bound to buffer n. All others
+	// may change until EARLIER_DONE: a kernel can begin before the one that it
+	// depends on has ended.
+	Constant []bool
+}
+
 type translator struct {
-	tokens  []token
-	at      int // the next token
-	depth   int // of braces
-	threads func(kernel string) (int, error)
-	out     strings.Builder
-	err     error
+	tokens []token
+	at     int // the next token
+	depth  int // of braces
+	lookup func(kernel string) (Kernel, error)
+	out    strings.Builder
+	err    error
 }
 
 // maxBuffer is the highest index of a buffer in Metal.

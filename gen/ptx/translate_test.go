@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// threads knows one kernel.
-func threads(kernel string) (int, error) {
-	if kernel != "k" {
-		return 0, errors.New("not in the plan")
+// known knows one kernel.
+func known(name string) (Kernel, error) {
+	if name != "k" {
+		return Kernel{}, errors.New("not in the plan")
 	}
-	return 64, nil
+	return Kernel{Threads: 64, Constant: []bool{true}}, nil
 }
 
 func TestTranslate(t *testing.T) {
@@ -29,15 +29,15 @@ func TestTranslate(t *testing.T) {
 		{"coherent", "coherent(device) float * p", "volatile float * p"},
 		{"kernel", "kernel void k(device const uchar * w [[buffer(0)]], device float * y [[buffer(1)]],\n  constant Step & s [[buffer(2)]],\n" +
 			"  uint tg [[threadgroup_position_in_grid]], ushort lane [[thread_index_in_simdgroup]]) {\n  threadgroup float a[4], b[2][3];\n}",
-			`extern "C" __attribute__((global, launch_bounds(64))) void k(const uchar * __restrict__ w, float * __restrict__ y, const Step & __restrict__ s) {` +
+			`extern "C" __attribute__((global, launch_bounds(64))) void k(const uchar * __restrict__ w, float * y, const Step & s) {` +
 				" const uint tg(metal::position::threadgroup_position_in_grid()); const ushort lane(metal::position::thread_index_in_simdgroup());\n\n\n" +
 				"  static __attribute__((shared, aligned(16))) float a[4], b[2][3];\n}"},
 		{"parameters in the order of their buffers", "kernel void k(device float * b [[buffer(1)]], device float * a [[buffer(0)]]) {}",
-			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a, float * __restrict__ b) {}`},
+			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a, float * b) {}`},
 		{"pointer to threadgroup memory", "kernel void k(device float * a [[buffer(0)]]) { threadgroup float t[2]; threadgroup float * p = t; }",
 			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a) { static __attribute__((shared, aligned(16))) float t[2];  float * p = t; }`},
 	} {
-		got, err := Translate(tt.metal, threads)
+		got, err := Translate(tt.metal, known)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -64,7 +64,7 @@ func TestTranslateRefuses(t *testing.T) {
 		{"kernel", "expected kernel void"},
 		{"coherent(threadgroup) float * p;", "expected coherent(device)"},
 	} {
-		if _, err := Translate(tt.metal, threads); err == nil || !strings.Contains(err.Error(), tt.says) {
+		if _, err := Translate(tt.metal, known); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v; want %q", tt.metal, err, tt.says)
 		}
 	}
@@ -93,6 +93,6 @@ func FuzzTranslate(f *testing.F) {
 	f.Add("kernel void k((")
 	f.Add("coherent(")
 	f.Fuzz(func(t *testing.T, source string) {
-		Translate(source, threads)
+		Translate(source, known)
 	})
 }

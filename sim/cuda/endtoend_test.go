@@ -85,7 +85,7 @@ func TestProgram(t *testing.T) {
 		if _, stderr, err := run(program, "yoututiny", args); err != nil || !strings.Contains(stderr, "on simulated NVIDIA GPU") {
 			t.Errorf("with a GPU: %v\n%s", err, stderr)
 		}
-		if _, stderr, err := run(program, "yoututiny", args, "CUDASIM_DRIVER=11000"); err != nil || !strings.Contains(stderr, "525 or later") || !strings.Contains(stderr, " on cpu") {
+		if _, stderr, err := run(program, "yoututiny", args, "CUDASIM_DRIVER=11000"); err != nil || !strings.Contains(stderr, "545 or later") || !strings.Contains(stderr, " on cpu") {
 			t.Errorf("with an old driver: %v\n%s", err, stderr)
 		}
 	})

@@ -33,7 +33,8 @@ func stages(list []device.Command, o *code, m *memory) []stage {
 
 // record makes an executable graph in which every stage waits for all launches of
 // the stage before, and so for everything before. This is the one place that makes
-// dependencies.
+// dependencies. Where one kernel follows one other it begins early: it fetches its
+// weights while the other ends (EARLIER_DONE in the Metal source is where it waits).
 func record(stages []stage) (exec cu.Exec, err error) {
 	g, err := cu.NewGraph()
 	if err != nil {
@@ -47,10 +48,20 @@ func record(stages []stage) (exec cu.Exec, err error) {
 	var before, now []cu.Node
 	for _, s := range stages {
 		before, now = now, nil
+		early := len(s.launches) == 1 && len(before) == 1
 		for i := range s.launches {
-			node, err := g.Add(&s.launches[i], before)
+			after := before
+			if early {
+				after = nil
+			}
+			node, err := g.Add(&s.launches[i], after)
 			if err != nil {
 				return exec, err
+			}
+			if early {
+				if err := g.Early(before[0], node); err != nil {
+					return exec, err
+				}
 			}
 			now = append(now, node)
 		}

@@ -103,7 +103,7 @@ func TestStandIn(t *testing.T) {
 		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
 		{"a profile", "profile", []string{"CUDASIM_MEMORY=20000000", "CUDASIM_L2=60000"}, ""},
 		{"single kernels", "check", nil, ""},
-		{"an old driver", "refused", []string{"CUDASIM_DRIVER=11080"}, "needs a driver for CUDA 12.0 (525 or later)"},
+		{"an old driver", "refused", []string{"CUDASIM_DRIVER=11080"}, "needs a driver for CUDA 12.3 (545 or later)"},
 		{"no device", "refused", []string{"CUDASIM_DEVICES=0"}, "finds no GPU"},
 		{"an old GPU", "logits youtu", []string{"CUDASIM_CAPABILITY=86"}, "compiled for compute capability 9.0 or later; simulated NVIDIA GPU has 8.6"},
 		{"a small GPU", "logits youtu", []string{"CUDASIM_MEMORY=100000"}, "of the GPU's 100000"},

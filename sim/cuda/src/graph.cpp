@@ -1,5 +1,7 @@
 #include "graph.h"
 
+#include <algorithm>
+
 #include "stream.h"
 
 namespace cudasim {
@@ -12,6 +14,11 @@ struct KernelParams {
   uint32_t dynamicShared;
   void **params, **extra;
   CUhandle kernel, context;
+};
+
+// CUgraphEdgeData
+struct EdgeData {
+  uint8_t fromPort, toPort, kind, reserved[5];
 };
 
 Launch launchOf(const KernelParams &p) {
@@ -67,6 +74,24 @@ EXPORT CUresult cuGraphAddKernelNode_v2(CUhandle *out, CUhandle graph, const CUh
   }
   g->nodes.push_back(n.get());
   *out = born(n.release());
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGraphAddDependencies_v2(CUhandle graph, const CUhandle *from, const CUhandle *to, const EdgeData *data, uint64_t count) {
+  ENTER(Context);
+  REQUIRE(!count || (from && to && data), Rule::BadPointer, "%s", __func__);
+  const auto *g = get<Graph>(graph);
+  for (uint64_t i = 0; i < count; i++) {
+    const auto *first = get<Node>(from[i]);
+    auto *second = get<Node>(to[i]);
+    REQUIRE(first->graph == g && second->graph == g, Rule::BadHandle, "%s: a node of another graph", __func__);
+    REQUIRE(first->index < second->index, Rule::BadValue, "%s: %s before %s", __func__, first->name().c_str(), second->name().c_str());
+    const bool whole = !data[i].fromPort && !data[i].kind, early = data[i].fromPort == 1 && data[i].kind == 1;
+    REQUIRE((whole || early) && !data[i].toPort && std::ranges::count(data[i].reserved, 0) == 5, Rule::BadValue,
+            "%s: an edge from port %u of kind %u", __func__, data[i].fromPort, data[i].kind);
+    // An early kernel waits by itself: TestWait in gen/ptx sees to it that it does.
+    second->after.push_back(first->index);
+  }
   return CUDA_SUCCESS;
 }
 

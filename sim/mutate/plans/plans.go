@@ -96,34 +96,33 @@ func swaps(l *list) {
 // step is how far offsets are moved: a multiple of every alignment.
 const step = 256
 
-// offsets moves an activation, or an array of the sampler, within its memory.
+// offsets moves an activation within the arena, and an array of the sampler onto
+// the one before it: behind it may lie memory that nothing else uses.
 func offsets(l *list) {
-	l.placed(func(place string, op *plan.Operand, size int64) {
+	l.operands(plan.SpaceArena, func(place string, d *plan.Dispatch, slot int) {
+		op := &d.Operands[slot]
 		switch {
-		case op.Offset+op.Bytes+step <= size:
+		case op.Offset+op.Bytes+step <= l.Bundle.ArenaBytes:
 			l.add("offset/"+place, func() { op.Offset += step })
 		case op.Offset >= step:
 			l.add("offset/"+place, func() { op.Offset -= step })
 		}
 	})
-}
-
-// misaligned moves it by less than the widest load.
-func misaligned(l *list) {
-	l.placed(func(place string, op *plan.Operand, _ int64) {
-		if op.Offset > 0 {
-			l.add("misalign/"+place, func() { op.Offset -= 2 })
+	l.operands(plan.SpaceSample, func(place string, d *plan.Dispatch, slot int) {
+		if slot > 0 && d.Operands[slot-1].Space == plan.SpaceSample {
+			l.add("offset/"+place, func() { d.Operands[slot].Offset = d.Operands[slot-1].Offset })
 		}
 	})
 }
 
-// placed visits the operands that lie somewhere in a memory of some size.
-func (l *list) placed(f func(place string, op *plan.Operand, size int64)) {
-	for _, m := range []struct {
-		space plan.Space
-		size  int64
-	}{{plan.SpaceArena, l.Bundle.ArenaBytes}, {plan.SpaceSample, l.Bundle.SampleBytes}} {
-		l.operands(m.space, func(place string, d *plan.Dispatch, slot int) { f(place, &d.Operands[slot], m.size) })
+// misaligned moves either by less than the widest load.
+func misaligned(l *list) {
+	for _, space := range []plan.Space{plan.SpaceArena, plan.SpaceSample} {
+		l.operands(space, func(place string, d *plan.Dispatch, slot int) {
+			if op := &d.Operands[slot]; op.Offset > 0 {
+				l.add("misalign/"+place, func() { op.Offset -= 2 })
+			}
+		})
 	}
 }
 

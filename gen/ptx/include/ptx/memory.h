@@ -9,6 +9,18 @@ METAL_FUNC constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_
 METAL_FUNC void threadgroup_barrier(mem_flags) { __syncthreads(); }
 METAL_FUNC void simdgroup_barrier(mem_flags) { __nvvm_bar_warp_sync(all_lanes); }
 
+// What the sources say about the dispatch before, for kernels that begin before it
+// has ended (programmatic dependent launch). Without such a launch both do nothing.
+#define EARLIER_DONE asm volatile("griddepcontrol.wait;" ::: "memory")
+#define LATER_MAY_START asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
+
+// Fetches a simdgroup's weights into the level-2 cache, a line per lane.
+METAL_FUNC void prefetch(const uchar *rows, ulong bytes) {
+  for (ulong at = position::thread_index_in_simdgroup() * 128u; at < bytes; at += simd_width * 128u)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(rows + at));
+}
+#define WEIGHTS_SOON(rows, bytes) metal::prefetch(rows, bytes)
+
 enum memory_order : int { memory_order_relaxed, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst };
 enum thread_scope : int { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device };
 

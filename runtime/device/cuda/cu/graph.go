@@ -29,6 +29,16 @@ type kernelParams struct {
 	kernel, context        handle // kernel instead of function; 0: the current context
 }
 
+// edge is CUgraphEdgeData.
+type edge struct {
+	fromPort, toPort, kind uint8
+	_                      [5]uint8
+}
+
+// early is an edge whose second kernel may begin when all blocks of the first have
+// said griddepcontrol.launch_dependents; its griddepcontrol.wait waits for the rest.
+var early = edge{fromPort: 1, kind: 1} // CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, …_DEPENDENCY_TYPE_PROGRAMMATIC
+
 // NewGraph makes an empty graph.
 func NewGraph() (g Graph, err error) {
 	err = check("cuGraphCreate", api.graphCreate(&g.handle, 0))
@@ -61,6 +71,18 @@ func (g Graph) Add(l *Launch, after []Node) (n Node, err error) {
 	}
 	err = check("cuGraphAddKernelNode_v2", api.addKernel(&n.handle, g.handle, first, uint64(len(after)), unsafe.Pointer(p)))
 	return n, err
+}
+
+// Early makes node wait for before inside its kernel, which begins when before is
+// about to end. The kernel must reach griddepcontrol.wait before it touches memory
+// that another kernel writes, or writes itself.
+func (g Graph) Early(before, node Node) error {
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	from, to, e := &before.handle, &node.handle, &early
+	pins.Pin(from)
+	pins.Pin(to)
+	return check("cuGraphAddDependencies_v2", api.addEdges(g.handle, from, to, unsafe.Pointer(e), 1))
 }
 
 // Destroy frees the graph; what was instantiated from it stays.

@@ -13,7 +13,7 @@ import (
 const DriverLibrary = "libcuda.so.1"
 
 // ErrNoDriver says that there is no driver on this system.
-var ErrNoDriver = errors.New("no NVIDIA driver: the CUDA device needs one of version 525 or later (CUDA 12.0), which brings " + DriverLibrary)
+var ErrNoDriver = errors.New("no NVIDIA driver: the CUDA device needs one of version 545 or later (CUDA 12.3), which brings " + DriverLibrary)
 
 var loading struct {
 	sync.Mutex
@@ -67,7 +67,7 @@ func start(library uintptr) error {
 		return err
 	}
 	if version < MinDriver {
-		return fmt.Errorf("the NVIDIA driver is for CUDA %s; the CUDA device needs a driver for CUDA %s (525 or later)", Version(version), Version(MinDriver))
+		return fmt.Errorf("the NVIDIA driver is for CUDA %s; the CUDA device needs a driver for CUDA %s (545 or later)", Version(version), Version(MinDriver))
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("the NVIDIA driver for CUDA %s lacks %s", Version(version), strings.Join(missing, ", "))

@@ -67,12 +67,13 @@ var api struct {
 	eventWait     func(handle) result                   `cu:"cuEventSynchronize"`
 	eventElapsed  func(ms *float32, a, b handle) result `cu:"cuEventElapsedTime"`
 
-	graphCreate  func(*handle, uint32) result                                   `cu:"cuGraphCreate"`
-	graphDestroy func(handle) result                                            `cu:"cuGraphDestroy"`
-	addKernel    func(*handle, handle, nodeList, uint64, unsafe.Pointer) result `cu:"cuGraphAddKernelNode_v2"`
-	instantiate  func(*handle, handle, uint64) result                           `cu:"cuGraphInstantiateWithFlags"`
-	execDestroy  func(handle) result                                            `cu:"cuGraphExecDestroy"`
-	launch       func(exec, stream handle) result                               `cu:"cuGraphLaunch"`
+	graphCreate  func(*handle, uint32) result                                                     `cu:"cuGraphCreate"`
+	graphDestroy func(handle) result                                                              `cu:"cuGraphDestroy"`
+	addKernel    func(*handle, handle, nodeList, uint64, unsafe.Pointer) result                   `cu:"cuGraphAddKernelNode_v2"`
+	addEdges     func(graph handle, from, to nodeList, edges unsafe.Pointer, count uint64) result `cu:"cuGraphAddDependencies_v2"`
+	instantiate  func(*handle, handle, uint64) result                                             `cu:"cuGraphInstantiateWithFlags"`
+	execDestroy  func(handle) result                                                              `cu:"cuGraphExecDestroy"`
+	launch       func(exec, stream handle) result                                                 `cu:"cuGraphLaunch"`
 }
 
 // nodeList is the first of several nodes in a row.

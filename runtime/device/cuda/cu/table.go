@@ -22,7 +22,7 @@ const (
 	Floats      Type = "float *"          // where one float is written
 	DevicePtrs  Type = "CUdeviceptr *"    // where one address is written
 	Handles     Type = "CUhandle *"       // where one handle is written
-	Nodes       Type = "const CUhandle *" // as many as the next argument says
+	Nodes       Type = "const CUhandle *" // as many as the size that follows says
 )
 
 // Function is one function of the driver: the contract between this package,
@@ -37,7 +37,7 @@ type Function struct {
 
 // MinDriver is the oldest driver that has all functions of the table, as
 // cuDriverGetVersion gives it.
-const MinDriver = 12000
+const MinDriver = 12030
 
 // Functions lists every function that the runtime calls.
 var Functions = []Function{
@@ -84,6 +84,8 @@ var Functions = []Function{
 	{"cuGraphDestroy", []Type{Handle}, 10000},
 	// The node, the graph, what it depends on, its parameters (CUDA_KERNEL_NODE_PARAMS_v2).
 	{"cuGraphAddKernelNode_v2", []Type{Handles, Handle, Nodes, SizeT, In}, 12000},
+	// The graph, first nodes, second nodes, a CUgraphEdgeData for each pair, their number.
+	{"cuGraphAddDependencies_v2", []Type{Handle, Nodes, Nodes, In, SizeT}, 12030},
 	{"cuGraphInstantiateWithFlags", []Type{Handles, Handle, UInt64}, 11040},
 	{"cuGraphExecDestroy", []Type{Handle}, 10000},
 	{"cuGraphLaunch", []Type{Handle, Handle}, 10000},
