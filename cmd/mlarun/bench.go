@@ -32,6 +32,7 @@ func bench(e *env, args []string) (err error) {
 	decode := f.Int("n", 128, "tokens of the decoding test; 0: none")
 	list := f.String("d", "0", "`depths`: tokens in the context before a test, separated by commas")
 	repeat := f.Int("r", 3, "repetitions")
+	empty := f.Bool("empty", false, "run no tokens for the depths: take the cache rows before a test as they are, which costs no time and changes none")
 	kernels := f.Bool("kernels", false, "measure every kind of kernel of a token instead, on devices that can")
 	format := f.String("o", "md", "output `format`: "+strings.Join(formatNames(), ", "))
 	if stdin, err := f.parseAll(args); err != nil {
@@ -61,7 +62,7 @@ func bench(e *env, args []string) (err error) {
 	if *kernels {
 		return m.benchKernels(e, depths, *format)
 	}
-	results, err := m.measure(depths, *prompt, *decode, *repeat)
+	results, err := m.measure(depths, *prompt, *decode, *repeat, *empty)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func parseDepths(list string) ([]int, error) {
 
 // measure runs all tests. Contents do not matter for the speed, so tokens are
 // random, but the same in every run.
-func (l *loaded) measure(depths []int, prompt, decode, repeat int) ([]speed, error) {
+func (l *loaded) measure(depths []int, prompt, decode, repeat int, empty bool) ([]speed, error) {
 	ctx, stop := interruptible()
 	defer stop()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -110,6 +111,12 @@ func (l *loaded) measure(depths []int, prompt, decode, repeat int) ([]speed, err
 	}
 	p := l.flags.progress("bench")
 	defer p.clear()
+	prepare := func(depth int) error {
+		if empty {
+			return l.Pretend(tokens[:depth])
+		}
+		return l.Sync(ctx, tokens[:depth], nil)
+	}
 	// The first token pays for page faults and cold caches.
 	if err := l.Sync(ctx, tokens[:1], nil); err != nil {
 		return nil, err
@@ -127,7 +134,7 @@ func (l *loaded) measure(depths []int, prompt, decode, repeat int) ([]speed, err
 			var samples []float64
 			for r := range repeat {
 				p.show(fmt.Sprintf("%s%d at %d, %d/%d", test.name, test.n, depth, r+1, repeat))
-				if err := l.Sync(ctx, tokens[:depth], nil); err != nil {
+				if err := prepare(depth); err != nil {
 					return nil, err
 				}
 				start := time.Now()

@@ -25,7 +25,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("object %d is %v; want %v", i, o, want)
 		}
 	}
-	r = mlarun("", append(args, "csv")...)
+	r = mlarun("", append(args, "csv", "-empty")...)
 	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || strings.Join(rows[0], ",") != "test,depth,tok_s,sd" {
 		t.Errorf("csv: %v\n%s", err, r.out)
 	}

@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,12 +61,20 @@ func partTemplate(p plan.Part) (string, error) {
 	return "", fmt.Errorf("no template for a part of type %T", p)
 }
 
+// lonersFirst orders parts: one of a single threadgroup works through its rows by
+// itself, so it begins first, beside all others, and not when they are nearly done.
+func lonersFirst(parts []plan.Part) []plan.Part {
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b plan.Part) int { return cmp.Compare(min(a.Groups(), 2), min(b.Groups(), 2)) })
+	return parts
+}
+
 // parts views the kernel's parts and returns how many floats of threadgroup
 // memory the widest of them needs: they share it, a threadgroup runs only one.
 func (k *kernelView) parts() ([]partView, int, error) {
 	var views []partView
 	first, floats := 0, 0
-	for _, p := range k.Parts {
+	for _, p := range lonersFirst(k.Parts) {
 		v, err := k.part(p, first)
 		if err != nil {
 			return nil, 0, err

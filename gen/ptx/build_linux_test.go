@@ -77,6 +77,21 @@ func TestShipped(t *testing.T) {
 	}
 }
 
+// TestSplitRows: the kernels read rows as quant.SplitRows lays them out: nibbles by
+// 8 bytes, where blocks as they are in a file have 2-byte words.
+func TestSplitRows(t *testing.T) {
+	text, err := generated.PTX(bundle(t, "youtu2b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := entries(t, text)
+	for _, name := range []string{"o_proj_q4_0", "o_proj_q8_0", "o_proj_q6_k"} {
+		if body := list[name].body; !strings.Contains(body, ".v2.u32") || strings.Contains(body, ".u16") {
+			t.Errorf("%s does not read rows that are split", name)
+		}
+	}
+}
+
 // TestBuild: the same bytes twice, which are what Check wants.
 func TestBuild(t *testing.T) {
 	b := bundle(t, "yoututiny")

@@ -85,7 +85,9 @@ func TestLibrary(t *testing.T) {
 	for i, l := range library {
 		source += fmt.Sprintf(libraryKernel, i, l.statement)
 	}
-	cuda, err := Translate(source, func(string) (Kernel, error) { return Kernel{Threads: 64}, nil })
+	cuda, err := Translate(source, func(string) (Kernel, error) {
+		return Kernel{Threads: 64, Constant: []bool{true, true, true, true}}, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,6 +142,9 @@ static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 
 #ifndef IN_FLIGHT
 #define IN_FLIGHT _Pragma("clang loop unroll_count(4)")
 #endif
+#ifndef BOTH_IN_FLIGHT // of each of two matrices
+#define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(2)")
+#endif
 
 static inline float half_at(device const uchar * p) { return float(*(device const half *)p); }
 
@@ -347,6 +350,29 @@ static inline void dot(device const uchar * w, X x, uint begin, uint end, uint l
   uint b = begin / T::COLUMNS;
   IN_FLIGHT for (; b + pass <= last; b += pass) T::template step<N, COLS>(w, x, b + mine, part, sum);
   if (b + mine < last) T::template step<N, COLS>(w, x, b + mine, part, sum);
+}
+
+// dot with two matrices. Where their blocks are dealt out alike each input is loaded
+// once for both.
+template <typename T, typename U, ushort N, uint COLS, uint LANES, typename X>
+static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
+                            thread float * sum_w, thread float * sum_u) {
+  if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
+    const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
+    const uint mine = lane / share, part = lane % share;
+    uint b = begin / T::COLUMNS;
+    BOTH_IN_FLIGHT for (; b + pass <= last; b += pass) {
+      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
+      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
+    }
+    if (b + mine < last) {
+      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
+      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
+    }
+  } else {
+    dot<T, N, COLS, LANES>(w, x, begin, end, lane, sum_w);
+    dot<U, N, COLS, LANES>(u, x, begin, end, lane, sum_u);
+  }
 }
 
 // F32: float, also a latent cache's element.
@@ -2033,9 +2059,31 @@ static inline void q_b_store_kv_body(
     device uchar * cache_,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 640u) {
+  if (tg < 1u) {
+    EARLIER_DONE;
+    // cache row [latent | k_pe] of the current position
+    device uchar * row = cache_ + ulong(step_.pos) * T_cache::row_bytes(576u);
+    float squares = 0.0f;
+    for (uint i = tid; i < 512u; i += 128u) {
+      const float v = float(kv_a[i]);
+      squares = fma(v, v, squares);
+    }
+    share(squares, scratch, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const float factor = norm_factor(total<4u>(scratch), 512.0f, 1e-05f);
+    for (uint i = tid; i < 512u; i += 128u) {
+      T_cache::put(row, i, float(kv_a[i]) * factor * w_kv_a_layernorm[i]);
+    }
+    for (uint i = tid; i < 32u; i += 128u) {
+      const float a = float(kv_a[512u + 2u * i]);
+      const float b = float(kv_a[512u + 2u * i + 1u]);
+      device const float * cs = rope + (ulong(step_.pos) * 32u + i) * 2u;
+      T_cache::put(row, 512u + 2u * i, turn(a, b, cs, false));
+      T_cache::put(row, 512u + 2u * i + 1u, turn(b, a, cs, true));
+    }
+  } else {
     // 5120 × 768 mat-vec
-    const uint g = tg;
+    const uint g = (tg - 1u);
     const uint slice = sg % 2u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 8u + sg / 2u * 4u;
@@ -2070,28 +2118,6 @@ static inline void q_b_store_kv_body(
     const float neighbour = simd_shuffle_xor(v, ushort(1));
     if (turns) v = turn_by(v, neighbour, cosine, sine, (d & 1u) != 0u);
     if (mine) q_rope[at] = v;
-  } else {
-    EARLIER_DONE;
-    // cache row [latent | k_pe] of the current position
-    device uchar * row = cache_ + ulong(step_.pos) * T_cache::row_bytes(576u);
-    float squares = 0.0f;
-    for (uint i = tid; i < 512u; i += 128u) {
-      const float v = float(kv_a[i]);
-      squares = fma(v, v, squares);
-    }
-    share(squares, scratch, sg, lane);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    const float factor = norm_factor(total<4u>(scratch), 512.0f, 1e-05f);
-    for (uint i = tid; i < 512u; i += 128u) {
-      T_cache::put(row, i, float(kv_a[i]) * factor * w_kv_a_layernorm[i]);
-    }
-    for (uint i = tid; i < 32u; i += 128u) {
-      const float a = float(kv_a[512u + 2u * i]);
-      const float b = float(kv_a[512u + 2u * i + 1u]);
-      device const float * cs = rope + (ulong(step_.pos) * 32u + i) * 2u;
-      T_cache::put(row, 512u + 2u * i, turn(a, b, cs, false));
-      T_cache::put(row, 512u + 2u * i + 1u, turn(b, a, cs, true));
-    }
   }
 }
 
@@ -2954,8 +2980,7 @@ static inline void gate_up_body(
   float partials[16];
   load_partials<1024u, 64u>(ready_squares, part, partials);
   if (row < end) {
-    dot<T_w_gate_proj, 4, 2048u, 64u>(w, in_floats{ready}, 0u, 2048u, part, sum);
-    dot<T_w_up_proj, 4, 2048u, 64u>(w_up, in_floats{ready}, 0u, 2048u, part, sum_up);
+    dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   }
   const float squares = sum_of<16>(partials);
   LATER_MAY_START;
@@ -3310,8 +3335,7 @@ static inline void router_shared_gate_shared_up_body(
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, part, partials);
     if (row < end) {
-      dot<T_w_shared_experts_gate_proj, 2, 2048u, 128u>(w, in_floats{ready}, 0u, 2048u, part, sum);
-      dot<T_w_shared_experts_up_proj, 2, 2048u, 128u>(w_up, in_floats{ready}, 0u, 2048u, part, sum_up);
+      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 2, 2048u, 128u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
     }
     const float squares = sum_of<8>(partials);
     LATER_MAY_START;
@@ -3520,8 +3544,7 @@ static inline void experts_gate_experts_up_body(
   float partials[16];
   load_partials<1024u, 64u>(ready_squares, part, partials);
   if (row < end) {
-    dot<T_w_experts_gate_proj, 4, 2048u, 64u>(w, in_floats{ready}, 0u, 2048u, part, sum);
-    dot<T_w_experts_up_proj, 4, 2048u, 64u>(w_up, in_floats{ready}, 0u, 2048u, part, sum_up);
+    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 2048u, 64u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   }
   const float squares = sum_of<16>(partials);
   LATER_MAY_START;

@@ -142,6 +142,9 @@ static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 
 #ifndef IN_FLIGHT
 #define IN_FLIGHT _Pragma("clang loop unroll_count(4)")
 #endif
+#ifndef BOTH_IN_FLIGHT // of each of two matrices
+#define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(2)")
+#endif
 
 static inline float half_at(device const uchar * p) { return float(*(device const half *)p); }
 
@@ -347,6 +350,29 @@ static inline void dot(device const uchar * w, X x, uint begin, uint end, uint l
   uint b = begin / T::COLUMNS;
   IN_FLIGHT for (; b + pass <= last; b += pass) T::template step<N, COLS>(w, x, b + mine, part, sum);
   if (b + mine < last) T::template step<N, COLS>(w, x, b + mine, part, sum);
+}
+
+// dot with two matrices. Where their blocks are dealt out alike each input is loaded
+// once for both.
+template <typename T, typename U, ushort N, uint COLS, uint LANES, typename X>
+static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
+                            thread float * sum_w, thread float * sum_u) {
+  if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
+    const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
+    const uint mine = lane / share, part = lane % share;
+    uint b = begin / T::COLUMNS;
+    BOTH_IN_FLIGHT for (; b + pass <= last; b += pass) {
+      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
+      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
+    }
+    if (b + mine < last) {
+      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
+      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
+    }
+  } else {
+    dot<T, N, COLS, LANES>(w, x, begin, end, lane, sum_w);
+    dot<U, N, COLS, LANES>(u, x, begin, end, lane, sum_u);
+  }
 }
 
 // F32: float, also a latent cache's element.
@@ -1459,9 +1485,31 @@ static inline void q_b_store_kv_body(
     device uchar * cache_,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 20u) {
+  if (tg < 1u) {
+    EARLIER_DONE;
+    // cache row [latent | k_pe] of the current position
+    device uchar * row = cache_ + ulong(step_.pos) * T_cache::row_bytes(80u);
+    float squares = 0.0f;
+    for (uint i = tid; i < 64u; i += 128u) {
+      const float v = float(kv_a[i]);
+      squares = fma(v, v, squares);
+    }
+    share(squares, scratch, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const float factor = norm_factor(total<4u>(scratch), 64.0f, 1e-05f);
+    for (uint i = tid; i < 64u; i += 128u) {
+      T_cache::put(row, i, float(kv_a[i]) * factor * w_kv_a_layernorm[i]);
+    }
+    for (uint i = tid; i < 8u; i += 128u) {
+      const float a = float(kv_a[64u + 2u * i]);
+      const float b = float(kv_a[64u + 2u * i + 1u]);
+      device const float * cs = rope + (ulong(step_.pos) * 8u + i) * 2u;
+      T_cache::put(row, 64u + 2u * i, turn(a, b, cs, false));
+      T_cache::put(row, 64u + 2u * i + 1u, turn(b, a, cs, true));
+    }
+  } else {
     // 320 × 64 mat-vec
-    const uint g = tg;
+    const uint g = (tg - 1u);
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 320u);
     const uint first = min(row, 316u); // a last simdgroup repeats rows, but stores only its own
@@ -1489,28 +1537,6 @@ static inline void q_b_store_kv_body(
     const float neighbour = simd_shuffle_xor(v, ushort(1));
     if (turns) v = turn_by(v, neighbour, cosine, sine, (d & 1u) != 0u);
     if (mine) q_rope[at] = v;
-  } else {
-    EARLIER_DONE;
-    // cache row [latent | k_pe] of the current position
-    device uchar * row = cache_ + ulong(step_.pos) * T_cache::row_bytes(80u);
-    float squares = 0.0f;
-    for (uint i = tid; i < 64u; i += 128u) {
-      const float v = float(kv_a[i]);
-      squares = fma(v, v, squares);
-    }
-    share(squares, scratch, sg, lane);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    const float factor = norm_factor(total<4u>(scratch), 64.0f, 1e-05f);
-    for (uint i = tid; i < 64u; i += 128u) {
-      T_cache::put(row, i, float(kv_a[i]) * factor * w_kv_a_layernorm[i]);
-    }
-    for (uint i = tid; i < 8u; i += 128u) {
-      const float a = float(kv_a[64u + 2u * i]);
-      const float b = float(kv_a[64u + 2u * i + 1u]);
-      device const float * cs = rope + (ulong(step_.pos) * 8u + i) * 2u;
-      T_cache::put(row, 64u + 2u * i, turn(a, b, cs, false));
-      T_cache::put(row, 64u + 2u * i + 1u, turn(b, a, cs, true));
-    }
   }
 }
 
@@ -1815,8 +1841,7 @@ static inline void gate_up_body(
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
   if (row < end) {
-    dot<T_w_gate_proj, 4, 96u, 32u>(w, in_floats{ready}, 0u, 96u, lane, sum);
-    dot<T_w_up_proj, 4, 96u, 32u>(w_up, in_floats{ready}, 0u, 96u, lane, sum_up);
+    dot_both<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
   }
   const float squares = sum_of<1>(partials);
   LATER_MAY_START;
@@ -1951,8 +1976,7 @@ static inline void router_shared_gate_shared_up_body(
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
     if (row < end) {
-      dot<T_w_shared_experts_gate_proj, 4, 96u, 32u>(w, in_floats{ready}, 0u, 96u, lane, sum);
-      dot<T_w_shared_experts_up_proj, 4, 96u, 32u>(w_up, in_floats{ready}, 0u, 96u, lane, sum_up);
+      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 96u, 32u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
     }
     const float squares = sum_of<1>(partials);
     LATER_MAY_START;
@@ -2039,8 +2063,7 @@ static inline void experts_gate_experts_up_body(
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
   if (row < end) {
-    dot<T_w_experts_gate_proj, 4, 96u, 32u>(w, in_floats{ready}, 0u, 96u, lane, sum);
-    dot<T_w_experts_up_proj, 4, 96u, 32u>(w_up, in_floats{ready}, 0u, 96u, lane, sum_up);
+    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 96u, 32u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
   }
   const float squares = sum_of<1>(partials);
   LATER_MAY_START;

@@ -15,7 +15,9 @@ func (m *Model) Traffic(c *Command, kv quant.Type, rows int) int64 {
 		n += t.slot(i)
 	}
 	for _, p := range c.Kernel.Parts {
-		n += t.matrices(p)
+		for _, w := range Matrices(p) {
+			n += rowBytes(c.Bindings[w.Slot].Weight.Type, w.Cols) * int64(w.Rows)
+		}
 	}
 	return n
 }
@@ -77,29 +79,6 @@ func (t *traffic) splits(i int) (active, all int) {
 		}
 	}
 	return 0, 0
-}
-
-// matrices is what a part reads of typed weights.
-func (t *traffic) matrices(p plan.Part) int64 {
-	switch p := p.(type) {
-	case *plan.Embed:
-		return t.matrix(p.W, 1, p.Dim)
-	case *plan.MatVec:
-		return t.matrix(p.W, p.Batch*p.Rows, p.Cols) + t.matrix(p.Up, p.Batch*p.Rows, p.Cols)
-	case *plan.Experts:
-		return t.matrix(p.W, p.K*p.Rows, p.Cols) + t.matrix(p.Up, p.K*p.Rows, p.Cols)
-	case *plan.ExpertsSum:
-		return t.matrix(p.W, p.K*p.Rows, p.Cols) + t.matrix(p.Shared, p.Rows, p.SharedCols)
-	}
-	return 0
-}
-
-// matrix is the size of rows of the weight in a slot; without a slot it is 0.
-func (t *traffic) matrix(slot, rows, cols int) int64 {
-	if slot < 0 {
-		return 0
-	}
-	return rowBytes(t.c.Bindings[slot].Weight.Type, cols) * int64(rows)
 }
 
 func rowBytes(typ quant.Type, cols int) int64 {

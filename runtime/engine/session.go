@@ -63,6 +63,18 @@ func (s *Session) Sync(ctx context.Context, tokens []int32, progress Progress) e
 	return nil
 }
 
+// Pretend makes the timeline equal to tokens without running any: the caches keep
+// what they hold. What is generated then means nothing, but takes as long as behind
+// a real prompt, which is what a benchmark at a great depth wants.
+func (s *Session) Pretend(tokens []int32) error {
+	if len(tokens) > s.context {
+		return &ContextError{Tokens: len(tokens), Context: s.context}
+	}
+	s.rewind(0)
+	s.tokens = append(s.tokens, tokens...)
+	return nil
+}
+
 // Known fails if a token is outside the vocabulary.
 func (s *Session) Known(tokens []int32) error {
 	for i, t := range tokens {

@@ -145,3 +145,25 @@ func TestAppend(t *testing.T) {
 		t.Error("a token outside the vocabulary is accepted")
 	}
 }
+
+// TestPretend: tokens taken as run are not run, and what follows is at its place.
+func TestPretend(t *testing.T) {
+	s, r := newFake(8)
+	if err := s.Sync(context.Background(), []int32{7, 7, 7, 7}, nil); err != nil {
+		t.Fatal(err)
+	}
+	before := r.replays
+	if err := s.Pretend([]int32{1, 2, 3}); err != nil || r.replays != before {
+		t.Errorf("%d replays, %v; want none", r.replays-before, err)
+	}
+	if err := s.Sync(context.Background(), []int32{1, 2, 3, 4}, nil); err != nil || r.replays != before+1 {
+		t.Errorf("%d replays, %v; want 1", r.replays-before, err)
+	}
+	if want := []int32{1, 2, 3, 4}; !slices.Equal(s.Tokens(), want) {
+		t.Errorf("timeline %d; want %d", s.Tokens(), want)
+	}
+	var long *ContextError
+	if err := s.Pretend(make([]int32, 9)); !errors.As(err, &long) {
+		t.Errorf("9 tokens in a context of 8: %v", err)
+	}
+}

@@ -84,3 +84,30 @@ func BenchmarkVectors(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSplitRows measures one core, beside a plain copy.
+func BenchmarkSplitRows(b *testing.B) {
+	src, dst := make([]byte, benchBytes), make([]byte, 2<<20)
+	for i := range src {
+		src[i] = byte(i)
+	}
+	measure := func(name string, unit int, do func(dst, src []byte)) {
+		b.Run(name, func(b *testing.B) {
+			piece := len(dst) / unit * unit
+			b.SetBytes(int64(len(src) / piece * piece))
+			for b.Loop() {
+				for at := 0; at+piece <= len(src); at += piece {
+					do(dst, src[at:at+piece])
+				}
+			}
+		})
+	}
+	measure("copy", 1, func(dst, src []byte) { copy(dst, src) })
+	for _, f := range []*Format{&formatQ4_0, &formatQ8_0, &formatQ6_K} {
+		row, err := f.RowBytes(benchCols)
+		if err != nil {
+			b.Fatal(err)
+		}
+		measure(f.Name, row, func(dst, src []byte) { f.SplitRows(dst, src, benchCols) })
+	}
+}

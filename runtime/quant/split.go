@@ -1,5 +1,7 @@
 package quant
 
+import "encoding/binary"
+
 // splitAlign is what the length of a row must be a multiple of to be split, in bytes.
 const splitAlign = 4
 
@@ -28,12 +30,35 @@ func (f *Format) SplitRows(dst, src []byte, cols int) {
 		from := 0 // of the field in a block
 		for _, size := range splitFields[f.Type] {
 			at := blocks * f.wider(size)
-			for b := range blocks {
-				copy(dst[at+b*size:at+(b+1)*size], src[b*f.BlockBytes+from:])
-			}
+			gather(dst[at:at+blocks*size], src[from:rowBytes], size, f.BlockBytes)
 			from += size
 		}
 		dst, src = dst[rowBytes:], src[rowBytes:]
+	}
+}
+
+// gather fills dst with fields of size bytes that lie stride bytes apart in src. The
+// sizes of Q4_0, whose fields are the shortest, are moved without a call.
+func gather(dst, src []byte, size, stride int) {
+	le := binary.LittleEndian
+	switch size {
+	case 2:
+		for ; len(dst) >= 2; dst = dst[2:] {
+			le.PutUint16(dst, le.Uint16(src))
+			src = src[min(stride, len(src)):]
+		}
+	case 16:
+		for ; len(dst) >= 16; dst = dst[16:] {
+			low, high := le.Uint64(src), le.Uint64(src[8:])
+			le.PutUint64(dst, low)
+			le.PutUint64(dst[8:], high)
+			src = src[min(stride, len(src)):]
+		}
+	default:
+		for ; len(dst) >= size; dst = dst[size:] {
+			copy(dst[:size], src)
+			src = src[min(stride, len(src)):]
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ private:
   // Frame pointers: call_path. The CPU's vectors would only make the hooks slower.
   words compile_kernels(const std::string &cpp) const {
     words w = common(cpp, "kernels.o");
-    w.insert(w.end(), {"-ffp-contract=off", "-fno-math-errno", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-DUNROLL=", "-DIN_FLIGHT=",
+    w.insert(w.end(), {"-ffp-contract=off", "-fno-math-errno", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-DUNROLL=", "-DIN_FLIGHT=", "-DBOTH_IN_FLIGHT=",
                        "-Wno-unknown-attributes", "-Wno-unused-function", "-I" + exec_ + "/include"});
     if (flags_ & MSL_BUILD_SANITIZE) {
       w.insert(w.end(), {"-fsanitize=address,undefined", "-fno-sanitize=vptr,alignment", "-fno-sanitize-recover=all", "-g"});

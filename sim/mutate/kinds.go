@@ -26,21 +26,25 @@ var (
 func (r *rig) plans() (all []mutation) {
 	for i, file := range files {
 		for _, p := range plans.List(r.models[i].Bound, quant.F32) {
-			short := append(r.short(file), "-plan", p.ID)
-			if p.Sampler {
-				short = append(picking(r.stem(file)), "-plan", p.ID)
-			}
-			all = append(all, mutation{"plan/" + file + "/" + p.ID, file, func() verdict {
-				if !p.Deep {
-					if v := r.run(r.trial, nil, short...); v.by != "" {
-						return v
-					}
-				}
-				return r.run(r.trial, fast, append(deep, "-file", r.stem(file), "-plan", p.ID)...)
-			}})
+			all = append(all, mutation{"plan/" + file + "/" + p.ID, file, func() verdict { return r.plan(&p, file) }})
 		}
 	}
 	return all
+}
+
+// plan runs a changed plan: what picks tokens where it does, the rest over a short
+// context, then over a long one.
+func (r *rig) plan(p *plans.Mutation, file string) verdict {
+	stem := r.stem(file)
+	if p.Sampler {
+		return r.run(r.trial, nil, append(picking(stem), "-plan", p.ID)...)
+	}
+	if !p.Deep {
+		if v := r.run(r.trial, nil, append(r.short(file), "-plan", p.ID)...); v.by != "" {
+			return v
+		}
+	}
+	return r.run(r.trial, fast, append(deep, "-file", stem, "-plan", p.ID)...)
 }
 
 // picking is a run that compares picked tokens only.

@@ -18,7 +18,7 @@ import (
 // The longest that a trial, or the tests, take; a mutation that makes them take
 // longer is caught.
 const (
-	trialTime = 10 * time.Minute
+	trialTime = 5 * time.Minute
 	testTime  = 5 * time.Minute
 )
 

@@ -1,7 +1,9 @@
 package cuda
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 
 	"mla/runtime/device/check"
 	"mla/runtime/device/cuda/cu"
@@ -59,7 +61,11 @@ func (l *Launcher) launch(c *check.Launch) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &buffers{host: c.Buffers}
+	split, err := splitRows(c.Kernel, c.Variant)
+	if err != nil {
+		return err
+	}
+	b := &buffers{host: c.Buffers, rows: split}
 	defer func() { err = errors.Join(err, b.free()) }()
 	if err := b.allocate(); err != nil {
 		return err
@@ -94,6 +100,7 @@ func (l *Launcher) kernel(c *check.Launch) (cu.Kernel, error) {
 // buffers are host memory and its copies on the device.
 type buffers struct {
 	host   [][]byte
+	rows   map[int]rowLayout // of weights that are laid out anew, by slot
 	device []cu.Ptr
 	pinned *cu.Pinned // all of it, one after the other
 }
@@ -115,12 +122,17 @@ func (b *buffers) allocate() (err error) {
 // upload puts copies to the device into the stream.
 func (b *buffers) upload(s cu.Stream) error {
 	return b.each(func(at, i int) error {
-		copy(b.pinned.Bytes()[at:], b.host[i])
+		r := b.rows[i]
+		if len(b.host[i])%r.bytes() != 0 {
+			return fmt.Errorf("slot %d: %d bytes; expected whole rows of %d", i, len(b.host[i]), r.bytes())
+		}
+		r.copy(b.pinned.Bytes()[at:], b.host[i])
 		return s.Upload(b.device[i], b.pinned, at, len(b.host[i]))
 	})
 }
 
-// download brings all contents back, after what is in the stream.
+// download brings all contents back, after what is in the stream. Rows that were
+// laid out anew stay what they are: a kernel that writes to them is an error.
 func (b *buffers) download(s cu.Stream) error {
 	if err := b.each(func(at, i int) error { return s.Download(b.pinned, at, b.device[i], len(b.host[i])) }); err != nil {
 		return err
@@ -129,7 +141,17 @@ func (b *buffers) download(s cu.Stream) error {
 		return err
 	}
 	return b.each(func(at, i int) error {
-		copy(b.host[i], b.pinned.Bytes()[at:])
+		back := b.pinned.Bytes()[at : at+len(b.host[i])]
+		r, split := b.rows[i]
+		if !split {
+			copy(b.host[i], back)
+			return nil
+		}
+		sent := make([]byte, len(back))
+		r.copy(sent, b.host[i])
+		if !bytes.Equal(back, sent) {
+			return fmt.Errorf("slot %d: the kernel writes to a weight", i)
+		}
 		return nil
 	})
 }

@@ -25,8 +25,10 @@ type memory struct {
 }
 
 // allocate reserves all memory. After an error, what there is must be freed.
-func (m *memory) allocate(l *device.Layout, c *device.Commands) error {
-	m.places = placeWeights(c.Decode)
+func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
+	if m.places, err = placeWeights(c.Decode); err != nil {
+		return err
+	}
 	if err := m.fits(l); err != nil {
 		return err
 	}
@@ -44,7 +46,6 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) error {
 		{"the sampler", l.Sample, &m.sample},
 		{"the constants", int64(len(c.Constants)), &m.constants},
 	} {
-		var err error
 		if a.bytes == 0 {
 			continue
 		}
@@ -104,8 +105,8 @@ func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, cons
 	table := make([]float32, l.Rope/4)
 	device.RopeTable(table, model.Bundle.RopeFreqs, model.Bundle.RopeMScale)
 	pieces := m.places.pieces(model, m.weights)
-	pieces = append(pieces, cut(unsafe.Slice((*byte)(unsafe.Pointer(&table[0])), l.Rope), m.rope)...)
-	pieces = append(pieces, cut(constants, m.constants)...)
+	pieces = append(pieces, cut(unsafe.Slice((*byte)(unsafe.Pointer(&table[0])), l.Rope), m.rope, rowLayout{})...)
+	pieces = append(pieces, cut(constants, m.constants, rowLayout{})...)
 	var done, total int64
 	for _, p := range pieces {
 		total += int64(len(p.from))

@@ -65,7 +65,8 @@ var cases = map[string]testCase{
 	"unallocated":   {"yoututiny", unallocated},
 	"chain":         {"yoututiny", chains},
 	"profile":       {"glm47tiny", profile},
-	"check":         {"yoututiny", checked},
+	"check":         {"yoututiny", checked("yoututiny")},
+	"check split":   {"youtu2b", checked("youtu2b", "embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q")},
 	"foreign":       {"glm47tiny", unallocated},
 }
 
@@ -103,6 +104,7 @@ func TestStandIn(t *testing.T) {
 		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
 		{"a profile", "profile", []string{"CUDASIM_MEMORY=20000000", "CUDASIM_L2=60000"}, ""},
 		{"single kernels", "check", nil, ""},
+		{"rows that are split", "check split", fast, ""}, // of every format, and by both uses of a matrix
 		{"an old driver", "refused", []string{"CUDASIM_DRIVER=11080"}, "needs a driver for CUDA 12.3 (545 or later)"},
 		{"no device", "refused", []string{"CUDASIM_DEVICES=0"}, "finds no GPU"},
 		{"an old GPU", "logits youtu", []string{"CUDASIM_CAPABILITY=86"}, "compiled for compute capability 9.0 or later; simulated NVIDIA GPU has 8.6"},

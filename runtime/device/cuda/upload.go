@@ -15,18 +15,21 @@ const (
 	maxReaders = 16
 )
 
-// piece is host memory and where it goes on the device; at most pieceBytes.
+// piece is host memory and where it goes on the device: whole rows, at most
+// pieceBytes of them unless one is longer.
 type piece struct {
 	from []byte
 	to   cu.Ptr
+	rows rowLayout
 }
 
 // cut makes pieces of one range.
-func cut(from []byte, to cu.Ptr) []piece {
+func cut(from []byte, to cu.Ptr, r rowLayout) []piece {
+	size := max(1, pieceBytes/r.bytes()) * r.bytes()
 	var list []piece
 	for len(from) > 0 {
-		n := min(len(from), pieceBytes)
-		list = append(list, piece{from[:n], to})
+		n := min(len(from), size)
+		list = append(list, piece{from[:n], to, r})
 		from, to = from[n:], to+cu.Ptr(n)
 	}
 	return list
@@ -34,7 +37,8 @@ func cut(from []byte, to cu.Ptr) []piece {
 
 // upload copies pieces to the device. Several readers take them in turn, so that
 // reading a mapped file keeps up with the bus: each has two page-locked buffers,
-// and fills one while the device empties the other. done is called with the bytes
+// and fills one while the device empties the other. Rows are laid out anew as they
+// are copied there, so that costs no memory. done is called with the bytes
 // of each piece, by one goroutine at a time.
 func upload(c *cu.Context, pieces []piece, done func(bytes int)) error {
 	u := &uploader{queue: make(chan piece), stop: make(chan struct{}), done: done}
@@ -117,7 +121,8 @@ func (u *uploader) read() (err error) {
 		if err := b.copied.Wait(); err != nil {
 			return err
 		}
-		n := copy(b.memory.Bytes(), p.from)
+		n := len(p.from)
+		p.rows.copy(b.memory.Bytes(), p.from)
 		if err := stream.Upload(p.to, b.memory, 0, n); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"fmt"
 	"slices"
 
 	"mla/runtime/device"
@@ -17,6 +18,7 @@ type span struct {
 	region     int
 	start, end int64 // in the region
 	at         int64 // on the device, from the start of all weights
+	rows       rowLayout
 }
 
 // weights says what of a model's regions goes to the device, and where to.
@@ -28,33 +30,52 @@ type weights struct {
 
 // placeWeights lays out the weights that commands use. Views of one tensor, and
 // rows of the table that share one, stay together: no byte is there twice.
-func placeWeights(c []device.Command) *weights {
+func placeWeights(c []device.Command) (*weights, error) {
+	all, layouts, err := used(c)
+	if err != nil {
+		return nil, err
+	}
 	w := &weights{offset: map[*device.Weight]int64{}}
-	for _, t := range used(c) {
+	for _, t := range all {
+		r := layouts[t]
 		last := len(w.spans) - 1
 		if last >= 0 && w.spans[last].region == t.Region && t.Offset < w.spans[last].end {
 			w.spans[last].end = max(w.spans[last].end, t.Offset+t.Bytes)
 		} else {
 			w.bytes = aligned(w.bytes)
-			w.spans = append(w.spans, span{t.Region, t.Offset, t.Offset + t.Bytes, w.bytes})
+			w.spans = append(w.spans, span{t.Region, t.Offset, t.Offset + t.Bytes, w.bytes, r})
 			last++
 		}
 		s := &w.spans[last]
+		if n := int64(r.bytes()); s.rows != r || (t.Offset-s.start)%n != 0 || t.Bytes%n != 0 {
+			return nil, fmt.Errorf("tensor %s: %d bytes at %d of the matrix that they are part of; expected whole rows of %d bytes", t.Tensor, t.Bytes, t.Offset-s.start, s.rows.bytes())
+		}
 		w.offset[t] = s.at + t.Offset - s.start
 		w.bytes = s.at + s.end - s.start
 	}
-	return w
+	return w, nil
 }
 
-// used lists the weights that commands read, each once, as they lie in the regions.
-func used(c []device.Command) []*device.Weight {
-	seen := map[*device.Weight]bool{}
-	var all []*device.Weight
+// used lists the weights that commands read, each once, as they lie in the regions,
+// and how their rows lie on the device.
+func used(c []device.Command) (all []*device.Weight, layouts map[*device.Weight]rowLayout, err error) {
+	layouts = map[*device.Weight]rowLayout{}
 	for i := range c {
-		for _, b := range c[i].Bindings {
-			if b.Space == plan.SpaceWeight && !seen[b.Weight] {
-				seen[b.Weight] = true
+		split, err := splitRows(c[i].Kernel, c[i].Variant)
+		if err != nil {
+			return nil, nil, err
+		}
+		for slot, b := range c[i].Bindings {
+			if b.Space != plan.SpaceWeight {
+				continue
+			}
+			have, ok := layouts[b.Weight]
+			switch {
+			case !ok:
+				layouts[b.Weight] = split[slot]
 				all = append(all, b.Weight)
+			case have != split[slot]:
+				return nil, nil, fmt.Errorf("tensor %s: kernel %s reads it by rows of %d bytes, another one by rows of %d", b.Weight.Tensor, c[i].Kernel.Name, split[slot].bytes(), have.bytes())
 			}
 		}
 	}
@@ -64,7 +85,7 @@ func used(c []device.Command) []*device.Weight {
 		}
 		return int(min(max(a.Offset-b.Offset, -1), 1))
 	})
-	return all
+	return all, layouts, nil
 }
 
 func aligned(n int64) int64 { return (n + weightAlign - 1) / weightAlign * weightAlign }
@@ -73,7 +94,7 @@ func aligned(n int64) int64 { return (n + weightAlign - 1) / weightAlign * weigh
 func (w *weights) pieces(m *device.Model, base cu.Ptr) []piece {
 	var list []piece
 	for _, s := range w.spans {
-		list = append(list, cut(m.Regions[s.region][s.start:s.end], base+cu.Ptr(s.at))...)
+		list = append(list, cut(m.Regions[s.region][s.start:s.end], base+cu.Ptr(s.at), s.rows)...)
 	}
 	return list
 }

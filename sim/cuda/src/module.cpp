@@ -38,6 +38,9 @@ std::map<std::string, uint32_t> readPTX(const std::string &text, std::string &er
   return error.empty() ? entries : std::map<std::string, uint32_t>();
 }
 
+// What gen/ptx/clang.go defines for the PTX: the runtime lays weights out for it.
+constexpr char definitions[] = "#define SPLIT_ROWS true\n";
+
 const std::string &metalSource() {
   static const std::string text = [] {
     std::ifstream in(config().metal, std::ios::binary);
@@ -50,7 +53,7 @@ const std::string &metalSource() {
 const msl::KernelTable &kernels() {
   static const msl::KernelTable table = [] {
     std::string error;
-    const auto t = msl::compile(metalSource(), {config().root, config().cache}, config().kernels == Kernels::Run ? 0 : MSL_BUILD_FAST, error);
+    const auto t = msl::compile(definitions + metalSource(), {config().root, config().cache}, config().kernels == Kernels::Run ? 0 : MSL_BUILD_FAST, error);
     REQUIRE(t.first, Rule::Configuration, "%s: %s", config().metal.c_str(), error.c_str());
     return t;
   }();

@@ -38,6 +38,13 @@ func samplings(vocab int) []sample.Params {
 		change(func(p *sample.Params) { p.PresencePenalty, p.FrequencyPenalty, p.RepeatLastN = -40, 3, 2 }),
 		change(func(p *sample.Params) { p.FrequencyPenalty, p.RepeatLastN = -9, -1 }),
 		change(func(p *sample.Params) { p.RepeatPenalty, p.PresencePenalty, p.RepeatLastN = 5, -40, 3 }),
+		// Three tokens far above the rest: the best of them that is not recent is picked.
+		change(func(p *sample.Params) {
+			p.LogitBias, p.Temperature = map[int32]float32{13: 800, 14: 700, 15: 600}, 0
+			p.PresencePenalty, p.RepeatLastN = 400, 2
+		}),
+		// Counts, which decide every pick, and top-k's ids at the same time.
+		change(func(p *sample.Params) { p.TopK, p.FrequencyPenalty, p.RepeatLastN, p.Temperature = 20, -9, -1, 9 }),
 		change(func(p *sample.Params) { p.LogitBias = map[int32]float32{3: 9, 4: 8, 300: -2} }),
 		change(func(p *sample.Params) { p.LogitBias = none }),
 	}

@@ -1,0 +1,57 @@
+package cuda
+
+import (
+	"fmt"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// rowLayout is how a matrix lies on the device: in rows of cols elements that are
+// laid out anew on their way there, as the PTX is compiled for (see quant.SplitRows
+// and SPLIT_ROWS in the templates). The zero value is the layout of the file.
+type rowLayout struct {
+	format *quant.Format
+	cols   int
+}
+
+// splitRows lists, by slot, the weights of a kernel's variant that are laid out anew.
+func splitRows(k *plan.Kernel, v *plan.Variant) (map[int]rowLayout, error) {
+	types := map[int]quant.Type{}
+	for i, slot := range k.TypedSlots() {
+		types[slot] = v.Types[i]
+	}
+	list := map[int]rowLayout{}
+	for _, p := range k.Parts {
+		for _, w := range device.Matrices(p) {
+			format, ok := quant.Lookup(types[w.Slot])
+			if !ok || !format.Splits(w.Cols) {
+				continue
+			}
+			r := rowLayout{format, w.Cols}
+			if have, ok := list[w.Slot]; ok && have != r {
+				return nil, fmt.Errorf("kernel %s, slot %s: read by rows of %d and of %d elements", k.Name, k.Slots[w.Slot].Name, have.cols, r.cols)
+			}
+			list[w.Slot] = r
+		}
+	}
+	return list, nil
+}
+
+// bytes is the length of a row; 1 in the layout of the file.
+func (r rowLayout) bytes() int {
+	if r.format == nil {
+		return 1
+	}
+	return r.cols / r.format.BlockElems * r.format.BlockBytes
+}
+
+// copy brings whole rows from src to dst, which is as long at least.
+func (r rowLayout) copy(dst, src []byte) {
+	if r.format == nil {
+		copy(dst, src)
+		return
+	}
+	r.format.SplitRows(dst, src, r.cols)
+}
