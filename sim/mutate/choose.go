@@ -12,8 +12,8 @@ import (
 // sizes says how many mutations a run draws of a kind, beside those that it always
 // makes: every barrier, every named mistake, one mistake in each kernel function.
 var sizes = map[bool]map[string]int{
-	false: {"plan": 120, "msl": 120, "go": 80},
-	true:  {"plan": 24, "msl": 8, "go": 5},
+	false: {"plan": 120, "msl": 24, "go": 24},
+	true:  {"plan": 16, "msl": 4, "go": 3},
 }
 
 // choose takes what a run makes, in the order of the list.

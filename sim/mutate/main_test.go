@@ -86,10 +86,10 @@ func TestChoose(t *testing.T) {
 	if slices.Equal(one, two) || !slices.Equal(one, ids(1, false)) {
 		t.Error("the draw does not follow from the seed")
 	}
-	if want := 300 + 120 + 121 + 300; len(one) != want {
+	if want := 300 + 120 + 25 + 300; len(one) != want {
 		t.Errorf("%d mutations; expected %d", len(one), want)
 	}
-	if n := len(ids(1, true)); n != 24+8+5 {
+	if n := len(ids(1, true)); n != 16+4+3 {
 		t.Errorf("%d mutations in the fast draw", n)
 	}
 	if n := len(choose(all, 1, false, []string{"go/named/a*"}, none)); n != 26 {

@@ -16,12 +16,21 @@ const tiny = "youtu-tiny-F32"
 
 var tinyConfig = device.Config{Context: 200, KV: quant.F16}
 
-// structure replays 200 tokens, checks what a step must be, and closes twice.
+// structure replays 200 tokens, of which as many as possible are in flight until
+// logits are wanted, checks what a step must be, and closes twice.
 func structure(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{Replay: metal.ReplayICB}, func(r device.Runner) error {
 		for pos := range tinyConfig.Context {
-			if _, err := r.Replay(step(1, pos), pos%50 == 49); err != nil {
+			last := pos%50 == 49
+			if _, err := r.Replay(step(1, pos), last); err != nil {
 				return err
+			}
+			want := min(pos%50+1, metal.Ring)
+			if last {
+				want = 0
+			}
+			if n := metal.InFlight(r); n != want {
+				return fmt.Errorf("position %d: %d tokens are in flight; expected %d", pos, n, want)
 			}
 		}
 		for _, s := range []plan.Step{{Token: 1 << 30, NKV: 1}, {Pos: 200, NKV: 201}, {Pos: 1, NKV: 1}} {

@@ -1,0 +1,17 @@
+package metal
+
+import "mla/runtime/device"
+
+// Ring is how many units can be in flight.
+const Ring = ring
+
+// InFlight counts a runner's units that are committed and not yet waited for.
+func InFlight(r device.Runner) int {
+	n := 0
+	for _, u := range r.(*runner).flying {
+		if !u.Nil() {
+			n++
+		}
+	}
+	return n
+}
