@@ -50,52 +50,91 @@ func (r *rig) plan(p *plans.Mutation, file string) verdict {
 // picking is a run that compares picked tokens only.
 func picking(stem string) []string { return []string{"-file", stem, "-pick", "-tokens", "3"} }
 
-// kernels lists the mutations of the Metal source, in what a file makes run.
+// edit is a mutation of one file's Metal source.
+type edit struct {
+	kernels.Mutation
+	file, source string
+	sampler      bool
+}
+
+// kernels lists the mutations of the Metal source, in what a file makes run. What
+// another file has as well is tried there too if the first one does not notice: not
+// every shape takes every branch.
 func (r *rig) kernels() (all []mutation) {
-	known := map[string]bool{}
+	for _, edits := range r.edits() {
+		first := edits[0]
+		all = append(all, mutation{"msl/" + first.file + "/" + first.ID, first.file, func() verdict { return r.kernel(edits) }})
+	}
+	return all
+}
+
+// edits lists all edits; those of a function that files share are together.
+func (r *rig) edits() (all [][]*edit) {
+	type place struct{ id, body string }
+	index := map[place]int{}
 	for i, file := range files {
 		b := r.models[i].Bound.Bundle
-		for _, sampler := range []bool{false, true} {
-			dispatches := b.Decode
-			if sampler {
-				dispatches = b.Sample
-			}
-			for _, k := range kernels.List(b.Source, functions(r.models[i].Bound, dispatches), known) {
-				all = append(all, mutation{"msl/" + file + "/" + k.ID, file, func() verdict {
-					return r.kernel(&k, file, b.Source, sampler)
-				}})
+		for n, dispatches := range [][]plan.Dispatch{b.Decode, b.Sample} {
+			for _, k := range kernels.List(b.Source, functions(r.models[i].Bound, dispatches)) {
+				at := place{k.ID, k.Body}
+				if _, ok := index[at]; !ok {
+					index[at] = len(all)
+					all = append(all, nil)
+				}
+				all[index[at]] = append(all[index[at]], &edit{k, file, b.Source, n == 1})
 			}
 		}
 	}
 	return all
 }
 
-// kernel runs changed source: with all checks of the executor, on memory cut to
-// what each kernel may touch; with sanitizers, which watch registers' arrays; then
-// with a long context. The sampler's needs the runtime, and so the simulator.
-func (r *rig) kernel(k *kernels.Mutation, file, source string, sampler bool) verdict {
+// kernel makes the same edit in all files that share the function, one at a time,
+// and looks at the first again with a long context. The sampler's kernels need the
+// runtime, and so the simulator.
+func (r *rig) kernel(edits []*edit) verdict {
+	for _, k := range edits {
+		if !r.passes[k.file] {
+			continue // a fast run looks at some files only
+		}
+		if v := r.edit(k, false); v.by != "" || v.invalid {
+			return v
+		}
+	}
+	if edits[0].sampler {
+		return verdict{}
+	}
+	return r.edit(edits[0], true)
+}
+
+// edit runs changed source on one file: with all checks of the executor, on
+// memory cut to what each kernel may touch, then with sanitizers, which watch
+// registers' arrays; or with a long context.
+func (r *rig) edit(k *edit, long bool) verdict {
 	folder, err := os.MkdirTemp(r.work, "msl")
 	if err != nil {
 		return verdict{by: err.Error()}
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "kernels.metal")
-	if err := os.WriteFile(path, []byte(k.In(source)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(k.In(k.source)), 0o600); err != nil {
 		return verdict{by: err.Error()}
 	}
-	env, stem := []string{"METALSIM_CACHE=" + folder}, r.stem(file)
-	if sampler {
+	env, stem := []string{"METALSIM_CACHE=" + folder}, r.stem(k.file)
+	switch {
+	case k.sampler:
 		return r.run(r.trial, env, append(picking(stem), "-source", path)...)
+	case long:
+		if !strings.Contains(k.ID, "/barrier/") {
+			env = append(env, fast...)
+		}
+		return r.run(r.trial, env, append(deep, "-file", stem, "-source", path)...)
 	}
 	for _, device := range []string{"checked", "sanitized"} {
-		if v := r.run(r.trial, env, append(r.short(file), "-source", path, "-device", device)...); v.by != "" || v.invalid {
+		if v := r.run(r.trial, env, append(r.short(k.file), "-source", path, "-device", device)...); v.by != "" || v.invalid {
 			return v
 		}
 	}
-	if !strings.Contains(k.ID, "/barrier/") {
-		env = append(env, fast...)
-	}
-	return r.run(r.trial, env, append(deep, "-file", stem, "-source", path)...)
+	return verdict{}
 }
 
 // functions are the kernels that dispatches need, with both types of cache.

@@ -134,3 +134,26 @@ func TestCount(t *testing.T) {
 		t.Errorf("table\n%s; expected\n%s", got, want)
 	}
 }
+
+// TestShared demands that an edit of a function that files share is made in all of
+// them, and one of a kernel's own in its file only.
+func TestShared(t *testing.T) {
+	r, err := newRig(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	for _, edits := range r.edits() {
+		first := edits[0]
+		made := map[string]bool{}
+		for _, e := range edits {
+			made[e.file] = true
+			if e.In(e.source) == e.source {
+				t.Errorf("%s: nothing changes", e.ID)
+			}
+		}
+		if first.Function == "rank" && len(made) != len(files) || first.Function == "lm_head_body" && len(made) != 1 {
+			t.Errorf("%s of %s is made in %v", first.ID, first.file, made)
+		}
+	}
+}

@@ -28,7 +28,8 @@ type rig struct {
 	work    string // temporary folder
 	trial   string // sim/mutate/trial as it is
 	models  []*model.Model
-	library string // the simulator
+	passes  map[string]bool // the files that the unchanged program was tried on
+	library string          // the simulator
 }
 
 // files are the reference files whose plans and kernels are mutated: dense and
@@ -79,19 +80,25 @@ func (r *rig) mutations() ([]mutation, error) {
 // the logits' bits. The runtime's tests must pass too, if they are needed: CI, which
 // makes the fast draw, runs them anyway.
 func (r *rig) prepare(chosen []mutation, fast bool) error {
-	r.trial = filepath.Join(r.work, "trial")
+	r.trial, r.passes = filepath.Join(r.work, "trial"), map[string]bool{}
 	if out, err := r.build(r.trial, ""); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	needed := map[string]bool{}
 	for _, m := range chosen {
 		needed[m.file] = m.file != ""
+		if m.kind() == "msl" && !fast { // functions that files share
+			for _, f := range files {
+				needed[f] = true
+			}
+		}
 	}
 	for _, f := range files {
 		if needed[f] {
 			if v := r.run(r.trial, nil, r.short(f)...); v != (verdict{}) {
 				return fmt.Errorf("%s: the unchanged program does not pass: %+v", f, v)
 			}
+			r.passes[f] = true
 		}
 	}
 	for _, m := range chosen {

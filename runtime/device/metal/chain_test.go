@@ -45,6 +45,9 @@ func chains(replay metal.Replay) func(string) error {
 						return fmt.Errorf("units of %d: picked %d; expected %d with %+v", unit, got, want, p)
 					}
 				}
+				if err := crowded(s, p, want); err != nil {
+					return fmt.Errorf("more units than fit: %w", err)
+				}
 			}
 			return nil
 		})
@@ -107,6 +110,35 @@ func gpuPicks(r device.Sampler, p sample.Params, unit int) (tokens []int32, err 
 	return tokens, r.End()
 }
 
+// crowded asks for more units than can be in flight before it fetches a token.
+func crowded(r device.Sampler, p sample.Params, want []int32) error {
+	s, _, err := begin(r, p)
+	if err != nil {
+		return err
+	}
+	if err := r.Begin(s.Sampling()); err != nil {
+		return err
+	}
+	for i := range 2 * metal.Ring {
+		if err := r.Ahead(1); err != nil {
+			return err
+		}
+		if n := metal.InFlight(r); n != min(i+1, metal.Ring) {
+			return fmt.Errorf("%d units are in flight; expected %d", n, min(i+1, metal.Ring))
+		}
+	}
+	for i := range 2 * metal.Ring {
+		token, err := r.Next()
+		if err != nil {
+			return err
+		}
+		if token != want[i] {
+			return fmt.Errorf("token %d is %d; expected %d", i, token, want[i])
+		}
+	}
+	return r.End()
+}
+
 // misuse calls what cannot be, ends chains with tokens in flight, and wants the
 // runner to go on.
 func misuse(lib string) error {
@@ -141,6 +173,9 @@ func misuse(lib string) error {
 		}
 		if _, err := d.Replay(step(1, 0), false); err != nil { // ends the chain
 			return err
+		}
+		if _, err := d.Next(); err == nil {
+			return errors.New("a token of a chain that a replay has ended")
 		}
 		if err := d.Begin(s.Sampling()); err == nil {
 			return errors.New("a chain begins without logits")

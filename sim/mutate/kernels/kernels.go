@@ -5,6 +5,7 @@ package kernels
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -14,33 +15,38 @@ type Mutation struct {
 	// number follows if the function has the same text more than once.
 	ID       string
 	Function string
-	from, to int // bytes of the source
+	Body     string // the function's text
+	from, to int    // bytes of the source
 	text     string
 }
 
 // In returns the source with the mistake.
 func (m *Mutation) In(source string) string { return source[:m.from] + m.text + source[m.to:] }
 
-// List lists all mutations of the functions that the named kernels reach. Of
-// functions with the same text, as every bundle has them, it lists those in known
-// not again.
-func List(source string, used, known map[string]bool) []Mutation {
-	l := &list{source: source, tokens: scan(source), seen: map[string]int{}}
+// List lists all mutations of the functions that the named kernels reach.
+func List(source string, used map[string]bool) []Mutation {
+	l := &list{source: source, tokens: scan(source), empty: map[string]bool{}, seen: map[string]int{}}
+	for _, name := range emptyMacro.FindAllStringSubmatch(source, -1) {
+		l.empty[name[1]] = true
+	}
 	functions := l.functions()
 	for i, reached := range l.reachable(functions, used) {
 		f := &functions[i]
-		if text := f.owner + source[l.tokens[f.head].start:l.tokens[f.to].end]; reached && !known[text] {
-			known[text] = true
+		if reached {
 			l.function(f)
 		}
 	}
 	return l.all
 }
 
+// emptyMacro is a macro that stands for nothing in Metal, whatever it is given.
+var emptyMacro = regexp.MustCompile(`(?m)^#define (\w+)\([^)]*\)$`)
+
 type list struct {
 	source string
 	tokens []token
-	seen   map[string]int // IDs
+	empty  map[string]bool // macros that drop their arguments
+	seen   map[string]int  // IDs
 	all    []Mutation
 }
 
@@ -52,7 +58,8 @@ func (l *list) add(f *function, kind string, from, to int, text string, show, en
 	if n := l.seen[id]; n > 1 {
 		id = fmt.Sprintf("%s#%d", id, n)
 	}
-	l.all = append(l.all, Mutation{id, f.name, l.tokens[from].start, l.tokens[to-1].end, text})
+	body := l.source[l.tokens[f.head].start:l.tokens[f.to].end]
+	l.all = append(l.all, Mutation{id, f.name, body, l.tokens[from].start, l.tokens[to-1].end, text})
 }
 
 // squeeze is the text of tokens [from, to) without spaces and comments.
@@ -91,6 +98,8 @@ func (l *list) function(f *function) {
 	for i := f.from + 1; i < f.to; i++ {
 		t := l.tokens[i]
 		switch op, ok := operators[t.text]; {
+		case l.empty[t.text]:
+			i = l.closing(i + 1)
 		case t.text == "[" && l.subscript(i):
 			end := l.closing(i)
 			inside := l.source[l.tokens[i+1].start:l.tokens[end-1].end]

@@ -12,7 +12,7 @@ import (
 )
 
 // pickedTokens are picked behind a prompt for each set of parameters.
-const pickedTokens = 4
+const pickedTokens = 5
 
 // samplings are parameters that take the sampler through all of its steps.
 func samplings(vocab int) []sample.Params {
@@ -120,7 +120,7 @@ func (p *picker) host(params sample.Params) (tokens []int32, err error) {
 	return tokens, err
 }
 
-// gpu picks in two units that are in flight together.
+// gpu picks in four units, one more than can be in flight together.
 func (p *picker) gpu(params sample.Params) (tokens []int32, err error) {
 	s, _, err := p.begin(params)
 	if err != nil {
@@ -129,7 +129,7 @@ func (p *picker) gpu(params sample.Params) (tokens []int32, err error) {
 	if err := p.runner.Begin(s.Sampling()); err != nil {
 		return nil, err
 	}
-	for _, n := range []int{1, pickedTokens - 1} {
+	for _, n := range []int{1, pickedTokens - 3, 1, 1} {
 		if err := p.runner.Ahead(n); err != nil {
 			return nil, err
 		}
