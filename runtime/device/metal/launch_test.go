@@ -87,6 +87,7 @@ func TestLauncher(t *testing.T) {
 		{"self-tests, macOS 14, Apple7", "self-tests", []string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, ""},
 		{"self-tests, a failed command buffer", "self-tests", []string{"METALSIM_FAULT=replay:5"}, "indirect command buffer: "},
 		{"self-tests, no pipeline", "self-tests", []string{"METALSIM_FAULT=pipeline:2"}, "direct encoding: kernel reversed"},
+		{"self-tests, no encoder", "self-tests", []string{"METALSIM_FAULT=encoder:1"}, "make a compute encoder"},
 		{"kernels, ICB", "kernels icb", nil, ""},
 		{"kernels, direct encoding", "kernels encode", []string{"METALSIM_OS=14", "METALSIM_FAMILY=8"}, ""},
 		{"kernels, no memory", "kernels encode", []string{"METALSIM_FAULT=alloc:9"}, "cannot allocate"},

@@ -55,7 +55,7 @@ func TestFailuresLeakNothing(t *testing.T) {
 	ref := readReference(t, root+"testdata/reference/youtu-tiny-F32.gguf")
 	for fault, want := range map[string]string{
 		"replay:9": "the command buffer timed out", "lost:3": "the device was lost",
-		"alloc:5": "cannot allocate", "pipeline:4": "injected failure", "library:1": "injected failure",
+		"alloc:5": "cannot allocate", "encoder:9": "make a compute encoder", "pipeline:4": "injected failure", "library:1": "injected failure",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()

@@ -34,6 +34,7 @@ void readFault(Config &c) {
   static const std::map<std::string, Fault> kinds = {{"alloc", Fault::Alloc},
                                                      {"library", Fault::Library},
                                                      {"pipeline", Fault::Pipeline},
+                                                     {"encoder", Fault::Encoder},
                                                      {"replay", Fault::Replay},
                                                      {"lost", Fault::Lost}};
   const char *colon = strchr(v, ':');
@@ -82,7 +83,7 @@ const Config &config() {
 }
 
 bool faultNow(Fault kind) {
-  static std::atomic<uint64_t> count[6];
+  static std::atomic<uint64_t> count[7];
   const uint64_t n = ++count[static_cast<int>(kind)];
   if (config().fault != kind) return false;
   return n == config().faultAt || (kind == Fault::Lost && n > config().faultAt);

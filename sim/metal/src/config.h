@@ -6,7 +6,7 @@
 //   METALSIM_VIRTUAL=1                "Apple Paravirtual device", as on CI runners
 //   METALSIM_SEED=n                   order of commands and threadgroups (1)
 //   METALSIM_STORE_DELAY=1            device writes reach other threadgroups only at a device fence
-//   METALSIM_FAULT=alloc:n|library:n|pipeline:n|replay:n|lost:n
+//   METALSIM_FAULT=alloc:n|library:n|pipeline:n|encoder:n|replay:n|lost:n
 //                                     the nth allocation (library, pipeline) fails; the nth
 //                                     committed command buffer, or all from it on, end in an error
 //   METALSIM_MAX_BUFFER=bytes         maxBufferLength (8 GiB)
@@ -27,7 +27,7 @@
 namespace metalsim {
 
 enum class Kernels { Run, Fast, Stub };
-enum class Fault { None, Alloc, Library, Pipeline, Replay, Lost };
+enum class Fault { None, Alloc, Library, Pipeline, Encoder, Replay, Lost };
 
 struct Config {
   int os = 15;

@@ -35,6 +35,7 @@ void CommandBuffer::dealloc() {
 Object *CommandBuffer::computeCommandEncoderWithDispatchType(uint64_t type) {
   REQUIRE(state == Status::NotEnqueued, Rule::CommandBufferState, "encoder for %s after commit", nameOf(this).c_str());
   REQUIRE(!open, Rule::EncoderState, "%s has an open encoder", nameOf(this).c_str());
+  if (faultNow(Fault::Encoder)) return nullptr;
   passes.push_back(std::make_unique<Pass>());
   Encoder *e = make<Encoder>(this, passes.back().get(), type == 1);
   open = e;
