@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"mla/runtime/device"
+	"mla/runtime/device/reference"
 	"mla/runtime/quant"
 	"mla/runtime/sample"
 )
@@ -62,7 +63,7 @@ func refusals(s device.Sampler) error {
 		return errors.New("a chain begins behind another one")
 	}
 	const last = 2 + chainTokens
-	if _, err := s.Replay(step(3, last), true); err != nil {
+	if _, err := s.Replay(reference.Step(3, last), true); err != nil {
 		return err
 	}
 	wide := &device.Sampling{}
@@ -79,7 +80,7 @@ func refusals(s device.Sampler) error {
 	if err := s.Ahead(chainContext - last); err != nil {
 		return err
 	}
-	_, err := s.Replay(step(3, 0), false) // ends the chain
+	_, err := s.Replay(reference.Step(3, 0), false) // ends the chain
 	return err
 }
 
@@ -92,7 +93,7 @@ func begin(r device.Runner, p sample.Params) (*sample.Sampler, []float32, error)
 	var logits []float32
 	for pos, token := range []int32{5, 9, 2} {
 		s.Accept(token)
-		if logits, err = r.Replay(step(token, pos), pos == 2); err != nil {
+		if logits, err = r.Replay(reference.Step(token, pos), pos == 2); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -107,7 +108,7 @@ func hostPicks(r device.Runner, p sample.Params) (tokens []int32, err error) {
 		if tokens = append(tokens, token); len(tokens) == chainTokens {
 			break
 		}
-		logits, err = r.Replay(step(token, pos), true)
+		logits, err = r.Replay(reference.Step(token, pos), true)
 	}
 	return tokens, err
 }

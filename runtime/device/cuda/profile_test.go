@@ -9,6 +9,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/check"
 	"mla/runtime/device/cuda"
+	"mla/runtime/device/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -16,20 +17,20 @@ import (
 // profile measures all stages with one cache row and with all, and a copy. Times are those of the
 // stand-in and mean nothing.
 func profile(lib string) error {
-	ref, err := readReference("glm47-tiny-Q4_0")
+	ref, err := reference.Read("glm47-tiny-Q4_0")
 	if err != nil {
 		return err
 	}
-	return with(lib, "glm47-tiny-Q4_0", device.Config{Context: len(ref.prompt), KV: quant.F16}, func(r device.Runner) error {
+	return with(lib, "glm47-tiny-Q4_0", device.Config{Context: len(ref.Prompt), KV: quant.F16}, func(r device.Runner) error {
 		p := r.(device.Profiler)
-		if _, err := r.Replay(step(1, 0), false); err != nil { // in flight
+		if _, err := r.Replay(reference.Step(1, 0), false); err != nil { // in flight
 			return err
 		}
 		if rate, err := p.CopyBandwidth(); err != nil || rate <= 0 {
 			return fmt.Errorf("a copy moves %g bytes per second, %w", rate, err)
 		}
 		var bytes [2]int64
-		for i, rows := range []int{1, len(ref.prompt)} {
+		for i, rows := range []int{1, len(ref.Prompt)} {
 			stages, err := p.Profile(&device.Profiling{Rows: rows})
 			if err != nil {
 				return err
@@ -49,12 +50,12 @@ func profile(lib string) error {
 		if bytes[1] <= bytes[0] {
 			return fmt.Errorf("a token moves %d bytes with one row, %d with all", bytes[0], bytes[1])
 		}
-		for _, rows := range []int{0, len(ref.prompt) + 1} {
+		for _, rows := range []int{0, len(ref.Prompt) + 1} {
 			if _, err := p.Profile(&device.Profiling{Rows: rows}); err == nil {
-				return fmt.Errorf("%d rows of %d are accepted", rows, len(ref.prompt))
+				return fmt.Errorf("%d rows of %d are accepted", rows, len(ref.Prompt))
 			}
 		}
-		return inFlight(r, ref, 0.05)
+		return ref.InFlight(r, 0.05)
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/device/cuda"
+	"mla/runtime/device/reference"
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -181,7 +182,7 @@ func ptx(b *plan.Bundle) (string, error) {
 
 // record opens a file and records it. Whatever it returns has to be closed.
 func record(lib, name string, cfg device.Config) (*gguf.File, device.Runner, error) {
-	file, err := gguf.Open(filepath.Join(references, name+".gguf"))
+	file, err := gguf.Open(filepath.Join(reference.Folder, name+".gguf"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -229,59 +230,33 @@ func leaks(lib string) error {
 	return nil
 }
 
-// step is the step of a token at a position.
-func step(token int32, pos int) plan.Step {
-	return plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
-}
-
 // logits compares the logits of every position with the reference. The tolerances
 // are those of the CPU device: another order of float32 sums, and cache rows
 // rounded to half precision.
 func logits(name string, kv quant.Type, tolerance float64) func(string) error {
 	return func(lib string) error {
-		ref, err := readReference(name)
+		ref, err := reference.Read(name)
 		if err != nil {
 			return err
 		}
 		var last, total int64
-		cfg := device.Config{Context: len(ref.prompt), KV: kv, Progress: func(d, t int64) { last, total = d, t }}
+		cfg := device.Config{Context: len(ref.Prompt), KV: kv, Progress: func(d, t int64) { last, total = d, t }}
 		return with(lib, name, cfg, func(r device.Runner) error {
 			if last != total || total == 0 {
 				return fmt.Errorf("progress ended at %d of %d bytes", last, total)
 			}
-			for pos, token := range ref.prompt {
-				got, err := r.Replay(step(token, pos), true)
+			for pos, token := range ref.Prompt {
+				got, err := r.Replay(reference.Step(token, pos), true)
 				if err != nil {
 					return err
 				}
-				if worst := ref.worst(got, pos); !(worst <= tolerance) {
+				if worst := ref.Worst(got, pos); !(worst <= tolerance) {
 					return fmt.Errorf("position %d: logits differ by %g; at most %g is allowed", pos, worst, tolerance)
 				}
 			}
-			return inFlight(r, ref, tolerance)
+			return ref.InFlight(r, tolerance)
 		})
 	}
-}
-
-// inFlight runs the prompt again, without waiting for its tokens.
-func inFlight(r device.Runner, ref *reference, tolerance float64) error {
-	last := len(ref.prompt) - 1
-	for pos, token := range ref.prompt[:last] {
-		if got, err := r.Replay(step(token, pos), false); err != nil || got != nil {
-			return fmt.Errorf("without logits: %d, %w", len(got), err)
-		}
-	}
-	got, err := r.Replay(step(ref.prompt[last], last), true)
-	if err != nil {
-		return err
-	}
-	if worst := ref.worst(got, last); !(worst <= tolerance) {
-		return fmt.Errorf("after a prompt in flight: logits differ by %g; at most %g is allowed", worst, tolerance)
-	}
-	if timed, ok := r.(device.Timed); !ok || timed.GPUTime() <= 0 {
-		return errors.New("no GPU time")
-	}
-	return nil
 }
 
 // structure looks at what a runner says about itself, and at what it refuses.
@@ -299,14 +274,14 @@ func structure(lib string) error {
 			}
 		}
 		for pos := range 40 {
-			if got, err := r.Replay(step(3, pos), pos%16 == 15); err != nil || (got != nil) != (pos%16 == 15) {
+			if got, err := r.Replay(reference.Step(3, pos), pos%16 == 15); err != nil || (got != nil) != (pos%16 == 15) {
 				return fmt.Errorf("position %d: %d logits, %w", pos, len(got), err)
 			}
 		}
 		if err := r.Close(); err != nil { // with tokens in flight
 			return err
 		}
-		if _, err := r.Replay(step(3, 0), true); err == nil {
+		if _, err := r.Replay(reference.Step(3, 0), true); err == nil {
 			return errors.New("a closed runner replays")
 		}
 		return nil
@@ -327,11 +302,11 @@ func failure(lib string) error {
 	}
 	defer file.Close()
 	for pos := range 40 {
-		_, err := r.Replay(step(3, pos), pos%2 == 0)
+		_, err := r.Replay(reference.Step(3, pos), pos%2 == 0)
 		if err == nil {
 			continue
 		}
-		if _, again := r.Replay(step(3, pos), true); !errors.Is(again, err) {
+		if _, again := r.Replay(reference.Step(3, pos), true); !errors.Is(again, err) {
 			return fmt.Errorf("first %w, then %w", err, again)
 		}
 		if closed := r.Close(); closed != nil {

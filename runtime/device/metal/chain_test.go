@@ -7,6 +7,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
+	"mla/runtime/device/reference"
 	"mla/runtime/sample"
 )
 
@@ -63,7 +64,7 @@ func begin(r device.Runner, p sample.Params) (*sample.Sampler, []float32, error)
 	var logits []float32
 	for pos, token := range []int32{5, 9, 2} {
 		s.Accept(token)
-		if logits, err = r.Replay(step(token, pos), pos == 2); err != nil {
+		if logits, err = r.Replay(reference.Step(token, pos), pos == 2); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -78,7 +79,7 @@ func hostPicks(r device.Runner, p sample.Params) (tokens []int32, err error) {
 		if tokens = append(tokens, token); len(tokens) == chainTokens {
 			break
 		}
-		logits, err = r.Replay(step(token, pos), true)
+		logits, err = r.Replay(reference.Step(token, pos), true)
 	}
 	return tokens, err
 }
@@ -171,7 +172,7 @@ func misuse(lib string) error {
 		if err := d.Ahead(1); err == nil {
 			return errors.New("a token beyond the context")
 		}
-		if _, err := d.Replay(step(1, 0), false); err != nil { // ends the chain
+		if _, err := d.Replay(reference.Step(1, 0), false); err != nil { // ends the chain
 			return err
 		}
 		if _, err := d.Next(); err == nil {
@@ -230,7 +231,7 @@ func noSampler(lib string) error {
 		if err := d.Begin(s.Sampling()); !errors.Is(err, device.ErrSampling) {
 			return fmt.Errorf("a chain without a sampler: %w", err)
 		}
-		_, err = r.Replay(step(1, 3), true)
+		_, err = r.Replay(reference.Step(1, 3), true)
 		return err
 	})
 }

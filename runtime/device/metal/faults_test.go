@@ -8,6 +8,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
+	"mla/runtime/device/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -22,7 +23,7 @@ func structure(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{Replay: metal.ReplayICB}, func(r device.Runner) error {
 		for pos := range tinyConfig.Context {
 			last := pos%50 == 49
-			if _, err := r.Replay(step(1, pos), last); err != nil {
+			if _, err := r.Replay(reference.Step(1, pos), last); err != nil {
 				return err
 			}
 			want := min(pos%50+1, metal.Ring)
@@ -44,7 +45,7 @@ func structure(lib string) error {
 		if err := r.Close(); err != nil {
 			return err
 		}
-		if _, err := r.Replay(step(1, 0), true); err == nil {
+		if _, err := r.Replay(reference.Step(1, 0), true); err == nil {
 			return errors.New("a closed runner replays")
 		}
 		return nil
@@ -67,7 +68,7 @@ func failure(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{Replay: metal.ReplayICB}, func(r device.Runner) error {
 		var first error
 		for pos := range 10 {
-			_, err := r.Replay(step(1, pos), pos == 9)
+			_, err := r.Replay(reference.Step(1, pos), pos == 9)
 			if first != nil && err == nil {
 				return nil // which the test takes for a missing error
 			}
@@ -99,7 +100,7 @@ func archive(lib string) error {
 				return err
 			}
 		}
-		one := func(r device.Runner) error { _, err := r.Replay(step(1, 0), true); return err }
+		one := func(r device.Runner) error { _, err := r.Replay(reference.Step(1, 0), true); return err }
 		if err := with(lib, tiny, tinyConfig, metal.Options{Cache: folder}, one); err != nil {
 			return err
 		}

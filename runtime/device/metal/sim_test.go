@@ -14,8 +14,8 @@ import (
 	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
+	"mla/runtime/device/reference"
 	"mla/runtime/gguf"
-	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -130,7 +130,7 @@ func head(out []byte) []byte {
 
 // with records a file and hands the runner to f.
 func with(lib, name string, cfg device.Config, options metal.Options, f func(device.Runner) error) (err error) {
-	file, err := gguf.Open(filepath.Join(references, name+".gguf"))
+	file, err := gguf.Open(filepath.Join(reference.Folder, name+".gguf"))
 	if err != nil {
 		return err
 	}
@@ -155,53 +155,27 @@ func with(lib, name string, cfg device.Config, options metal.Options, f func(dev
 	return errors.Join(f(r), r.Close())
 }
 
-// step is the step of a token at a position.
-func step(token int32, pos int) plan.Step {
-	return plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
-}
-
 // logits compares the logits of every position with the reference. The
 // tolerances are those of the CPU device: another order of float32 sums, and
 // cache rows rounded to half precision.
 func logits(name string, kv quant.Type, tolerance float64, replay metal.Replay) func(string) error {
 	return func(lib string) error {
-		ref, err := readReference(name)
+		ref, err := reference.Read(name)
 		if err != nil {
 			return err
 		}
-		cfg := device.Config{Context: len(ref.prompt), KV: kv}
+		cfg := device.Config{Context: len(ref.Prompt), KV: kv}
 		return with(lib, name, cfg, metal.Options{Replay: replay}, func(r device.Runner) error {
-			for pos, token := range ref.prompt {
-				got, err := r.Replay(step(token, pos), true)
+			for pos, token := range ref.Prompt {
+				got, err := r.Replay(reference.Step(token, pos), true)
 				if err != nil {
 					return err
 				}
-				if worst := ref.worst(got, pos); !(worst <= tolerance) {
+				if worst := ref.Worst(got, pos); !(worst <= tolerance) {
 					return fmt.Errorf("position %d: logits differ by %g; at most %g is allowed", pos, worst, tolerance)
 				}
 			}
-			return inFlight(r, ref, tolerance)
+			return ref.InFlight(r, tolerance)
 		})
 	}
-}
-
-// inFlight runs the prompt again, without waiting for its tokens.
-func inFlight(r device.Runner, ref *reference, tolerance float64) error {
-	last := len(ref.prompt) - 1
-	for pos, token := range ref.prompt[:last] {
-		if got, err := r.Replay(step(token, pos), false); err != nil || got != nil {
-			return fmt.Errorf("without logits: %d, %w", len(got), err)
-		}
-	}
-	got, err := r.Replay(step(ref.prompt[last], last), true)
-	if err != nil {
-		return err
-	}
-	if worst := ref.worst(got, last); !(worst <= tolerance) {
-		return fmt.Errorf("after a prompt in flight: logits differ by %g; at most %g is allowed", worst, tolerance)
-	}
-	if timed, ok := r.(device.Timed); !ok || timed.GPUTime() <= 0 {
-		return errors.New("no GPU time")
-	}
-	return nil
 }
