@@ -27,8 +27,8 @@ func Program(s *spec.Spec, o pass.Options) (*ir.Program, error) {
 	return p, nil
 }
 
-// Compile turns a spec into a bundle, its Metal source included. Passes named
-// in disable are left out.
+// Compile turns a spec, one of its variants, into a bundle, its Metal source
+// included. Passes named in disable are left out.
 func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 	p, err := Program(s, pass.Options{Disable: disable})
 	if err != nil {
@@ -39,7 +39,7 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 			return nil, err
 		}
 	}
-	b := &plan.Bundle{Name: s.Name, SpecHash: s.Hash, Model: model(s), Weights: kernel.WeightTable(p)}
+	b := &plan.Bundle{Name: s.Name, Spec: s.File, SpecHash: s.Hash, Model: model(s), Weights: kernel.WeightTable(p)}
 	if s.Activations == "f16" {
 		b.Activations = plan.ElemF16
 	}

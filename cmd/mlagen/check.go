@@ -77,6 +77,9 @@ func (g *generateFlags) command() string {
 	if g.out != "" {
 		cmd += " -out " + g.out
 	}
+	if g.act != "" {
+		cmd += " -act " + g.act
+	}
 	if g.disable != "" {
 		cmd += " -disable " + g.disable
 	}

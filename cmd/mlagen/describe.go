@@ -7,7 +7,6 @@ import (
 	"mla/gen"
 	"mla/gen/describe"
 	"mla/gen/pass"
-	"mla/gen/spec"
 )
 
 // runDescribe prints the plan of a spec under one quant profile.
@@ -16,11 +15,12 @@ func runDescribe(args []string, stdout io.Writer) error {
 	path := f.String("spec", "", "")
 	profile := f.String("quant", "", "")
 	depth := f.Int("depth", 0, "")
+	act := f.String("act", "", "")
 	asJSON := f.Bool("json", false, "")
 	if err := f.parse(args, "spec"); err != nil {
 		return err
 	}
-	s, err := spec.Load(*path)
+	s, err := variant(*path, *act)
 	if err != nil {
 		return err
 	}
@@ -49,6 +49,7 @@ func runDescribe(args []string, stdout io.Writer) error {
 func runDump(args []string, stdout io.Writer) error {
 	f := newFlags("dump")
 	path := f.String("spec", "", "")
+	act := f.String("act", "", "")
 	after := f.String("after", "", "")
 	list := f.Bool("passes", false, "")
 	if err := f.parse(args); err != nil {
@@ -63,7 +64,7 @@ func runDump(args []string, stdout io.Writer) error {
 	if *path == "" {
 		return fmt.Errorf("%w: dump needs -spec", errUsage)
 	}
-	s, err := spec.Load(*path)
+	s, err := variant(*path, *act)
 	if err != nil {
 		return err
 	}

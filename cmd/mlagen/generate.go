@@ -25,7 +25,7 @@ var errDrift = errors.New("generated files are out of date")
 const bundleMark = "zmodel.go"
 
 type generateFlags struct {
-	spec, out, disable       string
+	spec, out, act, disable  string
 	all, check, diff, dryRun bool
 }
 
@@ -34,6 +34,7 @@ func runGenerate(args []string, stdout io.Writer) error {
 	f := newFlags("mlagen")
 	f.StringVar(&g.spec, "spec", "", "")
 	f.StringVar(&g.out, "out", "", "")
+	f.StringVar(&g.act, "act", "", "")
 	f.StringVar(&g.disable, "disable", "", "")
 	f.BoolVar(&g.all, "all", false, "")
 	f.BoolVar(&g.check, "check", false, "")
@@ -47,6 +48,8 @@ func runGenerate(args []string, stdout io.Writer) error {
 		return fmt.Errorf("%w: give either -spec F or -all", errUsage)
 	case g.all && g.out != "":
 		return fmt.Errorf("%w: -out goes with -spec", errUsage)
+	case g.act != "" && g.out == "":
+		return fmt.Errorf("%w: -act goes with -out; generated/ gets every variant of a spec", errUsage)
 	}
 	want, err := g.files()
 	if err != nil {
@@ -73,43 +76,46 @@ type tree struct {
 
 // files generates what the flags ask for.
 func (g *generateFlags) files() (*tree, error) {
-	root := ""
-	if g.out == "" {
-		var err error
-		if root, err = moduleRoot(); err != nil {
+	t := &tree{bundles: map[string]*plan.Bundle{}}
+	if g.out != "" {
+		s, err := variant(g.spec, g.act)
+		if err != nil {
 			return nil, err
 		}
+		return t, g.bundle(t, g.out, s)
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return nil, err
+	}
+	all, err := specFiles(root)
+	if err != nil {
+		return nil, err
 	}
 	paths := []string{g.spec}
-	if g.out == "" {
-		all, err := specFiles(root)
-		if err != nil {
-			return nil, err
-		}
-		if g.all && len(all) == 0 { // rather than take every bundle for an orphan
+	if g.all {
+		if paths = all; len(all) == 0 { // rather than take every bundle for an orphan
 			return nil, fmt.Errorf("mlagen: no specs in %s", filepath.Join(root, "specs"))
 		}
-		if g.all {
-			paths = all
-		}
-		if err := distinct(append(all, paths...)); err != nil {
+	}
+	specs, err := variants(paths)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := owners(append(all, paths...))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range specs {
+		if err := g.bundle(t, folderOf(root, s.Name), s); err != nil {
 			return nil, err
 		}
 	}
-	t := &tree{bundles: map[string]*plan.Bundle{}}
-	var names []string
-	for _, path := range paths {
-		name, err := g.bundle(t, root, path)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	if g.out != "" {
-		return t, nil
-	}
-	return t, g.registry(t, root, names)
+	return t, g.registry(t, root, specs, owner)
 }
+
+// folderOf is where a bundle's files lie.
+func folderOf(root, bundle string) string { return filepath.Join(root, "generated", bundle) }
 
 // specFiles lists the project's specs.
 func specFiles(root string) ([]string, error) {
@@ -124,63 +130,94 @@ func specFiles(root string) ([]string, error) {
 	return all, nil
 }
 
-// distinct refuses specs whose file names differ but not those of their
-// bundles, so that one does not replace the other.
-func distinct(paths []string) error {
-	owner := map[string]string{}
+// variants loads all specs, once for every bundle that they make.
+func variants(paths []string) ([]*spec.Spec, error) {
+	var list []*spec.Spec
 	for _, path := range paths {
-		name, file := spec.Name(path), filepath.Base(path)
-		if other, taken := owner[name]; taken && other != file {
-			return fmt.Errorf("specs %s and %s would both make the bundle %s; rename one", other, file, name)
+		s, err := spec.Load(path)
+		if err != nil {
+			return nil, err
 		}
-		owner[name] = file
+		list = append(list, s.Variants()...)
 	}
-	return nil
+	return list, nil
 }
 
-// bundle generates one spec's files into t.
-func (g *generateFlags) bundle(t *tree, root, path string) (string, error) {
-	s, err := spec.Load(path)
-	if err != nil {
-		return "", err
+// variant loads the variant of a spec with activations act; "": the first.
+func variant(path, act string) (*spec.Spec, error) {
+	if act != "" && !slices.Contains(spec.Activations, act) {
+		return nil, fmt.Errorf("%w: -act is %q; expected %s", errUsage, act, strings.Join(spec.Activations, " or "))
 	}
+	s, err := spec.Load(path)
+	if err != nil || act == "" {
+		return s, err
+	}
+	return s.WithActivations(act), nil
+}
+
+// owners maps bundles to the specs that make them. It refuses two specs that make
+// bundles of one name, so that one does not replace the other.
+func owners(paths []string) (map[string]string, error) {
+	owner := map[string]string{}
+	for _, path := range paths {
+		file, names := filepath.Base(path), []string{spec.Name(path)}
+		if s, err := spec.Load(path); err == nil { // who wants another spec need not mend this one
+			names = nil
+			for _, v := range s.Variants() {
+				names = append(names, v.Name)
+			}
+		}
+		for _, name := range names {
+			if other, taken := owner[name]; taken && other != file {
+				return nil, fmt.Errorf("specs %s and %s would both make the bundle %s; rename one", other, file, name)
+			}
+			owner[name] = file
+		}
+	}
+	return owner, nil
+}
+
+// bundle generates one bundle's files into t.
+func (g *generateFlags) bundle(t *tree, folder string, s *spec.Spec) error {
 	var disable []string
 	if g.disable != "" {
 		disable = strings.Split(g.disable, ",")
 	}
 	b, err := gen.Compile(s, disable)
 	if err != nil {
-		return "", err
+		return err
 	}
 	files, err := gen.Generate(s, b, disable)
 	if err != nil {
-		return "", err
-	}
-	folder := g.out
-	if folder == "" {
-		folder = filepath.Join(root, "generated", s.Name)
+		return err
 	}
 	t.folders = append(t.folders, folder)
 	t.bundles[folder] = b
 	for _, f := range files {
 		t.files = append(t.files, golang.File{Name: filepath.Join(folder, f.Name), Data: f.Data})
 	}
-	return s.Name, nil
+	return nil
 }
 
-// registry adds generated/zregistry.go: the bundles made now and, for a single
-// spec, those that are there already. With -all any other folder is an orphan.
-func (g *generateFlags) registry(t *tree, root string, names []string) error {
-	marks, err := filepath.Glob(filepath.Join(root, "generated", "*", bundleMark))
+// registry adds generated/zregistry.go: the bundles of specs and, for a single spec
+// file, those of the others that are there already. Other folders are orphans: with
+// -all each that no spec makes, else those of variants that the file no longer has.
+func (g *generateFlags) registry(t *tree, root string, specs []*spec.Spec, owner map[string]string) error {
+	marks, err := filepath.Glob(folderOf(root, filepath.Join("*", bundleMark)))
 	if err != nil {
 		return err
 	}
+	var names []string
+	for _, s := range specs {
+		names = append(names, s.Name)
+	}
 	for _, m := range marks {
 		folder := filepath.Dir(m)
-		if g.all {
+		name := filepath.Base(folder)
+		if owner[name] == "" && (g.all || isVariant(specs[0], name)) {
 			t.folders = append(t.folders, folder)
-		} else {
-			names = append(names, filepath.Base(folder))
+		} else if !g.all {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
@@ -192,6 +229,12 @@ func (g *generateFlags) registry(t *tree, root string, names []string) error {
 	}
 	t.files = append(t.files, golang.File{Name: filepath.Join(root, "generated", f.Name), Data: f.Data})
 	return nil
+}
+
+// isVariant says whether a bundle of that name would come of the spec's file, if it
+// asked for it.
+func isVariant(s *spec.Spec, bundle string) bool {
+	return slices.ContainsFunc(spec.Activations, func(act string) bool { return s.WithActivations(act).Name == bundle })
 }
 
 // orphans lists the files in t's folders that are not of t.

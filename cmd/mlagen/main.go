@@ -20,9 +20,12 @@ const (
 
 const usage = `mlagen compiles the spec of an MLA model into Metal kernels and Go dispatch tables.
 
-  mlagen -spec F [-out DIR]            write the bundle to generated/STEM (or DIR)
+  mlagen -spec F                       write each of the spec's bundles to generated/: STEM for
+                                       activations f32, STEMf16 for f16
+  mlagen -spec F -out DIR              write one bundle to DIR
   mlagen -all                          every spec in specs/, and the registry
-  mlagen init -gguf F -o specs/x.yaml  make a spec from a GGUF file's header (-f: overwrite)
+  mlagen init -gguf F -o specs/x.yaml  make a spec from a GGUF file's header (-f: overwrite;
+                                       -act f32,f16: with both kinds of activations)
   mlagen describe -spec F [-json]      the plan as a table: kernels, bytes, prediction
   mlagen dump -spec F [-after PASS]    the program after a pass (-passes lists them)
   mlagen synth -spec F -quant Q -o F   a GGUF with random weights of the real shapes
@@ -34,6 +37,9 @@ With -spec or -all:
   -diff      print what would change
   -n         name the files that would be written, write nothing
   -disable   comma-separated fusions to leave out
+
+With -out, describe or dump:
+  -act       f32 or f16: activations of the one bundle (default: the first in the spec)
 
 Exit codes: 0 done, 1 error, 2 usage, 3 generated files are out of date.
 `

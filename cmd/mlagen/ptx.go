@@ -38,20 +38,24 @@ func runPTX(args []string, stdout io.Writer) error {
 			return err
 		}
 	}
-	return each(paths, func(path string) error { return writePTX(root, path, *force, stdout) })
+	specs, err := variants(paths)
+	if err != nil {
+		return err
+	}
+	return each(specs, func(s *spec.Spec) error { return writePTX(root, s, *force, stdout) })
 }
 
-// each calls f with every path, on as many cores as there are, and joins the errors.
-func each(paths []string, f func(path string) error) error {
-	errs := make([]error, len(paths))
+// each calls f with every spec, on as many cores as there are, and joins the errors.
+func each(specs []*spec.Spec, f func(s *spec.Spec) error) error {
+	errs := make([]error, len(specs))
 	var all sync.WaitGroup
 	slots := make(chan struct{}, runtime.NumCPU())
-	for i, path := range paths {
+	for i, s := range specs {
 		all.Add(1)
 		go func() {
 			defer all.Done()
 			slots <- struct{}{}
-			errs[i] = f(path)
+			errs[i] = f(s)
 			<-slots
 		}()
 	}
@@ -59,17 +63,13 @@ func each(paths []string, f func(path string) error) error {
 	return errors.Join(errs...)
 }
 
-// writePTX compiles one spec's bundle unless that was done; force: in any case.
-func writePTX(root, path string, force bool, stdout io.Writer) error {
-	s, err := spec.Load(path)
-	if err != nil {
-		return err
-	}
+// writePTX compiles one bundle unless that was done; force: in any case.
+func writePTX(root string, s *spec.Spec, force bool, stdout io.Writer) error {
 	b, err := gen.Compile(s, nil)
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(root, "generated", s.Name)
+	folder := folderOf(root, s.Name)
 	if metal, err := os.ReadFile(filepath.Join(folder, "kernels.metal")); err != nil || string(metal) != b.Source {
 		return fmt.Errorf("%s is out of date or missing; run go generate ./... first", filepath.Join(folder, "kernels.metal"))
 	}

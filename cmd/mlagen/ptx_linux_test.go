@@ -59,30 +59,11 @@ func TestPTXDrift(t *testing.T) {
 	}
 }
 
-// project makes an empty project with the smallest spec the working directory.
-func project(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(tinySpec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	root := t.TempDir()
-	for path, text := range map[string]string{"go.mod": "module mla\n", "specs/tiny.yaml": string(text)} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(root)
-	return filepath.Join(root, "generated", "tiny", ptx.FileName)
-}
-
 // TestPTX: the command compiles what is generated, once, and -f again; the file
 // goes with its spec.
 func TestPTX(t *testing.T) {
-	path := project(t)
+	root, _ := project(t)
+	path := filepath.Join(root, "generated", "tiny", ptx.FileName)
 	if code, _, stderr := mlagen("ptx", "-all"); code != exitError || !strings.Contains(stderr, "go generate") {
 		t.Errorf("nothing generated yet: exit %d, %s", code, stderr)
 	}

@@ -10,6 +10,7 @@ import (
 // Report is one token's work under one quant profile, with an f16 cache.
 type Report struct {
 	Bundle                 string       `json:"bundle"`
+	Act                    string       `json:"act"` // activations, f32 or f16
 	Profile                string       `json:"profile"`
 	Depth                  int          `json:"depth"`
 	DispatchesPerToken     int          `json:"dispatches_per_token"`
@@ -42,7 +43,7 @@ const cacheType = quant.F16
 // Make reports on profile number pi of a bundle at depth cached positions.
 func Make(b *plan.Bundle, pi, depth int) *Report {
 	p := &b.Profiles[pi]
-	r := &Report{Bundle: b.Name, Profile: p.Name, Depth: depth, DispatchesPerToken: len(b.Decode)}
+	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: p.Name, Depth: depth, DispatchesPerToken: len(b.Decode)}
 	r.KVBytesPerContextToken = int64(b.Model.NumHiddenLayers*b.Model.CacheDim()) * 2
 	for i := range b.Decode {
 		c := counter{b: b, d: &b.Decode[i], k: &b.Kernels[b.Decode[i].Kernel], profile: p, rows: int64(depth) + 1}

@@ -16,7 +16,7 @@ func (r *Report) JSON(w io.Writer) error {
 
 // Table writes the report for people.
 func (r *Report) Table(w io.Writer) error {
-	fmt.Fprintf(w, "%s, quant profile %s, f16 cache, depth %d\n\n", r.Bundle, r.Profile, r.Depth)
+	fmt.Fprintf(w, "%s, quant profile %s, %s activations, f16 cache, depth %d\n\n", r.Bundle, r.Profile, r.Act, r.Depth)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "step\tlayer\tkernel\tgrid\tthreads\tbarrier\tweights B\tread B\twritten B\tflop\t")
 	for _, d := range r.Dispatches {

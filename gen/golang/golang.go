@@ -56,6 +56,7 @@ func model(f *jen.File, b *plan.Bundle) {
 	f.Comment("Bundle is the compiled model.")
 	f.Var().Id("Bundle").Op("=").Op("&").Qual(planPath, "Bundle").Values(jen.Dict{
 		jen.Id("Name"):        jen.Lit(b.Name),
+		jen.Id("Spec"):        jen.Lit(b.Spec),
 		jen.Id("SpecHash"):    jen.Lit(b.SpecHash),
 		jen.Id("Model"):       literal(reflect.ValueOf(b.Model)),
 		jen.Id("Activations"): literal(reflect.ValueOf(b.Activations)),

@@ -18,8 +18,9 @@ func (w *writer) line(format string, args ...any) {
 }
 
 // format writes a spec in the order and style of those in the folder specs;
-// source is the name of the file that it was made from.
-func format(s *spec.Spec, source string) ([]byte, error) {
+// source is the name of the file that it was made from. Without activations, the
+// key is left out.
+func format(s *spec.Spec, source string, activations []string) ([]byte, error) {
 	title, err := json.Marshal(s.Model.Title) // a JSON string is a YAML string
 	if err != nil {
 		return nil, err
@@ -34,6 +35,9 @@ func format(s *spec.Spec, source string) ([]byte, error) {
 	}
 	w.line("\ntokenizer: %s", s.Tokenizer)
 	w.line("chat_template: %s", s.ChatTemplate)
+	if len(activations) > 0 {
+		w.line("activations: [%s]", strings.Join(activations, ", "))
+	}
 	w.line("\nquants:")
 	for _, q := range s.Quants {
 		w.quant(s, &q)

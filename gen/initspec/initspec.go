@@ -17,8 +17,9 @@ import (
 )
 
 // Write makes a spec for the model file and stores it at out. It does not
-// replace an existing spec unless force is set.
-func Write(model, out string, force bool) error {
+// replace an existing spec unless force is set. The spec asks for a bundle for each
+// of activations, which are different ones of spec.Activations; none: for the default.
+func Write(model, out string, force bool, activations ...string) error {
 	if _, err := os.Lstat(out); err == nil && !force {
 		return fmt.Errorf("%s exists; -f overwrites it", out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +30,7 @@ func Write(model, out string, force bool) error {
 		return err
 	}
 	defer f.Close()
-	text, err := Generate(f, out)
+	text, err := Generate(f, out, activations...)
 	if err != nil {
 		return err
 	}
@@ -37,9 +38,9 @@ func Write(model, out string, force bool) error {
 }
 
 // Generate returns the text of a spec for an open deepseek2 file, which
-// spec.Parse accepts. out is the name it will have. A model that no spec can
-// describe gives an error that names the key or the tensor.
-func Generate(f *gguf.File, out string) ([]byte, error) {
+// spec.Parse accepts. out is the name it will have, activations are as in Write. A
+// model that no spec can describe gives an error that names the key or the tensor.
+func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	h, err := gguf.ReadHParams(f)
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func Generate(f *gguf.File, out string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
 	s.Quants = []spec.Quant{q}
-	text, err := format(s, filepath.Base(f.Path))
+	text, err := format(s, filepath.Base(f.Path), activations)
 	if err != nil {
 		return nil, err
 	}

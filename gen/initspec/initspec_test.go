@@ -284,3 +284,20 @@ func TestProfileName(t *testing.T) {
 		}
 	}
 }
+
+// TestActivations holds that the spec asks for the bundles that it was told to.
+func TestActivations(t *testing.T) {
+	for _, want := range [][]string{{"f32"}, {"f16"}, {"f32", "f16"}} {
+		out := filepath.Join(t.TempDir(), "x.yaml")
+		if err := Write(reference+"youtu-tiny-F32.gguf", out, false, want...); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range load(t, out).Variants() {
+			got = append(got, v.Activations)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("activations %v; want %v", got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -170,19 +171,25 @@ func text(key string, dst *string) field {
 // oneOf is a key with one of a few names.
 func oneOf(key string, dst *string, names []string) field {
 	return field{key: key, decode: func(d *decoder, n *yaml.Node, path string) bool {
-		if !isScalar(n, "!!str") {
-			d.errorf(n, "%s is %s; expected one of %s", path, describe(n), strings.Join(names, ", "))
+		if !d.isOneOf(n, path, names) {
 			return false
 		}
-		for _, name := range names {
-			if n.Value == name {
-				*dst = name
-				return true
-			}
-		}
+		*dst = n.Value
+		return true
+	}}
+}
+
+// isOneOf reports a value that is none of names.
+func (d *decoder) isOneOf(n *yaml.Node, path string, names []string) bool {
+	if !isScalar(n, "!!str") {
+		d.errorf(n, "%s is %s; expected one of %s", path, describe(n), strings.Join(names, ", "))
+		return false
+	}
+	if !slices.Contains(names, n.Value) {
 		d.errorf(n, "%s", unknown(path, n.Value, names))
 		return false
-	}}
+	}
+	return true
 }
 
 // nullable accepts null (or nothing after the colon) in place of the value,

@@ -22,7 +22,7 @@ const (
 var (
 	Tokenizers    = []string{"deepseek-llm", "glm4", "youtu"} // tokenizer.ggml.pre
 	ChatTemplates = []string{"glm4", "deepseek-v2", "youtu", "none", "jinja"}
-	activations   = []string{"f32", "f16"}
+	Activations   = []string{"f32", "f16"} // plan.ActNames; the first is the default
 	scoringFuncs  = []string{"softmax", "sigmoid"}
 )
 
@@ -42,7 +42,7 @@ func rootFields(s *Spec) []field {
 		}})),
 		oneOf("tokenizer", &s.Tokenizer, Tokenizers),
 		oneOf("chat_template", &s.ChatTemplate, ChatTemplates),
-		optional(oneOf("activations", &s.Activations, activations)),
+		optional(activationsField(&s.activations)),
 		{key: "quants", decode: func(d *decoder, n *yaml.Node, _ string) bool {
 			d.quants = n
 			return true

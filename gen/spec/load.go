@@ -18,8 +18,8 @@ import (
 // maxFile is the size of the largest file, in bytes: a hundred times a long one.
 const maxFile = 1 << 18
 
-// Load reads and checks the spec file at path. All the mistakes found in it are
-// returned together as an ErrorList.
+// Load reads and checks the spec file at path. It returns the first of the file's
+// variants. All the mistakes found in it are returned together as an ErrorList.
 func Load(path string) (*Spec, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func Load(path string) (*Spec, error) {
 func Parse(file string, data []byte) (*Spec, error) {
 	d := &decoder{file: file, at: map[string]*yaml.Node{}}
 	hash := sha256.Sum256(data)
-	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Hash: hex.EncodeToString(hash[:]), Activations: "f32", Tuning: DefaultTuning}
+	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Hash: hex.EncodeToString(hash[:]), Tuning: DefaultTuning}
 	if root := d.parse(data); root != nil {
 		d.mapping(root, "", rootFields(s))
 		d.checkDims(s)
@@ -47,7 +47,7 @@ func Parse(file string, data []byte) (*Spec, error) {
 		d.errs.sort()
 		return nil, d.errs
 	}
-	return s, nil
+	return s.Variants()[0], nil
 }
 
 // parse returns the one document of the file, free of anchors and aliases.

@@ -41,6 +41,15 @@ func compileSchema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
+// yamlValue is what a schema validates.
+func yamlValue(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func specFiles(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(specDir, "*.yaml"))
@@ -61,11 +70,7 @@ func TestSpecsFitSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var v any
-		if err := yaml.Unmarshal(data, &v); err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Validate(v); err != nil {
+		if err := schema.Validate(yamlValue(t, string(data))); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 		const head = "# yaml-language-server: $schema=mla.schema.json\n"
@@ -86,6 +91,7 @@ func TestSchemaRejects(t *testing.T) {
 		"qk_rope_head_dim: 32":     "qk_rope_head_dim: 33",
 		"tokenizer: glm4":          "tokenizer: llama",
 		"type: yarn":               "type: linear",
+		"chat_template: none":      "chat_template: none\nactivations: [f32, f32]",
 		"scoring_func: sigmoid":    "scoring_func: tanh",
 		"- q4_k_m":                 "- q4_k_x",
 		"- Q4_0 imatrix":           "- Q4_0 imatrx",
@@ -95,11 +101,7 @@ func TestSchemaRejects(t *testing.T) {
 		"lm_head: {simdgroups: 2}": "lm_head: {simdgroup: 2}",
 	} {
 		text := strings.Replace(readOK(t), old, bad, 1)
-		var v any
-		if err := yaml.Unmarshal([]byte(text), &v); err != nil {
-			t.Fatal(err)
-		}
-		if schema.Validate(v) == nil {
+		if schema.Validate(yamlValue(t, text)) == nil {
 			t.Errorf("schema accepts %q", bad)
 		}
 		if _, err := Parse("x.yaml", []byte(text)); err == nil {
@@ -161,7 +163,7 @@ func TestSchemaNames(t *testing.T) {
 	for pointer, want := range map[string][]string{
 		"properties/tokenizer":                   Tokenizers,
 		"properties/chat_template":               ChatTemplates,
-		"properties/activations":                 activations,
+		"$defs/activations":                      Activations,
 		"properties/moe/properties/scoring_func": scoringFuncs,
 		"$defs/profile/properties/stock":         Stocks,
 	} {

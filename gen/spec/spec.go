@@ -5,10 +5,11 @@ package spec
 
 import "mla/runtime/quant"
 
-// Spec is one model. Field names in YAML are those of the Hugging Face
+// Spec is one model, to be compiled with one type of activations: a variant of what
+// its file describes. Field names in YAML are those of the Hugging Face
 // configuration; see mla.schema.json for the file format.
 type Spec struct {
-	Name string // stem of the file as a Go identifier; names the bundle
+	Name string // names the bundle: Name(File), then "f16" if that is what activations are
 	File string // base name of the file
 	Path string // of the file as it was given, for messages
 	Hash string // sha256 of the file, hexadecimal
@@ -18,9 +19,11 @@ type Spec struct {
 	MoE          *MoE // nil: every layer is dense
 	Tokenizer    string
 	ChatTemplate string
-	Activations  string // "f32" or "f16"
+	Activations  string // one of Activations: what kernels hand over to each other
 	Quants       []Quant
 	Tuning       Tuning
+
+	activations []string // that the file asks for
 }
 
 // Model holds the dimensions.

@@ -26,6 +26,7 @@ var Bundle = &plan.Bundle{
 	Sample:      sampling,
 	SampleBytes: 2069248,
 	Source:      source,
+	Spec:        "deepseekv2lite.yaml",
 	SpecHash:    "8487b5be33b5a11510ea7c5729896d6ac0f7e3448ec80d631cef71c19955a8b5",
 	Weights:     weights,
 }

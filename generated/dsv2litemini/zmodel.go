@@ -26,6 +26,7 @@ var Bundle = &plan.Bundle{
 	Sample:      sampling,
 	SampleBytes: 28416,
 	Source:      source,
+	Spec:        "dsv2litemini.yaml",
 	SpecHash:    "90712c2f5377db81052cacd2e8fc8545b9a4448d250f99e902ecee4223f0a5ea",
 	Weights:     weights,
 }

@@ -26,6 +26,7 @@ var Bundle = &plan.Bundle{
 	Sample:      sampling,
 	SampleBytes: 3120384,
 	Source:      source,
+	Spec:        "glm47flash.yaml",
 	SpecHash:    "d7d4c9ffc3bd468757bed57dfefcb89cea77224b5387dc07ff97114b39fc5a71",
 	Weights:     weights,
 }

@@ -26,6 +26,7 @@ var Bundle = &plan.Bundle{
 	Sample:      sampling,
 	SampleBytes: 28416,
 	Source:      source,
+	Spec:        "glm47mini.yaml",
 	SpecHash:    "59b97d22957d6c3cf0ce271fcbb8522ddf1c8db0255f17a4ef6e22bce9f58ba9",
 	Weights:     weights,
 }

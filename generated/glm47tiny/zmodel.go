@@ -26,6 +26,7 @@ var Bundle = &plan.Bundle{
 	Sample:      sampling,
 	SampleBytes: 25856,
 	Source:      source,
+	Spec:        "glm47tiny.yaml",
 	SpecHash:    "835dc10c395d794a19a4c470e12079d108e7d1987459db74195a9bad3dff53a0",
 	Weights:     weights,
 }

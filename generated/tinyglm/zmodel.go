@@ -26,6 +26,7 @@ var Bundle = &plan.Bundle{
 	Sample:      sampling,
 	SampleBytes: 100096,
 	Source:      source,
+	Spec:        "tinyglm.yaml",
 	SpecHash:    "4b5f48f9016107579e17d6b444e4a1d9c62b6c3f3c585992a33a8d965da74653",
 	Weights:     weights,
 }

@@ -26,6 +26,7 @@ var Bundle = &plan.Bundle{
 	Sample:      sampling,
 	SampleBytes: 2586880,
 	Source:      source,
+	Spec:        "youtu2b.yaml",
 	SpecHash:    "cee63146d9ac19697997e5e85aa2a5b91bafa9db54a349896005efe0413b4c9d",
 	Weights:     weights,
 }

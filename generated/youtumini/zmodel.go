@@ -26,6 +26,7 @@ var Bundle = &plan.Bundle{
 	Sample:      sampling,
 	SampleBytes: 28416,
 	Source:      source,
+	Spec:        "youtumini.yaml",
 	SpecHash:    "bb882bd06dddf63779e000e2c7742743c2b8c23e447827cbd0dd2e9e28464f3e",
 	Weights:     weights,
 }

@@ -26,6 +26,7 @@ var Bundle = &plan.Bundle{
 	Sample:      sampling,
 	SampleBytes: 25856,
 	Source:      source,
+	Spec:        "yoututiny.yaml",
 	SpecHash:    "59dd3c3b8e7ae2fa94fddfa2df7c4aafd0ce13e1bf343be2d4eeb130c146a9ed",
 	Weights:     weights,
 }

@@ -8,7 +8,8 @@ import "mla/runtime/quant"
 
 // Bundle is everything mlagen compiled for one model.
 type Bundle struct {
-	Name     string // stem of the spec file
+	Name     string // stem of the spec file, then "f16" if that is what activations are
+	Spec     string // base name of the spec file
 	SpecHash string // sha256 of the spec file, hexadecimal
 	Model    Model
 
@@ -121,6 +122,13 @@ const (
 	ElemU32
 	ElemSampling // Sampling
 )
+
+// ActNames are what specs, flags and messages call the types that Bundle.Activations
+// can be.
+var ActNames = []string{ElemF32: "f32", ElemF16: "f16"}
+
+// Act is the name of the bundle's activations.
+func (b *Bundle) Act() string { return ActNames[b.Activations] }
 
 // Step is the state of one decode step, as every kernel reads it (16 bytes).
 type Step struct {

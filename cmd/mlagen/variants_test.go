@@ -1,0 +1,141 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// project makes a project whose only spec, specs/tiny.yaml, is the smallest that
+// ships, and makes its root the working directory. It returns the spec's text.
+func project(t *testing.T) (root, spec string) {
+	t.Helper()
+	text, err := os.ReadFile(tinySpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root = t.TempDir()
+	t.Chdir(root)
+	writeFile(t, "go.mod", "module mla\n")
+	writeFile(t, "specs/tiny.yaml", string(text))
+	return root, string(text)
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bundles lists the folders below generated/ and the bundles that the registry names.
+func bundles(t *testing.T) (folders, registered string) {
+	t.Helper()
+	marks, err := filepath.Glob("generated/*/" + bundleMark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range marks {
+		folders += " " + filepath.Base(filepath.Dir(m))
+	}
+	text, err := os.ReadFile("generated/zregistry.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutSuffix(strings.TrimSpace(line), ".Bundle,"); ok {
+			registered += " " + name
+		}
+	}
+	return folders, registered
+}
+
+// TestVariants edits the activations of a spec: folders, registry and -check follow,
+// for the spec alone and for all, and what the spec no longer asks for goes.
+func TestVariants(t *testing.T) {
+	_, spec := project(t)
+	for _, all := range [][]string{{"-spec", "specs/tiny.yaml"}, {"-all"}} {
+		for _, tt := range []struct{ line, want string }{
+			{"\nactivations: [f32, f16]", " tiny tinyf16"},
+			{"\nactivations: f16", " tinyf16"},
+			{"\nactivations: [f16, f32]", " tiny tinyf16"},
+			{"", " tiny"},
+		} {
+			writeFile(t, "specs/tiny.yaml", spec+tt.line)
+			if code, _, stderr := mlagen(append(all, "-check")...); code != exitDrift || !strings.Contains(stderr, "tiny") {
+				t.Errorf("%s, %q: -check before: exit %d: %s", all, tt.line, code, stderr)
+			}
+			if code, _, stderr := mlagen(all...); code != exitOK {
+				t.Fatalf("%s, %q: %s", all, tt.line, stderr)
+			}
+			if folders, registered := bundles(t); folders != tt.want || registered != tt.want {
+				t.Errorf("%s, %q: folders%s, registered%s; want%s", all, tt.line, folders, registered, tt.want)
+			}
+			for _, check := range [][]string{append(all, "-check"), {"-all", "-check"}} {
+				if code, _, stderr := mlagen(check...); code != exitOK {
+					t.Errorf("%s, %q: %s: exit %d: %s", all, tt.line, check, code, stderr)
+				}
+			}
+		}
+	}
+}
+
+// TestVariantOfAnother: a bundle that another spec makes is no variant to remove, and
+// two specs that make one bundle are refused, whichever is compiled.
+func TestVariantOfAnother(t *testing.T) {
+	_, spec := project(t)
+	writeFile(t, "specs/tiny-f16.yaml", spec)
+	if code, _, stderr := mlagen("-all"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	if code, _, stderr := mlagen("-spec", "specs/tiny.yaml"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	if folders, registered := bundles(t); folders != " tiny tinyf16" || registered != folders {
+		t.Errorf("folders%s, registered%s", folders, registered)
+	}
+	writeFile(t, "specs/tiny.yaml", spec+"\nactivations: [f32, f16]")
+	for _, args := range [][]string{{"-all"}, {"-spec", "specs/tiny.yaml"}, {"-spec", "specs/tiny-f16.yaml"}} {
+		if code, _, stderr := mlagen(args...); code != exitError || !strings.Contains(stderr, "would both make the bundle tinyf16; rename one") {
+			t.Errorf("%s: exit %d: %s", args, code, stderr)
+		}
+	}
+}
+
+// TestActivations: -act picks the variant of the commands that take one.
+func TestActivations(t *testing.T) {
+	root, spec := project(t)
+	writeFile(t, "specs/tiny.yaml", spec+"\nactivations: [f16, f32]")
+	const path = "specs/tiny.yaml"
+	out := filepath.Join(root, "out")
+	for _, tt := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"describe", "-spec", path}, exitOK, "tinyf16, quant profile f32, f16 activations"},
+		{[]string{"describe", "-spec", path, "-act", "f32"}, exitOK, "tiny, quant profile f32, f32 activations"},
+		{[]string{"dump", "-spec", path, "-act", "f16"}, exitOK, "lm_head"},
+		{[]string{"-spec", path, "-out", out, "-n"}, exitOK, filepath.Join(out, "zmodel.go")},
+		{[]string{"describe", "-spec", path, "-act", "f64"}, exitUsage, `-act is "f64"; expected f32 or f16`},
+		{[]string{"-spec", path, "-out", out, "-act", ""}, exitOK, ""},
+		{[]string{"-spec", path, "-out", out, "-act", "bf16"}, exitUsage, `-act is "bf16"`},
+		{[]string{"-spec", path, "-act", "f32"}, exitUsage, "-act goes with -out"},
+		{[]string{"-spec", path, "-out", out, "-act", "f32", "-check"}, exitDrift, "-out " + out + " -act f32"},
+		{[]string{"init", "-gguf", "x", "-o", "y", "-act", "f32,f32"}, exitUsage, `-act is "f32,f32"; expected f32, f16, or both`},
+		{[]string{"init", "-gguf", "x", "-o", "y", "-act", "f32, f16"}, exitUsage, "-act is"},
+	} {
+		code, stdout, stderr := mlagen(tt.args...)
+		if code != tt.code || !strings.Contains(stdout+stderr, tt.says) {
+			t.Errorf("mlagen %s: exit %d, want %d and %q:\n%s%s", tt.args, code, tt.code, tt.says, stdout, stderr)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(out, bundleMark))
+	if err != nil || !strings.Contains(string(text), "package tinyf16\n") {
+		t.Errorf("-out takes the first variant: %v\n%.300s", err, text)
+	}
+}
