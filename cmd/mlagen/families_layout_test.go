@@ -176,7 +176,7 @@ func TestOtherFiles(t *testing.T) {
 	for _, tt := range tests {
 		other := m.clone()
 		tt.change(other)
-		_, err := bind.Choose(open(other), []*plan.Bundle{b}, "")
+		_, err := bind.Choose(open(other), []*plan.Bundle{b}, bind.Wish{})
 		var fit *bind.FitError
 		switch {
 		case tt.want == "" && err != nil:

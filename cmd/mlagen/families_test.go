@@ -149,7 +149,7 @@ func bundleOf(t *testing.T, f *gguf.File) *plan.Bundle {
 // compareLogits returns the largest difference over a short prompt; it is an
 // error if it is above the tolerance.
 func compareLogits(f *gguf.File, b *plan.Bundle, truth *spec.Spec) (worst float64, err error) {
-	if b, err = bind.Choose(f, []*plan.Bundle{b}, ""); err != nil {
+	if b, err = bind.Choose(f, []*plan.Bundle{b}, bind.Wish{}); err != nil {
 		return 0, err
 	}
 	if bind.Profile(f, b) == "" {

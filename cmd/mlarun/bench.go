@@ -20,6 +20,7 @@ import (
 // speed is the result of one test: tokens per second over the repetitions.
 type speed struct {
 	Test  string  `json:"test"`  // pp512: a prompt of 512 tokens; tg128: 128 tokens one by one
+	Act   string  `json:"act"`   // activations: f32 or f16
 	Depth int     `json:"depth"` // tokens in the context before
 	TokS  float64 `json:"tok_s"` // mean
 	SD    float64 `json:"sd"`    // sample standard deviation
@@ -79,8 +80,9 @@ func (l *loaded) setup() string {
 	if l.flags.ahead > 0 && l.DevicePicks() {
 		ahead = fmt.Sprintf(", %d tokens ahead", l.flags.ahead)
 	}
-	return fmt.Sprintf("%s, bundle %s, %s device with %d threads and %s inner loops, %s cache%s",
-		filepath.Base(l.flags.model), l.engine.Bundle().Name, l.engine.Device().Name(), threads, quant.Backend(), l.flags.kv, ahead)
+	b := l.engine.Bundle()
+	return fmt.Sprintf("%s, bundle %s, %s activations, %s device with %d threads and %s inner loops, %s cache%s",
+		filepath.Base(l.flags.model), b.Name, b.Act(), l.engine.Device().Name(), threads, quant.Backend(), l.flags.kv, ahead)
 }
 
 // maxTokens is more than any model allows, and small enough to be added up.
@@ -144,7 +146,7 @@ func (l *loaded) measure(depths []int, prompt, decode, repeat int, empty bool) (
 				samples = append(samples, float64(test.n)/time.Since(start).Seconds())
 			}
 			mean, sd := meanSD(samples)
-			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Depth: depth, TokS: mean, SD: sd})
+			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Act: l.engine.Bundle().Act(), Depth: depth, TokS: mean, SD: sd})
 		}
 	}
 	return out, nil

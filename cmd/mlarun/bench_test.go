@@ -21,12 +21,12 @@ func TestBench(t *testing.T) {
 		test  string
 		depth float64
 	}{{"pp4", 0}, {"tg2", 0}, {"pp4", 5}, {"tg2", 5}} {
-		if o := list[i]; o["test"] != want.test || o["depth"] != want.depth || !(o["tok_s"].(float64) > 0) || !(o["sd"].(float64) >= 0) || len(o) != 4 {
+		if o := list[i]; o["test"] != want.test || o["depth"] != want.depth || !(o["tok_s"].(float64) > 0) || !(o["sd"].(float64) >= 0) || o["act"] != "f32" || len(o) != 5 {
 			t.Errorf("object %d is %v; want %v", i, o, want)
 		}
 	}
 	r = mlarun("", append(args, "csv", "-empty")...)
-	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || strings.Join(rows[0], ",") != "test,depth,tok_s,sd" {
+	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || strings.Join(rows[0], ",") != "test,act,depth,tok_s,sd" {
 		t.Errorf("csv: %v\n%s", err, r.out)
 	}
 	r = mlarun("", append(args, "md")...)

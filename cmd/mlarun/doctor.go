@@ -80,7 +80,7 @@ func doctor(e *env, args []string) (err error) {
 	if f.model != "" {
 		err = x.file(f, cfg)
 	} else {
-		bundles := slices.Clone(e.bundles)
+		bundles := slices.DeleteFunc(slices.Clone(e.bundles), func(b *plan.Bundle) bool { return f.act != "" && f.act != b.Act() })
 		slices.SortStableFunc(bundles, func(a, b *plan.Bundle) int { return a.Model.HiddenSize - b.Model.HiddenSize })
 		x.kernels(bundles, func(*plan.Variant) bool { return true })
 	}
@@ -148,7 +148,7 @@ func (x *examination) file(f *flags, cfg device.Config) (err error) {
 		return err
 	}
 	defer closing(file, &err)
-	b, err := bind.Choose(file, f.env.bundles, f.bundle)
+	b, err := bind.Choose(file, f.env.bundles, bind.Wish{Bundle: f.bundle, Act: f.act})
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (x *examination) late() bool { return !x.deadline.IsZero() && time.Now().Af
 
 // bundle checks cases of one bundle, and returns how many.
 func (x *examination) bundle(b *plan.Bundle, cases []check.Case, err error) (int, error) {
-	fmt.Fprintf(x.out, "\nkernels of %s (spec %.12s) against their Go twins\n", b.Name, b.SpecHash)
+	fmt.Fprintf(x.out, "\nkernels of %s (%s activations, spec %.12s) against their Go twins\n", b.Name, b.Act(), b.SpecHash)
 	if err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mla/runtime/device"
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -36,6 +37,7 @@ type flags struct {
 	env      *env
 	model    string
 	bundle   string
+	act      string
 	device   string
 	metalLib string
 	cudaLib  string
@@ -64,6 +66,7 @@ func newFlags(e *env, what string) *flags {
 // running adds the flags of commands that run the model.
 func (f *flags) running() *flags {
 	f.StringVar(&f.bundle, "bundle", "", "compiled bundle to use, by `name` (default: the one that fits best)")
+	f.StringVar(&f.act, "act", "", "`type` of the activations: f32, or f16 for half as many bytes between kernels (default f32, or what -bundle has)")
 	f.StringVar(&f.device, "device", "auto", "`where` to run: "+deviceNames(f.env))
 	f.StringVar(&f.metalLib, "metal-lib", "", "`library` that stands in for Apple's Metal, e.g. build/libmetalsim.so")
 	f.StringVar(&f.metallib, "metallib", "", "`folder` with compiled Metal kernels, see make metallib (default: where the program is)")
@@ -145,6 +148,9 @@ func (f *flags) config(context int) (device.Config, error) {
 		cfg.KV = quant.F32
 	default:
 		return cfg, f.wrong("-kv is %q; expected f16 or f32", f.kv)
+	}
+	if f.act != "" && !slices.Contains(plan.ActNames, f.act) {
+		return cfg, f.wrong("-act is %q; expected %s", f.act, strings.Join(plan.ActNames, " or "))
 	}
 	if f.ahead < 0 || f.ahead > device.MaxAhead/2 {
 		return cfg, f.wrong("-ahead is %d; expected 0 to %d", f.ahead, device.MaxAhead/2)

@@ -177,9 +177,9 @@ func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) e
 		if name := bind.Profile(f, b); name != "" {
 			profile = "quant profile " + name
 		}
-		fmt.Fprintf(w, "  %s fits, %s\n", b.Name, profile)
+		fmt.Fprintf(w, "  %s (%s activations) fits, %s\n", b.Name, b.Act(), profile)
 	}
-	best, err := bind.Choose(f, bundles, asked)
+	uses, err := chosen(f, bundles, asked)
 	var misfit *bind.FitError
 	switch {
 	case errors.As(err, &misfit):
@@ -189,7 +189,7 @@ func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) e
 		for _, m := range misfit.Mismatches {
 			fmt.Fprintf(w, "    %s\n", m)
 		}
-		fmt.Fprintf(w, "To make a bundle for this file, in mlarun's source folder:\n%s\n", bind.Commands(f.Path))
+		fmt.Fprintf(w, "To make a bundle for this file, in mlarun's source folder:\n%s\n", bind.Commands(f.Path, misfit.Act))
 		return nil
 	case err != nil:
 		return err
@@ -197,6 +197,34 @@ func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) e
 	if len(others) > 0 {
 		fmt.Fprintf(w, "  do not fit, -bundle NAME says why: %s\n", strings.Join(others, ", "))
 	}
-	fmt.Fprintf(w, "mlarun uses %s.\n", best.Name)
-	return nil
+	_, err = io.WriteString(w, uses)
+	return err
+}
+
+// chosen says which bundle mlarun uses, and with which flag: the one that was asked
+// for, or one of each kind of activations that there is.
+func chosen(f *gguf.File, bundles []*plan.Bundle, asked string) (string, error) {
+	if asked != "" {
+		b, err := bind.Choose(f, bundles, bind.Wish{Bundle: asked})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("mlarun uses %s with -bundle %s.\n", b.Name, b.Name), nil
+	}
+	text := ""
+	for i, act := range plan.ActNames {
+		b, err := bind.Choose(f, bundles, bind.Wish{Act: act})
+		var other *bind.ActError
+		switch {
+		case errors.As(err, &other):
+			continue
+		case err != nil:
+			return "", err
+		case i == 0:
+			text += fmt.Sprintf("mlarun uses %s.\n", b.Name)
+		default:
+			text += fmt.Sprintf("With -act %s it uses %s.\n", act, b.Name)
+		}
+	}
+	return text, nil
 }

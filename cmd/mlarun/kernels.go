@@ -20,6 +20,7 @@ const leastProfile = 5 * time.Millisecond
 // stageSpeed is what was measured of one kind of stage: the dispatches between two
 // barriers of a token.
 type stageSpeed struct {
+	Act       string  `json:"act"`       // activations: f32 or f16
 	Depth     int     `json:"depth"`     // tokens in the context before
 	Functions string  `json:"functions"` // that run side by side
 	Count     int     `json:"count"`     // in a token
@@ -50,7 +51,7 @@ func (l *loaded) benchKernels(e *env, depths []int, format string) error {
 		}
 		list := make([]stageSpeed, len(stages))
 		for i, s := range stages {
-			list[i] = stageSpeed{depth, strings.Join(s.Functions, " + "), s.Count, s.Time.Seconds() * 1e6, s.Bytes, s.Bandwidth() / 1e9, s.Bandwidth() / rate}
+			list[i] = stageSpeed{l.engine.Bundle().Act(), depth, strings.Join(s.Functions, " + "), s.Count, s.Time.Seconds() * 1e6, s.Bytes, s.Bandwidth() / 1e9, s.Bandwidth() / rate}
 		}
 		slices.SortFunc(list, func(a, b stageSpeed) int { return int(min(max(1e9*(a.Fraction-b.Fraction), -1), 1)) })
 		all = append(all, list...)
@@ -90,9 +91,9 @@ func writeKernelsJSON(w io.Writer, _ string, list []stageSpeed) error {
 }
 
 func writeKernelsCSV(w io.Writer, _ string, list []stageSpeed) error {
-	rows := [][]string{{"depth", "functions", "count", "us", "bytes", "gb_s", "fraction"}}
+	rows := [][]string{{"act", "depth", "functions", "count", "us", "bytes", "gb_s", "fraction"}}
 	for _, s := range list {
-		rows = append(rows, []string{strconv.Itoa(s.Depth), s.Functions, strconv.Itoa(s.Count), fmt.Sprintf("%.4f", s.Micros),
+		rows = append(rows, []string{s.Act, strconv.Itoa(s.Depth), s.Functions, strconv.Itoa(s.Count), fmt.Sprintf("%.4f", s.Micros),
 			strconv.FormatInt(s.Bytes, 10), fmt.Sprintf("%.2f", s.GBs), fmt.Sprintf("%.4f", s.Fraction)})
 	}
 	return csv.NewWriter(w).WriteAll(rows)

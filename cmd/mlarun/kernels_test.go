@@ -9,7 +9,7 @@ import (
 func TestKernelFormats(t *testing.T) {
 	list := []stageSpeed{
 		{Depth: 0, Functions: "a", Count: 2, Micros: 1.5, Bytes: 3_000_000, GBs: 2000, Fraction: 0.5},
-		{Depth: 0, Functions: "b + c", Count: 1, Micros: 2, Bytes: 4_000_000, GBs: 2000, Fraction: 0.5},
+		{Act: "f16", Depth: 0, Functions: "b + c", Count: 1, Micros: 2, Bytes: 4_000_000, GBs: 2000, Fraction: 0.5},
 		{Depth: 8, Functions: "a", Count: 2, Micros: 1, Bytes: 1000, GBs: 1, Fraction: 0.25},
 	}
 	var md, csv, js strings.Builder
@@ -38,7 +38,7 @@ depth 8
 	if md.String() != want {
 		t.Errorf("md\n%s\nwant\n%s", md.String(), want)
 	}
-	if lines := strings.Split(csv.String(), "\n"); lines[2] != "0,b + c,1,2.0000,4000000,2000.00,0.5000" {
+	if lines := strings.Split(csv.String(), "\n"); lines[2] != "f16,0,b + c,1,2.0000,4000000,2000.00,0.5000" {
 		t.Errorf("csv\n%s", csv.String())
 	}
 	var back []stageSpeed

@@ -32,7 +32,7 @@ func (f *flags) open() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.Open(f.model, engine.Options{Bundles: f.env.bundles, Bundle: f.bundle, Device: d})
+	return engine.Open(f.model, engine.Options{Bundles: f.env.bundles, Bundle: f.bundle, Act: f.act, Device: d})
 }
 
 // chooseBackend sets the CPU's inner loops.
@@ -77,7 +77,8 @@ func (f *flags) fits(eng *engine.Engine, cfg device.Config) error {
 	if err != nil {
 		return err
 	}
-	f.note("%s with bundle %s on %s, context %d\nmemory: %s\n", filepath.Base(f.model), eng.Bundle().Name, eng.Device().Name(), cfg.Context, memory)
+	b := eng.Bundle()
+	f.note("%s with bundle %s (%s activations) on %s, context %d\nmemory: %s\n", filepath.Base(f.model), b.Name, b.Act(), eng.Device().Name(), cfg.Context, memory)
 	if err := memory.Check(); err != nil && !f.force {
 		return fmt.Errorf("%w\na smaller -c needs less, -kv f16 half of f32's cache; -force tries anyway", err)
 	}

@@ -62,6 +62,8 @@ func TestUsage(t *testing.T) {
 		{"-model F -p a -temp -1", 2, "temperature is -1"},
 		{"-model F -p a -top-p 2", 2, "top-p is 2"},
 		{"-model F -p a -kv q8_0", 2, `-kv is "q8_0"; expected f16 or f32`},
+		{"-model F -p a -act f64", 2, `-act is "f64"; expected f32 or f16`},
+		{"doctor -act bf16", 2, `-act is "bf16"`},
 		{"-model F -p a -think maybe", 2, `-think is "maybe"`},
 		{"-model F -p a -threads -1", 2, "-threads is -1"},
 		{"-model F -p a -ahead -1", 2, "-ahead is -1; expected 0 to 128"},
@@ -156,7 +158,7 @@ func TestGenerate(t *testing.T) {
 	if want.code != 0 || want.out == "" {
 		t.Fatalf("code %d, %q\n%s", want.code, want.out, want.err)
 	}
-	for _, part := range []string{"bundle youtumini on cpu, context 4096", "memory: weights 2.33 MiB + KV cache 9.00 MiB", "prompt 2 tokens", "generated 8 tokens", "end: length"} {
+	for _, part := range []string{"bundle youtumini (f32 activations) on cpu, context 4096", "memory: weights 2.33 MiB + KV cache 9.00 MiB", "prompt 2 tokens", "generated 8 tokens", "end: length"} {
 		if !strings.Contains(want.err, part) {
 			t.Errorf("stderr lacks %q:\n%s", part, want.err)
 		}
@@ -268,7 +270,7 @@ func TestTokenize(t *testing.T) {
 func TestInspect(t *testing.T) {
 	r := mlarun("", "inspect", glm)
 	for _, want := range []string{"deepseek2.attention.kv_lora_rank", "self_attn.k_b_proj", "blk.N.attn_k_b.weight", "F16 [48 64 5]", "layers 0-3",
-		"glm47tiny fits, quant profile", "mlarun uses glm47tiny."} {
+		"glm47tiny (f32 activations) fits, quant profile", "mlarun uses glm47tiny."} {
 		if r.code != 0 || !strings.Contains(r.out, want) {
 			t.Errorf("code %d, lacks %q:\n%s", r.code, want, r.out)
 		}

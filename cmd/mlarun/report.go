@@ -34,9 +34,9 @@ func writeJSON(w io.Writer, _ string, results []speed) error {
 }
 
 func writeCSV(w io.Writer, _ string, results []speed) error {
-	rows := [][]string{{"test", "depth", "tok_s", "sd"}}
+	rows := [][]string{{"test", "act", "depth", "tok_s", "sd"}}
 	for _, r := range results {
-		rows = append(rows, []string{r.Test, strconv.Itoa(r.Depth), fmt.Sprintf("%.4f", r.TokS), fmt.Sprintf("%.4f", r.SD)})
+		rows = append(rows, []string{r.Test, r.Act, strconv.Itoa(r.Depth), fmt.Sprintf("%.4f", r.TokS), fmt.Sprintf("%.4f", r.SD)})
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }

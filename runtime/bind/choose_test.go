@@ -33,24 +33,36 @@ func other(name string) *plan.Bundle {
 	return b
 }
 
+// withF16 gives a bundle f16 activations.
+func withF16(b *plan.Bundle) *plan.Bundle {
+	b.Activations, b.Spec = plan.ElemF16, "my.yaml"
+	return b
+}
+
 func TestChoose(t *testing.T) {
 	file := newFile().open(t)
 	q8, f32 := profiled("a", quant.Q8_0), profiled("z", quant.F32)
 	tests := []struct {
 		name    string
 		bundles []*plan.Bundle
-		asked   string
+		wish    Wish
 		want    string
 	}{
-		{"one", []*plan.Bundle{q8}, "", "a"},
-		{"exact profile before name", []*plan.Bundle{q8, f32}, "", "z"},
-		{"name among exact ones", []*plan.Bundle{f32, profiled("y", quant.F32)}, "", "y"},
-		{"name without exact ones", []*plan.Bundle{testBundle("c"), testBundle("b")}, "", "b"},
-		{"asked", []*plan.Bundle{q8, f32}, "a", "a"},
-		{"not fitting ones are passed over", []*plan.Bundle{other("0"), q8}, "", "a"},
+		{"one", []*plan.Bundle{q8}, Wish{}, "a"},
+		{"exact profile before name", []*plan.Bundle{q8, f32}, Wish{}, "z"},
+		{"name among exact ones", []*plan.Bundle{f32, profiled("y", quant.F32)}, Wish{}, "y"},
+		{"name without exact ones", []*plan.Bundle{testBundle("c"), testBundle("b")}, Wish{}, "b"},
+		{"asked", []*plan.Bundle{q8, f32}, Wish{Bundle: "a"}, "a"},
+		{"not fitting ones are passed over", []*plan.Bundle{other("0"), q8}, Wish{}, "a"},
+		{"f32 without a wish", []*plan.Bundle{withF16(profiled("0", quant.F32)), q8}, Wish{}, "a"},
+		{"f32", []*plan.Bundle{withF16(profiled("0", quant.F32)), q8}, Wish{Act: "f32"}, "a"},
+		{"f16 before the exact profile", []*plan.Bundle{f32, withF16(profiled("zz", quant.Q8_0))}, Wish{Act: "f16"}, "zz"},
+		{"exact profile among f16", []*plan.Bundle{withF16(profiled("b", quant.Q8_0)), f32, withF16(profiled("zz", quant.F32))}, Wish{Act: "f16"}, "zz"},
+		{"f16 asked by name", []*plan.Bundle{q8, withF16(profiled("b", quant.F32))}, Wish{Bundle: "b"}, "b"},
+		{"f16 asked by name and type", []*plan.Bundle{q8, withF16(profiled("b", quant.F32))}, Wish{Bundle: "b", Act: "f16"}, "b"},
 	}
 	for _, tt := range tests {
-		b, err := Choose(file, tt.bundles, tt.asked)
+		b, err := Choose(file, tt.bundles, tt.wish)
 		if err != nil || b.Name != tt.want {
 			t.Errorf("%s: got %v, %v; want %s", tt.name, b, err, tt.want)
 		}
@@ -64,17 +76,22 @@ func TestChooseErrors(t *testing.T) {
 	tests := []struct {
 		name    string
 		bundles []*plan.Bundle
-		asked   string
+		wish    Wish
 		want    []string
 	}{
-		{"none at all", nil, "", []string{"no bundle", "mlagen init -gguf '", "-o specs/my_model_q8_0.yaml", "mlagen -spec specs/my_model_q8_0.yaml"}},
-		{"closest", []*plan.Bundle{worse, other("near")}, "", []string{"mlagen init", "closest bundle, near", "v_head_dim: found 64, expected 96", "rms_norm_eps"}},
-		{"asked", []*plan.Bundle{other("near")}, "near", []string{"bundle near does not fit", "v_head_dim: found 64, expected 96", "mlagen init"}},
-		{"unknown", []*plan.Bundle{other("b"), other("a")}, "c", []string{`bundle "c" is not in this program, which has a, b`}},
-		{"unknown of none", nil, "c", []string{"without bundles"}},
+		{"none at all", nil, Wish{}, []string{"no bundle", "mlagen init -gguf '", "-o specs/my_model_q8_0.yaml", "mlagen -spec specs/my_model_q8_0.yaml"}},
+		{"closest", []*plan.Bundle{worse, other("near")}, Wish{}, []string{"mlagen init", "closest bundle, near", "v_head_dim: found 64, expected 96", "rms_norm_eps"}},
+		{"asked", []*plan.Bundle{other("near")}, Wish{Bundle: "near"}, []string{"bundle near does not fit", "v_head_dim: found 64, expected 96", "mlagen init"}},
+		{"unknown", []*plan.Bundle{other("b"), other("a")}, Wish{Bundle: "c"}, []string{`bundle "c" is not in this program, which has a, b`}},
+		{"unknown of none", nil, Wish{Bundle: "c"}, []string{"without bundles"}},
+		{"none at all, f16", nil, Wish{Act: "f16"}, []string{"mlagen init -act f32,f16 -gguf '", "mlagen -spec specs/my_model_q8_0.yaml"}},
+		{"other activations", []*plan.Bundle{withF16(testBundle("b")), withF16(profiled("c", quant.F32))}, Wish{}, []string{
+			"with f32 activations; c does with f16 (-act f16)\n", `write "activations: [f32, f16]" in specs/my.yaml`, "go run ./cmd/mlagen -spec specs/my.yaml\n", "go build ./cmd/mlarun"}},
+		{"other activations do not fit either", []*plan.Bundle{withF16(other("near"))}, Wish{}, []string{"no bundle in this program fits", "closest bundle, near"}},
+		{"name and type", []*plan.Bundle{withF16(testBundle("b"))}, Wish{Bundle: "b", Act: "f32"}, []string{"bundle b has f16 activations, but f32 were asked for; leave out -bundle or -act"}},
 	}
 	for _, tt := range tests {
-		_, err := Choose(file, tt.bundles, tt.asked)
+		_, err := Choose(file, tt.bundles, tt.wish)
 		if err == nil {
 			t.Errorf("%s: no error", tt.name)
 			continue
@@ -93,7 +110,7 @@ func TestFitErrorIsShort(t *testing.T) {
 		b.Weights[i].Types = nil
 	}
 	b.Model = plan.Model{NumHiddenLayers: 2}
-	_, err := Choose(newFile().open(t), []*plan.Bundle{b}, "")
+	_, err := Choose(newFile().open(t), []*plan.Bundle{b}, Wish{})
 	var fit *FitError
 	if !errors.As(err, &fit) || len(fit.Mismatches) <= shownMismatches {
 		t.Fatalf("%v", err)

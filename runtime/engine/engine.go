@@ -31,11 +31,13 @@ type Engine struct {
 type Options struct {
 	Bundles []*plan.Bundle // to choose from
 	Bundle  string         // name of the one to take; "": the one that fits best
+	Act     string         // its activations, one of plan.ActNames; "": f32, or what Bundle has
 	Device  device.Device
 }
 
 // Open maps the file and chooses its bundle. An error of type *bind.FitError
-// says what does not fit and which commands make a bundle that does.
+// says what does not fit and which commands make a bundle that does, one of type
+// *bind.ActError how to add a bundle with other activations.
 func Open(path string, opt Options) (*Engine, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -53,7 +55,7 @@ func newEngine(f *gguf.File, opt Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := bind.Choose(f, opt.Bundles, opt.Bundle)
+	b, err := bind.Choose(f, opt.Bundles, bind.Wish{Bundle: opt.Bundle, Act: opt.Act})
 	if err != nil {
 		return nil, err
 	}

@@ -180,7 +180,7 @@ func bindFile(t *testing.T, path string) *device.Model {
 			t.Error(err)
 		}
 	})
-	b, err := bind.Choose(f, generated.Bundles(), "")
+	b, err := bind.Choose(f, generated.Bundles(), bind.Wish{})
 	if err != nil {
 		t.Fatal(err)
 	}

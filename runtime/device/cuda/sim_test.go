@@ -186,7 +186,7 @@ func record(lib, name string, cfg device.Config) (*gguf.File, device.Runner, err
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := bind.Choose(file, generated.Bundles(), "")
+	b, err := bind.Choose(file, generated.Bundles(), bind.Wish{})
 	if err != nil {
 		return file, nil, err
 	}

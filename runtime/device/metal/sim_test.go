@@ -135,7 +135,7 @@ func with(lib, name string, cfg device.Config, options metal.Options, f func(dev
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	b, err := bind.Choose(file, generated.Bundles(), "")
+	b, err := bind.Choose(file, generated.Bundles(), bind.Wish{})
 	if err != nil {
 		return err
 	}

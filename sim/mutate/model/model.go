@@ -38,7 +38,7 @@ func Open(stem string) (*Model, error) {
 }
 
 func (m *Model) read(stem string) error {
-	b, err := bind.Choose(m.file, generated.Bundles(), "")
+	b, err := bind.Choose(m.file, generated.Bundles(), bind.Wish{})
 	if err != nil {
 		return err
 	}
