@@ -240,16 +240,23 @@ func (m *memory) setVec(v plan.Vec, e int, x []float64) {
 
 // row is a row of an entry of a weight.
 func (m *memory) row(p plan.Part, slot, cols, entry, row int) []float64 {
-	rows, _, pad := m.shape(p, ref{slot: slot})
-	f, _ := quant.Lookup(m.types[slot])
-	rowBytes, _ := f.RowBytes(cols)
+	f, data := m.rowBytes(p, slot, cols, entry, row)
 	x := make([]float32, cols)
-	f.Dequantize(x, m.data[slot][entry*(rows*rowBytes+pad)+row*rowBytes:])
+	f.Dequantize(x, data)
 	y := make([]float64, cols)
 	for i := range x {
 		y[i] = float64(x[i])
 	}
 	return y
+}
+
+// rowBytes is a row as stored.
+func (m *memory) rowBytes(p plan.Part, slot, cols, entry, row int) (*quant.Format, []byte) {
+	rows, _, pad := m.shape(p, ref{slot: slot})
+	f, _ := quant.Lookup(m.types[slot])
+	rowBytes, _ := f.RowBytes(cols)
+	at := entry*(rows*rowBytes+pad) + row*rowBytes
+	return f, m.data[slot][at : at+rowBytes]
 }
 
 func (m *memory) routing(slot, i int) (expert int, weight float64) {

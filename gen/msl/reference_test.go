@@ -13,10 +13,9 @@ func (m *memory) run(p plan.Part) {
 	switch p := p.(type) {
 	case *plan.MatVec:
 		for b := range p.Batch {
-			x := m.input(p.In, b, p.Cols, p.Norm)
-			m.rescale(p.Rescale, x)
+			x := m.factor(p.In, b, p.Cols, p.Norm, p.Rescale)
 			if p.Combine != nil {
-				x = m.combine(p.Combine, b, p.Cols)
+				x = factor{x: m.combine(p.Combine, b, p.Cols), scale: 1}
 			}
 			y := m.mul(p, p.W, p.Up, b, p.Rows, x)
 			m.rope(p.Rope, y)
@@ -31,18 +30,17 @@ func (m *memory) run(p plan.Part) {
 		}
 		for i := range p.K {
 			e, _ := m.routing(p.Routing, i)
-			x := m.input(p.In, i, p.Cols, p.Norm)
-			m.rescale(p.Rescale, x)
+			x := m.factor(p.In, i, p.Cols, p.Norm, p.Rescale)
 			m.setVec(p.Out, i, m.mul(p, p.W, p.Up, e, p.Rows, x))
 		}
 	case *plan.ExpertsSum:
 		y := make([]float64, p.Rows)
 		for i := range p.K {
 			e, w := m.routing(p.Routing, i)
-			addTo(y, m.mul(p, p.W, -1, e, p.Rows, m.vec(p.In, i, p.Cols)), w)
+			addTo(y, m.mul(p, p.W, -1, e, p.Rows, m.factor(p.In, i, p.Cols, nil, nil)), w)
 		}
 		if p.Shared >= 0 {
-			addTo(y, m.mul(p, p.Shared, -1, 0, p.Rows, m.vec(p.SharedIn, 0, p.SharedCols)), 1)
+			addTo(y, m.mul(p, p.Shared, -1, 0, p.Rows, m.factor(p.SharedIn, 0, p.SharedCols, nil, nil)), 1)
 		}
 		if p.Add >= 0 {
 			addTo(y, m.vec(plan.Vec{Slot: p.Add, Offset: p.Out.Offset}, 0, p.Rows), 1)
@@ -121,18 +119,24 @@ func (m *memory) input(v plan.Vec, e, n int, norm *plan.Norm) []float64 {
 	return x
 }
 
-// rescale finishes a norm whose input was handed over.
-func (m *memory) rescale(r *plan.Rescale, x []float64) {
-	if r == nil {
-		return
+// factor is what a mat-vec multiplies, and what its results are multiplied by.
+type factor struct {
+	x      []float64
+	halves bool
+	scale  float64
+}
+
+// factor is a vector, normalised if there is a norm or half of one.
+func (m *memory) factor(v plan.Vec, e, n int, norm *plan.Norm, r *plan.Rescale) factor {
+	f := factor{x: m.input(v, e, n, norm), halves: norm == nil && m.half(v.Slot), scale: 1}
+	if r != nil {
+		var sum float64
+		for i := range r.Count {
+			sum += m.at(r.Squares, i)
+		}
+		f.scale = 1 / math.Sqrt(sum/float64(n)+r.Eps)
 	}
-	var sum float64
-	for i := range r.Count {
-		sum += m.at(r.Squares, i)
-	}
-	for i := range x {
-		x[i] /= math.Sqrt(sum/float64(len(x)) + r.Eps)
-	}
+	return f
 }
 
 // store sets a result and hands over what the next norm wants of it.
@@ -153,15 +157,29 @@ func (m *memory) store(out plan.Vec, e int, y []float64, h *plan.HandOver) {
 }
 
 // mul is a mat-vec, with SwiGLU if up is a slot.
-func (m *memory) mul(p plan.Part, w, up, entry, rows int, x []float64) []float64 {
+func (m *memory) mul(p plan.Part, w, up, entry, rows int, f factor) []float64 {
 	y := make([]float64, rows)
 	for r := range y {
-		y[r] = dot(m.row(p, w, len(x), entry, r), x)
+		y[r] = m.product(p, w, entry, r, f)
 		if up >= 0 {
-			y[r] *= dot(m.row(p, up, len(x), entry, r), x) / (1 + math.Exp(-y[r]))
+			y[r] *= m.product(p, up, entry, r, f) / (1 + math.Exp(-y[r]))
 		}
 	}
 	return y
+}
+
+// product is one row times f; halves are multiplied as package quant says.
+func (m *memory) product(p plan.Part, w, entry, row int, f factor) float64 {
+	if !f.halves {
+		return f.scale * dot(m.row(p, w, len(f.x), entry, row), f.x)
+	}
+	x, y := make([]float32, len(f.x)), make([]float32, 1)
+	for i, v := range f.x {
+		x[i] = float32(v)
+	}
+	format, data := m.rowBytes(p, w, len(x), entry, row)
+	format.RowsHalves(data, len(data), x, y)
+	return f.scale * float64(y[0])
 }
 
 func dot(a, b []float64) float64 {

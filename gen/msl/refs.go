@@ -126,7 +126,7 @@ func outputRefs(out plan.Vec, h *plan.HandOver) []ref {
 	if h == nil {
 		return []ref{{slot: out.Slot, use: output}}
 	}
-	return append(optional(out.Slot, output, 0), ref{slot: h.Weight, use: floats}, ref{slot: h.Ready, use: results}, ref{slot: h.Squares, use: results})
+	return append(optional(out.Slot, output, 0), ref{slot: h.Weight, use: floats}, ref{slot: h.Ready, use: output}, ref{slot: h.Squares, use: results})
 }
 
 func combineRefs(c *plan.Combine) []ref {

@@ -29,7 +29,7 @@ func (s *slots) floats(name string, write bool) int {
 	return s.add(name, plan.SpaceArena, plan.ElemF32, write)
 }
 func (s *slots) handOver(group int) *plan.HandOver {
-	return &plan.HandOver{Weight: s.vector("w_next"), Ready: s.floats("ready", true), Squares: s.floats("next_squares", true), Group: group}
+	return &plan.HandOver{Weight: s.vector("w_next"), Ready: s.out("ready").Slot, Squares: s.floats("next_squares", true), Group: group}
 }
 func (s *slots) route(write bool) int {
 	return s.add("routing", plan.SpaceArena, plan.ElemRoute, write)

@@ -92,6 +92,7 @@ func (h *handed) rewrite(p *ir.Program, group int) {
 	norm := h.readers[0].Ops[0]
 	layer := h.value.Layer
 	ready, squares := p.NewValue("ready", layer, h.value.Len), p.NewValue("ready_squares", layer, h.value.Len/group)
+	ready.Elem = ir.Half
 	h.value.Kept = h.maker.Ops[len(h.maker.Ops)-1].Kind != ir.MatVec
 	for _, r := range h.readers {
 		n := r.Ops[0]

@@ -35,7 +35,7 @@ var kernels = []plan.Kernel{
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
@@ -58,7 +58,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "rope", Space: plan.SpaceRope},
@@ -177,7 +177,7 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
@@ -200,7 +200,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "w_up_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -229,7 +229,7 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
@@ -250,7 +250,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "router", Space: plan.SpaceArena, Write: true},
 			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
@@ -280,7 +280,7 @@ var kernels = []plan.Kernel{
 			{Name: "router", Space: plan.SpaceArena},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Write: true},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -314,7 +314,7 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
@@ -339,7 +339,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},

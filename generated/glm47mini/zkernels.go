@@ -36,7 +36,7 @@ var kernels = []plan.Kernel{
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
@@ -52,10 +52,10 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: plan.SpaceArena, Write: true},
+			{Name: "ready_2", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares_2", Space: plan.SpaceArena, Write: true},
 			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -74,7 +74,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "rope", Space: plan.SpaceRope},
@@ -160,7 +160,7 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
@@ -176,7 +176,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "w_up_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -198,7 +198,7 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
@@ -214,7 +214,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "router", Space: plan.SpaceArena, Write: true},
 			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
@@ -238,7 +238,7 @@ var kernels = []plan.Kernel{
 			{Name: "w_e_score_correction_bias"},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Write: true},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -265,7 +265,7 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
@@ -284,7 +284,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},

@@ -172,9 +172,12 @@ static inline uint2 words_at(device const uchar * p, ulong row_bytes) {
 }
 
 // Where the input of a mat-vec lies: as floats or halves in a buffer, or staged by the threadgroup.
-struct in_floats { device const float * p; };
-struct in_halves { device const half * p; };
-struct in_shared { threadgroup const float * p; uint first; }; // from input first on
+// Halves are multiplied by quantised weights as halves, the others as floats.
+struct eight_floats;
+struct eight_halves;
+struct in_floats { typedef eight_floats eight; device const float * p; };
+struct in_halves { typedef eight_halves eight; device const half * p; };
+struct in_shared { typedef eight_floats eight; threadgroup const float * p; uint first; }; // from input first on
 
 // Loads inputs i and i+1; i is even.
 static inline void load2(in_floats x, uint i, thread float * y) {
@@ -230,54 +233,135 @@ static inline float sum_of(thread const float * y) {
   return sum;
 }
 
-// 1024 + n for the number n below 1024 in each 16 bits.
-static inline half2 plus_1024(uint n) { return as_type<half2>(n | 0x64006400u); }
+// Eight inputs of a step, two times four neighbours, as products take them.
+struct eight_floats { float y[8]; };
+struct eight_halves { half2 y[4]; }; // inputs 0 and 2, 1 and 3, 4 and 6, 5 and 7
 
-// s + Σ y[i] * v, v being the pair of weights of y[0] and y[2].
+// Loads inputs a to a+3 and b to b+3; both are multiples of 4.
+template <typename X>
+static inline void load_eight(X x, uint a, uint b, thread eight_floats & y) {
+  load4(x, a, y.y);
+  load4(x, b, y.y + 4);
+}
+
+static inline void load_eight(in_halves x, uint a, uint b, thread eight_halves & y) {
+  const half4 u = *(device const half4 *)(x.p + a), v = *(device const half4 *)(x.p + b);
+  y.y[0] = u.xz;
+  y.y[1] = u.yw;
+  y.y[2] = v.xz;
+  y.y[3] = v.yw;
+}
+
+// Loads N times eight inputs from i on, each eight a row of neighbours; i is a multiple of 4.
+template <ushort N, typename X, typename Y>
+static inline void load_eights(X x, uint i, thread Y * y) {
+  UNROLL for (ushort k = 0; k < N; ++k) load_eight(x, i + 8u * k, i + 8u * k + 4u, y[k]);
+}
+
+// The sum of N times eight inputs.
+template <ushort N>
+static inline float sum_of_eights(thread const eight_floats * y) {
+  float sum = 0.0f;
+  UNROLL for (ushort k = 0; k < N; ++k) sum += sum_of<8>(y[k].y);
+  return sum;
+}
+
+template <ushort N>
+static inline float sum_of_eights(thread const eight_halves * y) {
+  float sum = 0.0f;
+  UNROLL for (ushort k = 0; k < N; ++k) {
+    UNROLL for (ushort i = 0; i < 4; ++i) sum += float(y[k].y[i].x) + float(y[k].y[i].y);
+  }
+  return sum;
+}
+
+// Products of halves take weights of up to RANGE, a power of two, in units of 4 RANGE: so the
+// sum of four of them stays in half's range whatever the inputs are. Floats take weights as they are.
+template <short RANGE>
+static inline half unit(thread const eight_floats &) { return half(1.0f); }
+
+template <short RANGE>
+static inline half unit(thread const eight_halves &) { return half(0.25f / float(RANGE)); }
+
+// s + v.x * y[0] + v.y * y[2].
 static inline float add_pair(half2 v, thread const float * y, float s) {
   s = fma(float(v.x), y[0], s);
   return fma(float(v.y), y[2], s);
 }
 
-// s + Σ over 4 bytes of (low nibble - BIAS) * y[i].
-template <short BIAS>
-static inline float add_low(uint q, thread const float * y, float s) {
-  const half2 bias = half2(half(1024 + BIAS));
-  s = add_pair(plus_1024(q & 0x000f000fu) - bias, y, s);
-  return add_pair(plus_1024(q >> 8 & 0x000f000fu) - bias, y + 1, s);
+// s + Σ of eight products, with weights in units: those of inputs 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+template <short RANGE>
+static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread const eight_floats & y, float s) {
+  s = add_pair(v1, y.y + 1, add_pair(v0, y.y, s));
+  return add_pair(v3, y.y + 5, add_pair(v2, y.y + 4, s));
 }
 
-// s + Σ over 4 bytes of (high nibble - BIAS) * y[i]: 1024 + 16 n, times 1/16, is exact.
-template <short BIAS>
-static inline float add_high(uint q, thread const float * y, float s) {
-  const half2 sixteenth = half2(half(0.0625f)), less = half2(half(-64 - BIAS));
-  s = add_pair(fma(plus_1024(q & 0x00f000f0u), sixteenth, less), y, s);
-  return add_pair(fma(plus_1024(q >> 8 & 0x00f000f0u), sixteenth, less), y + 1, s);
+// Halves are multiplied and summed as halves, four products to a sum: see quant.RowsHalves.
+template <short RANGE>
+static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread const eight_halves & y, float s) {
+  const half2 four = fma(v3, y.y[3], fma(v2, y.y[2], fma(v1, y.y[1], v0 * y.y[0])));
+  return fma(float(four.y), 4.0f * float(RANGE), fma(float(four.x), 4.0f * float(RANGE), s));
 }
 
-// s + Σ over 4 bytes of (low nibble - BIAS) * low[i] + (high nibble - BIAS) * high[i].
+// 1024 + n for the number n below 1024 in each 16 bits.
+static inline half2 plus_1024(uint n) { return as_type<half2>(n | 0x64006400u); }
+
+// The numbers n - BIAS, and n / 16 - BIAS, in units. All steps are exact.
 template <short BIAS>
-static inline float add_nibbles(uint q, thread const float * low, thread const float * high, float s) {
-  return add_high<BIAS>(q, high, add_low<BIAS>(q, low, s));
+static inline half2 less(uint n, half unit) { return fma(plus_1024(n), half2(unit), half2(unit * half(-1024 - BIAS))); }
+
+template <short BIAS>
+static inline half2 sixteenth_less(uint n, half unit) {
+  return fma(plus_1024(n), half2(unit * half(0.0625f)), half2(unit * half(-64 - BIAS)));
 }
 
-// s + Σ over 4 bytes of (byte - BIAS) * y[i].
+// The largest magnitude of a nibble less BIAS, rounded up to a power of two.
 template <short BIAS>
-static inline float add_bytes(uint q, thread const float * y, float s) {
-  const half2 bias = half2(half(1024 + BIAS));
-  s = add_pair(plus_1024(q & 0x00ff00ffu) - bias, y, s);
-  return add_pair(plus_1024(q >> 8 & 0x00ff00ffu) - bias, y + 1, s);
+struct nibble_range { enum : short { value = BIAS == 8 ? 8 : 16 }; };
+
+// s + Σ (low nibble - BIAS) * y over 4 bytes of low, and of high.
+template <short BIAS, typename Y>
+static inline float add_low(uint low, uint high, thread const Y & y, float s) {
+  enum : short { RANGE = nibble_range<BIAS>::value };
+  const half u = unit<RANGE>(y);
+  return add_products<RANGE>(less<BIAS>(low & 0x000f000fu, u), less<BIAS>(low >> 8 & 0x000f000fu, u),
+                             less<BIAS>(high & 0x000f000fu, u), less<BIAS>(high >> 8 & 0x000f000fu, u), y, s);
+}
+
+// The same of the high nibbles.
+template <short BIAS, typename Y>
+static inline float add_high(uint low, uint high, thread const Y & y, float s) {
+  enum : short { RANGE = nibble_range<BIAS>::value };
+  const half u = unit<RANGE>(y);
+  return add_products<RANGE>(sixteenth_less<BIAS>(low & 0x00f000f0u, u), sixteenth_less<BIAS>(low >> 8 & 0x00f000f0u, u),
+                             sixteenth_less<BIAS>(high & 0x00f000f0u, u), sixteenth_less<BIAS>(high >> 8 & 0x00f000f0u, u), y, s);
+}
+
+// The same of the low nibbles of 4 bytes and then of their high ones.
+template <short BIAS, typename Y>
+static inline float add_nibbles(uint q, thread const Y & y, float s) {
+  enum : short { RANGE = nibble_range<BIAS>::value };
+  const half u = unit<RANGE>(y);
+  return add_products<RANGE>(less<BIAS>(q & 0x000f000fu, u), less<BIAS>(q >> 8 & 0x000f000fu, u),
+                             sixteenth_less<BIAS>(q & 0x00f000f0u, u), sixteenth_less<BIAS>(q >> 8 & 0x00f000f0u, u), y, s);
+}
+
+// s + Σ (byte - BIAS) * y over 4 bytes of low and 4 of high; RANGE is the largest magnitude of those.
+template <short BIAS, short RANGE, typename Y>
+static inline float add_bytes(uint low, uint high, thread const Y & y, float s) {
+  const half u = unit<RANGE>(y);
+  return add_products<RANGE>(less<BIAS>(low & 0x00ff00ffu, u), less<BIAS>(low >> 8 & 0x00ff00ffu, u),
+                             less<BIAS>(high & 0x00ff00ffu, u), less<BIAS>(high >> 8 & 0x00ff00ffu, u), y, s);
 }
 
 // Bits 0 to 3 of a number as bit 4 of its 4 bytes.
 static inline uint fifth_bits(uint bits) { return (bits & 15u) * 0x02040810u & 0x10101010u; }
 
-// Σ over 4 bytes of (low nibble with a fifth bit - BIAS) * y[i] + the same of the high nibble and
-// y[4+i]; the fifth bits are bits 0 to 3 of low and high.
-template <short BIAS>
-static inline float add_fives(uint q, uint low, uint high, thread const float * y) {
-  const float s = add_bytes<BIAS>((q & 0x0f0f0f0fu) | fifth_bits(low), y, 0.0f);
-  return add_bytes<BIAS>((q >> 4 & 0x0f0f0f0fu) | fifth_bits(high), y + 4, s);
+// s + Σ (low nibble with a fifth bit - BIAS) * y over 4 bytes, and the same of their high nibbles;
+// the fifth bits are bits 0 to 3 of low and high.
+template <short BIAS, typename Y>
+static inline float add_fives(uint q, uint low, uint high, thread const Y & y, float s) {
+  return add_bytes<BIAS, BIAS == 16 ? 16 : 32>((q & 0x0f0f0f0fu) | fifth_bits(low), (q >> 4 & 0x0f0f0f0fu) | fifth_bits(high), y, s);
 }
 
 // Nibble i of a 32-element block: low nibbles first, then high.
@@ -444,23 +528,21 @@ struct q4_0 {
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
     if (is_split(row_bytes(COLS))) {
-      float y[16];
-      load<8>(x, b * 32u + 8u * part, y);
-      load<8>(x, b * 32u + 16u + 8u * part, y + 8);
+      typename X::eight y[2];
+      UNROLL for (ushort i = 0; i < 2; ++i) load_eight(x, b * 32u + 8u * part + 4u * i, b * 32u + 16u + 8u * part + 4u * i, y[i]);
       UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * row_bytes(COLS);
         const uint2 q = words_at(quants<COLS>(p, b) + 8u * part, row_bytes(COLS));
-        const float s = add_nibbles<8>(q.y, y + 4, y + 12, add_nibbles<8>(q.x, y, y + 8, 0.0f));
+        const float s = add_nibbles<8>(q.y, y[1], add_nibbles<8>(q.x, y[0], 0.0f));
         sum[r] = fma(scale<COLS>(p, b), s, sum[r]);
       }
       return;
     }
-    float y[8];
-    load4(x, b * 32u + 4u * part, y);
-    load4(x, b * 32u + 16u + 4u * part, y + 4);
+    typename X::eight y;
+    load_eight(x, b * 32u + 4u * part, b * 32u + 16u + 4u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * row_bytes(COLS);
-      sum[r] = fma(scale<COLS>(p, b), add_nibbles<8>(word_at<2>(quants<COLS>(p, b) + 4u * part), y, y + 4, 0.0f), sum[r]);
+      sum[r] = fma(scale<COLS>(p, b), add_nibbles<8>(word_at<2>(quants<COLS>(p, b) + 4u * part), y, 0.0f), sum[r]);
     }
   }
 
@@ -2221,7 +2303,7 @@ kernel void lm_head_q4_0(
 static inline void sample_scan_body(
     device const float * logits_,
     device const Sampling * state,
-    device const float * bias_,
+    device const float * bias,
     device const uint * counts_,
     device float * values_,
     device float * tops_,
@@ -2234,7 +2316,7 @@ static inline void sample_scan_body(
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 384u); i += 256u) {
-    const float biased = logits_[i] + bias_[i];
+    const float biased = logits_[i] + bias[i];
     const float x = penalise(settle(biased), counts_[i], state);
     values_[i] = x;
     at = rank(x) > best ? i : at;
@@ -2252,7 +2334,7 @@ static inline void sample_scan_body(
 kernel void sample_scan(
     device const float * logits_ [[buffer(0)]],
     device const Sampling * state [[buffer(1)]],
-    device const float * bias_ [[buffer(2)]],
+    device const float * bias [[buffer(2)]],
     device const uint * counts_ [[buffer(3)]],
     device float * values_ [[buffer(4)]],
     device float * tops_ [[buffer(5)]],
@@ -2262,7 +2344,7 @@ kernel void sample_scan(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  sample_scan_body(logits_, state, bias, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.

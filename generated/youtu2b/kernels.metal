@@ -172,9 +172,12 @@ static inline uint2 words_at(device const uchar * p, ulong row_bytes) {
 }
 
 // Where the input of a mat-vec lies: as floats or halves in a buffer, or staged by the threadgroup.
-struct in_floats { device const float * p; };
-struct in_halves { device const half * p; };
-struct in_shared { threadgroup const float * p; uint first; }; // from input first on
+// Halves are multiplied by quantised weights as halves, the others as floats.
+struct eight_floats;
+struct eight_halves;
+struct in_floats { typedef eight_floats eight; device const float * p; };
+struct in_halves { typedef eight_halves eight; device const half * p; };
+struct in_shared { typedef eight_floats eight; threadgroup const float * p; uint first; }; // from input first on
 
 // Loads inputs i and i+1; i is even.
 static inline void load2(in_floats x, uint i, thread float * y) {
@@ -230,54 +233,135 @@ static inline float sum_of(thread const float * y) {
   return sum;
 }
 
-// 1024 + n for the number n below 1024 in each 16 bits.
-static inline half2 plus_1024(uint n) { return as_type<half2>(n | 0x64006400u); }
+// Eight inputs of a step, two times four neighbours, as products take them.
+struct eight_floats { float y[8]; };
+struct eight_halves { half2 y[4]; }; // inputs 0 and 2, 1 and 3, 4 and 6, 5 and 7
 
-// s + Σ y[i] * v, v being the pair of weights of y[0] and y[2].
+// Loads inputs a to a+3 and b to b+3; both are multiples of 4.
+template <typename X>
+static inline void load_eight(X x, uint a, uint b, thread eight_floats & y) {
+  load4(x, a, y.y);
+  load4(x, b, y.y + 4);
+}
+
+static inline void load_eight(in_halves x, uint a, uint b, thread eight_halves & y) {
+  const half4 u = *(device const half4 *)(x.p + a), v = *(device const half4 *)(x.p + b);
+  y.y[0] = u.xz;
+  y.y[1] = u.yw;
+  y.y[2] = v.xz;
+  y.y[3] = v.yw;
+}
+
+// Loads N times eight inputs from i on, each eight a row of neighbours; i is a multiple of 4.
+template <ushort N, typename X, typename Y>
+static inline void load_eights(X x, uint i, thread Y * y) {
+  UNROLL for (ushort k = 0; k < N; ++k) load_eight(x, i + 8u * k, i + 8u * k + 4u, y[k]);
+}
+
+// The sum of N times eight inputs.
+template <ushort N>
+static inline float sum_of_eights(thread const eight_floats * y) {
+  float sum = 0.0f;
+  UNROLL for (ushort k = 0; k < N; ++k) sum += sum_of<8>(y[k].y);
+  return sum;
+}
+
+template <ushort N>
+static inline float sum_of_eights(thread const eight_halves * y) {
+  float sum = 0.0f;
+  UNROLL for (ushort k = 0; k < N; ++k) {
+    UNROLL for (ushort i = 0; i < 4; ++i) sum += float(y[k].y[i].x) + float(y[k].y[i].y);
+  }
+  return sum;
+}
+
+// Products of halves take weights of up to RANGE, a power of two, in units of 4 RANGE: so the
+// sum of four of them stays in half's range whatever the inputs are. Floats take weights as they are.
+template <short RANGE>
+static inline half unit(thread const eight_floats &) { return half(1.0f); }
+
+template <short RANGE>
+static inline half unit(thread const eight_halves &) { return half(0.25f / float(RANGE)); }
+
+// s + v.x * y[0] + v.y * y[2].
 static inline float add_pair(half2 v, thread const float * y, float s) {
   s = fma(float(v.x), y[0], s);
   return fma(float(v.y), y[2], s);
 }
 
-// s + Σ over 4 bytes of (low nibble - BIAS) * y[i].
-template <short BIAS>
-static inline float add_low(uint q, thread const float * y, float s) {
-  const half2 bias = half2(half(1024 + BIAS));
-  s = add_pair(plus_1024(q & 0x000f000fu) - bias, y, s);
-  return add_pair(plus_1024(q >> 8 & 0x000f000fu) - bias, y + 1, s);
+// s + Σ of eight products, with weights in units: those of inputs 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+template <short RANGE>
+static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread const eight_floats & y, float s) {
+  s = add_pair(v1, y.y + 1, add_pair(v0, y.y, s));
+  return add_pair(v3, y.y + 5, add_pair(v2, y.y + 4, s));
 }
 
-// s + Σ over 4 bytes of (high nibble - BIAS) * y[i]: 1024 + 16 n, times 1/16, is exact.
-template <short BIAS>
-static inline float add_high(uint q, thread const float * y, float s) {
-  const half2 sixteenth = half2(half(0.0625f)), less = half2(half(-64 - BIAS));
-  s = add_pair(fma(plus_1024(q & 0x00f000f0u), sixteenth, less), y, s);
-  return add_pair(fma(plus_1024(q >> 8 & 0x00f000f0u), sixteenth, less), y + 1, s);
+// Halves are multiplied and summed as halves, four products to a sum: see quant.RowsHalves.
+template <short RANGE>
+static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread const eight_halves & y, float s) {
+  const half2 four = fma(v3, y.y[3], fma(v2, y.y[2], fma(v1, y.y[1], v0 * y.y[0])));
+  return fma(float(four.y), 4.0f * float(RANGE), fma(float(four.x), 4.0f * float(RANGE), s));
 }
 
-// s + Σ over 4 bytes of (low nibble - BIAS) * low[i] + (high nibble - BIAS) * high[i].
+// 1024 + n for the number n below 1024 in each 16 bits.
+static inline half2 plus_1024(uint n) { return as_type<half2>(n | 0x64006400u); }
+
+// The numbers n - BIAS, and n / 16 - BIAS, in units. All steps are exact.
 template <short BIAS>
-static inline float add_nibbles(uint q, thread const float * low, thread const float * high, float s) {
-  return add_high<BIAS>(q, high, add_low<BIAS>(q, low, s));
+static inline half2 less(uint n, half unit) { return fma(plus_1024(n), half2(unit), half2(unit * half(-1024 - BIAS))); }
+
+template <short BIAS>
+static inline half2 sixteenth_less(uint n, half unit) {
+  return fma(plus_1024(n), half2(unit * half(0.0625f)), half2(unit * half(-64 - BIAS)));
 }
 
-// s + Σ over 4 bytes of (byte - BIAS) * y[i].
+// The largest magnitude of a nibble less BIAS, rounded up to a power of two.
 template <short BIAS>
-static inline float add_bytes(uint q, thread const float * y, float s) {
-  const half2 bias = half2(half(1024 + BIAS));
-  s = add_pair(plus_1024(q & 0x00ff00ffu) - bias, y, s);
-  return add_pair(plus_1024(q >> 8 & 0x00ff00ffu) - bias, y + 1, s);
+struct nibble_range { enum : short { value = BIAS == 8 ? 8 : 16 }; };
+
+// s + Σ (low nibble - BIAS) * y over 4 bytes of low, and of high.
+template <short BIAS, typename Y>
+static inline float add_low(uint low, uint high, thread const Y & y, float s) {
+  enum : short { RANGE = nibble_range<BIAS>::value };
+  const half u = unit<RANGE>(y);
+  return add_products<RANGE>(less<BIAS>(low & 0x000f000fu, u), less<BIAS>(low >> 8 & 0x000f000fu, u),
+                             less<BIAS>(high & 0x000f000fu, u), less<BIAS>(high >> 8 & 0x000f000fu, u), y, s);
+}
+
+// The same of the high nibbles.
+template <short BIAS, typename Y>
+static inline float add_high(uint low, uint high, thread const Y & y, float s) {
+  enum : short { RANGE = nibble_range<BIAS>::value };
+  const half u = unit<RANGE>(y);
+  return add_products<RANGE>(sixteenth_less<BIAS>(low & 0x00f000f0u, u), sixteenth_less<BIAS>(low >> 8 & 0x00f000f0u, u),
+                             sixteenth_less<BIAS>(high & 0x00f000f0u, u), sixteenth_less<BIAS>(high >> 8 & 0x00f000f0u, u), y, s);
+}
+
+// The same of the low nibbles of 4 bytes and then of their high ones.
+template <short BIAS, typename Y>
+static inline float add_nibbles(uint q, thread const Y & y, float s) {
+  enum : short { RANGE = nibble_range<BIAS>::value };
+  const half u = unit<RANGE>(y);
+  return add_products<RANGE>(less<BIAS>(q & 0x000f000fu, u), less<BIAS>(q >> 8 & 0x000f000fu, u),
+                             sixteenth_less<BIAS>(q & 0x00f000f0u, u), sixteenth_less<BIAS>(q >> 8 & 0x00f000f0u, u), y, s);
+}
+
+// s + Σ (byte - BIAS) * y over 4 bytes of low and 4 of high; RANGE is the largest magnitude of those.
+template <short BIAS, short RANGE, typename Y>
+static inline float add_bytes(uint low, uint high, thread const Y & y, float s) {
+  const half u = unit<RANGE>(y);
+  return add_products<RANGE>(less<BIAS>(low & 0x00ff00ffu, u), less<BIAS>(low >> 8 & 0x00ff00ffu, u),
+                             less<BIAS>(high & 0x00ff00ffu, u), less<BIAS>(high >> 8 & 0x00ff00ffu, u), y, s);
 }
 
 // Bits 0 to 3 of a number as bit 4 of its 4 bytes.
 static inline uint fifth_bits(uint bits) { return (bits & 15u) * 0x02040810u & 0x10101010u; }
 
-// Σ over 4 bytes of (low nibble with a fifth bit - BIAS) * y[i] + the same of the high nibble and
-// y[4+i]; the fifth bits are bits 0 to 3 of low and high.
-template <short BIAS>
-static inline float add_fives(uint q, uint low, uint high, thread const float * y) {
-  const float s = add_bytes<BIAS>((q & 0x0f0f0f0fu) | fifth_bits(low), y, 0.0f);
-  return add_bytes<BIAS>((q >> 4 & 0x0f0f0f0fu) | fifth_bits(high), y + 4, s);
+// s + Σ (low nibble with a fifth bit - BIAS) * y over 4 bytes, and the same of their high nibbles;
+// the fifth bits are bits 0 to 3 of low and high.
+template <short BIAS, typename Y>
+static inline float add_fives(uint q, uint low, uint high, thread const Y & y, float s) {
+  return add_bytes<BIAS, BIAS == 16 ? 16 : 32>((q & 0x0f0f0f0fu) | fifth_bits(low), (q >> 4 & 0x0f0f0f0fu) | fifth_bits(high), y, s);
 }
 
 // Nibble i of a 32-element block: low nibbles first, then high.
@@ -444,23 +528,21 @@ struct q4_0 {
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
     if (is_split(row_bytes(COLS))) {
-      float y[16];
-      load<8>(x, b * 32u + 8u * part, y);
-      load<8>(x, b * 32u + 16u + 8u * part, y + 8);
+      typename X::eight y[2];
+      UNROLL for (ushort i = 0; i < 2; ++i) load_eight(x, b * 32u + 8u * part + 4u * i, b * 32u + 16u + 8u * part + 4u * i, y[i]);
       UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * row_bytes(COLS);
         const uint2 q = words_at(quants<COLS>(p, b) + 8u * part, row_bytes(COLS));
-        const float s = add_nibbles<8>(q.y, y + 4, y + 12, add_nibbles<8>(q.x, y, y + 8, 0.0f));
+        const float s = add_nibbles<8>(q.y, y[1], add_nibbles<8>(q.x, y[0], 0.0f));
         sum[r] = fma(scale<COLS>(p, b), s, sum[r]);
       }
       return;
     }
-    float y[8];
-    load4(x, b * 32u + 4u * part, y);
-    load4(x, b * 32u + 16u + 4u * part, y + 4);
+    typename X::eight y;
+    load_eight(x, b * 32u + 4u * part, b * 32u + 16u + 4u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * row_bytes(COLS);
-      sum[r] = fma(scale<COLS>(p, b), add_nibbles<8>(word_at<2>(quants<COLS>(p, b) + 4u * part), y, y + 4, 0.0f), sum[r]);
+      sum[r] = fma(scale<COLS>(p, b), add_nibbles<8>(word_at<2>(quants<COLS>(p, b) + 4u * part), y, 0.0f), sum[r]);
     }
   }
 
@@ -492,14 +574,13 @@ struct q4_1 {
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
-    float y[8];
-    load4(x, b * 32u + 4u * part, y);
-    load4(x, b * 32u + 16u + 4u * part, y + 4);
-    const float ysum = sum_of<8>(y);
+    typename X::eight y;
+    load_eight(x, b * 32u + 4u * part, b * 32u + 16u + 4u * part, y);
+    const float ysum = sum_of_eights<1>(&y);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uint * p = (device const uint *)(w + r * row_bytes(COLS) + b * 20u);
       const uint head = p[0];
-      sum[r] = fma(low_half(head), add_nibbles<0>(p[1u + part], y, y + 4, 0.0f), fma(high_half(head), ysum, sum[r]));
+      sum[r] = fma(low_half(head), add_nibbles<0>(p[1u + part], y, 0.0f), fma(high_half(head), ysum, sum[r]));
     }
   }
 
@@ -520,12 +601,11 @@ struct q5_0 {
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
-    float y[8];
-    load4(x, b * 32u + 4u * part, y);
-    load4(x, b * 32u + 16u + 4u * part, y + 4);
+    typename X::eight y;
+    load_eight(x, b * 32u + 4u * part, b * 32u + 16u + 4u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * row_bytes(COLS) + b * 22u;
-      const float q = add_fives<16>(word_at<2>(p + 6u + 4u * part), ushort_at(p + 2) >> 4u * part, ushort_at(p + 4) >> 4u * part, y);
+      const float q = add_fives<16>(word_at<2>(p + 6u + 4u * part), ushort_at(p + 2) >> 4u * part, ushort_at(p + 4) >> 4u * part, y, 0.0f);
       sum[r] = fma(half_at(p), q, sum[r]);
     }
   }
@@ -550,14 +630,13 @@ struct q5_1 {
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
-    float y[8];
-    load4(x, b * 32u + 4u * part, y);
-    load4(x, b * 32u + 16u + 4u * part, y + 4);
-    const float ysum = sum_of<8>(y);
+    typename X::eight y;
+    load_eight(x, b * 32u + 4u * part, b * 32u + 16u + 4u * part, y);
+    const float ysum = sum_of_eights<1>(&y);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uint * p = (device const uint *)(w + r * row_bytes(COLS) + b * 24u);
       const uint head = p[0], bits = p[1];
-      const float q = add_fives<0>(p[2u + part], bits >> 4u * part, bits >> (16u + 4u * part), y);
+      const float q = add_fives<0>(p[2u + part], bits >> 4u * part, bits >> (16u + 4u * part), y, 0.0f);
       sum[r] = fma(low_half(head), q, fma(high_half(head), ysum, sum[r]));
     }
   }
@@ -582,33 +661,29 @@ struct q8_0 {
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
     if (is_split(row_bytes(COLS))) {
-      float y[16];
-      load<16>(x, b * 32u + 16u * part, y);
+      typename X::eight y[2];
+      UNROLL for (ushort i = 0; i < 2; ++i) load_eight(x, b * 32u + 8u * part + 4u * i, b * 32u + 16u + 8u * part + 4u * i, y[i]);
       UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * row_bytes(COLS);
-        device const uchar * at = quants<COLS>(p, b) + 16u * part;
-        const uint2 q = words_at(at, row_bytes(COLS)), u = words_at(at + 8, row_bytes(COLS));
-        const float s = add_signed(q.y, y + 4, add_signed(q.x, y, 0.0f));
-        sum[r] = fma(scale<COLS>(p, b), add_signed(u.y, y + 12, add_signed(u.x, y + 8, s)), sum[r]);
+        device const uchar * at = quants<COLS>(p, b) + 8u * part;
+        const uint2 q = words_at(at, row_bytes(COLS)), u = words_at(at + 16, row_bytes(COLS));
+        sum[r] = fma(scale<COLS>(p, b), add_signed(q.y, u.y, y[1], add_signed(q.x, u.x, y[0], 0.0f)), sum[r]);
       }
       return;
     }
-    float y[8];
-    load4(x, b * 32u + 4u * part, y);
-    load4(x, b * 32u + 16u + 4u * part, y + 4);
+    typename X::eight y;
+    load_eight(x, b * 32u + 4u * part, b * 32u + 16u + 4u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * row_bytes(COLS);
       device const uchar * q = quants<COLS>(p, b) + 4u * part;
-      const float s = add_signed(word_at<2>(q), y, 0.0f);
-      sum[r] = fma(scale<COLS>(p, b), add_signed(word_at<2>(q + 16), y + 4, s), sum[r]);
+      sum[r] = fma(scale<COLS>(p, b), add_signed(word_at<2>(q), word_at<2>(q + 16), y, 0.0f), sum[r]);
     }
   }
 
-  // s + Σ over 4 signed bytes of byte * y[i]. Flipping the sign bit adds 128.
-  static inline float add_signed(uint q, thread const float * y, float s) {
-    const half2 bias = half2(half(1152.0f));
-    s = add_pair(as_type<half2>((q & 0x00ff00ffu) ^ 0x64806480u) - bias, y, s);
-    return add_pair(as_type<half2>((q >> 8 & 0x00ff00ffu) ^ 0x64806480u) - bias, y + 1, s);
+  // s + Σ of 4 signed bytes of low and 4 of high times y. Flipping the sign bit adds 128.
+  template <typename Y>
+  static inline float add_signed(uint low, uint high, thread const Y & y, float s) {
+    return add_bytes<128, 128>(low ^ 0x80808080u, high ^ 0x80808080u, y, s);
   }
 
   template <uint COLS>
@@ -642,16 +717,16 @@ struct q4_k {
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
     const uint c = part / 2u; // chunk of 64: sub-block 2c in low, 2c+1 in high nibbles
     const uint o = (part & 1u) * 16u;
-    float y[32];
-    load<16>(x, b * 256u + c * 64u + o, y);
-    load<16>(x, b * 256u + c * 64u + 32u + o, y + 16);
-    const float ylow = sum_of<16>(y), yhigh = sum_of<16>(y + 16);
+    typename X::eight y[4];
+    load_eights<2>(x, b * 256u + c * 64u + o, y);
+    load_eights<2>(x, b * 256u + c * 64u + 32u + o, y + 2);
+    const float ylow = sum_of_eights<2>(y), yhigh = sum_of_eights<2>(y + 2);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uint4 * p = (device const uint4 *)(w + r * row_bytes(COLS) + b * 144u);
       const k_scales k = k_scales_at(p[0], c);
       const uint4 q = p[1u + part];
-      const float low = add_low<0>(q.w, y + 12, add_low<0>(q.z, y + 8, add_low<0>(q.y, y + 4, add_low<0>(q.x, y, 0.0f))));
-      const float high = add_high<0>(q.w, y + 28, add_high<0>(q.z, y + 24, add_high<0>(q.y, y + 20, add_high<0>(q.x, y + 16, 0.0f))));
+      const float low = add_low<0>(q.z, q.w, y[1], add_low<0>(q.x, q.y, y[0], 0.0f));
+      const float high = add_high<0>(q.z, q.w, y[3], add_high<0>(q.x, q.y, y[2], 0.0f));
       sum[r] += fma(k.scale[0], low, fma(k.scale[1], high, -fma(k.min[0], ylow, k.min[1] * yhigh)));
     }
   }
@@ -679,29 +754,26 @@ struct q5_k {
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
     const uint c = part / 2u; // chunk of 64: sub-block 2c in low, 2c+1 in high nibbles
     const uint o = (part & 1u) * 16u;
-    float y[32];
-    load<16>(x, b * 256u + c * 64u + o, y);
-    load<16>(x, b * 256u + c * 64u + 32u + o, y + 16);
-    const float ylow = sum_of<16>(y), yhigh = sum_of<16>(y + 16);
+    typename X::eight y[4];
+    load_eights<2>(x, b * 256u + c * 64u + o, y);
+    load_eights<2>(x, b * 256u + c * 64u + 32u + o, y + 2);
+    const float ylow = sum_of_eights<2>(y), yhigh = sum_of_eights<2>(y + 2);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uint4 * p = (device const uint4 *)(w + r * row_bytes(COLS) + b * 176u);
       const k_scales k = k_scales_at(p[0], c);
       const uint4 bits = p[1u + (part & 1u)], q = p[3u + part];
-      float low = 0.0f, high = 0.0f;
-      add_words(q.x, bits.x >> 2u * c, y, low, high);
-      add_words(q.y, bits.y >> 2u * c, y + 4, low, high);
-      add_words(q.z, bits.z >> 2u * c, y + 8, low, high);
-      add_words(q.w, bits.w >> 2u * c, y + 12, low, high);
+      const uint4 fifth = bits >> 2u * c; // bit 0 of each byte belongs to its low nibble, bit 1 to its high one
+      const float low = add_bytes<0, 32>(low_fives(q.z, fifth.z), low_fives(q.w, fifth.w), y[1],
+                                         add_bytes<0, 32>(low_fives(q.x, fifth.x), low_fives(q.y, fifth.y), y[0], 0.0f));
+      const float high = add_bytes<0, 32>(high_fives(q.z, fifth.z), high_fives(q.w, fifth.w), y[3],
+                                          add_bytes<0, 32>(high_fives(q.x, fifth.x), high_fives(q.y, fifth.y), y[2], 0.0f));
       sum[r] += fma(k.scale[0], low, fma(k.scale[1], high, -fma(k.min[0], ylow, k.min[1] * yhigh)));
     }
   }
 
-  // Adds the products of 4 bytes' low nibbles, with bit 0 of each byte of bits above them, and y
-  // to low, those of the high nibbles, with bit 1, and y[16..20) to high.
-  static inline void add_words(uint q, uint bits, thread const float * y, thread float & low, thread float & high) {
-    low = add_bytes<0>((q & 0x0f0f0f0fu) | (bits << 4 & 0x10101010u), y, low);
-    high = add_bytes<0>((q >> 4 & 0x0f0f0f0fu) | (bits << 3 & 0x10101010u), y + 16, high);
-  }
+  // The low nibbles of 4 bytes, and the high ones, each with its fifth bit.
+  static inline uint low_fives(uint q, uint fifth) { return (q & 0x0f0f0f0fu) | (fifth << 4 & 0x10101010u); }
+  static inline uint high_fives(uint q, uint fifth) { return (q >> 4 & 0x0f0f0f0fu) | (fifth << 3 & 0x10101010u); }
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
@@ -729,25 +801,19 @@ struct q6_k {
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
     const uint h = part / 4u; // half of the block
     const uint l = (part & 3u) * 8u;
-    float y[32];
-    UNROLL for (ushort k = 0; k < 4; ++k) load<8>(x, b * 256u + h * 128u + k * 32u + l, y + 8 * k);
+    typename X::eight y[4];
+    UNROLL for (ushort k = 0; k < 4; ++k) load_eights<1>(x, b * 256u + h * 128u + k * 32u + l, y + k);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * row_bytes(COLS);
       const fields f = fields_of<COLS>(p, b);
       device const uchar * ql = f.low + h * 64u + l;
       device const uchar * qh = f.high + h * 32u + l;
-      float s[4] = {};
-      const uint2 low0 = words<COLS>(ql), low1 = words<COLS>(ql + 32), high = words<COLS>(qh);
-      UNROLL for (ushort i = 0; i < 8; i += 4) {
-        const uint q0 = i == 0 ? low0.x : low0.y, q1 = i == 0 ? low1.x : low1.y, u = i == 0 ? high.x : high.y;
-        s[0] = add_bytes<32>((q0 & 0x0f0f0f0fu) | (u << 4 & 0x30303030u), y + i, s[0]);
-        s[1] = add_bytes<32>((q1 & 0x0f0f0f0fu) | (u << 2 & 0x30303030u), y + 8 + i, s[1]);
-        s[2] = add_bytes<32>((q0 >> 4 & 0x0f0f0f0fu) | (u & 0x30303030u), y + 16 + i, s[2]);
-        s[3] = add_bytes<32>((q1 >> 4 & 0x0f0f0f0fu) | (u >> 2 & 0x30303030u), y + 24 + i, s[3]);
-      }
+      const uint2 low0 = words<COLS>(ql), low1 = words<COLS>(ql + 32), u = words<COLS>(qh);
+      const uint2 six[4] = {(low0 & 0x0f0f0f0fu) | (u << 4 & 0x30303030u), (low1 & 0x0f0f0f0fu) | (u << 2 & 0x30303030u),
+                            (low0 >> 4 & 0x0f0f0f0fu) | (u & 0x30303030u), (low1 >> 4 & 0x0f0f0f0fu) | (u >> 2 & 0x30303030u)};
       device const char * scales = f.scales + h * 8u + l / 16u;
       float q = 0.0f;
-      UNROLL for (ushort k = 0; k < 4; ++k) q = fma(float(scales[2 * k]), s[k], q);
+      UNROLL for (ushort k = 0; k < 4; ++k) q = fma(float(scales[2 * k]), add_bytes<32, 32>(six[k].x, six[k].y, y[k], 0.0f), q);
       sum[r] = fma(half_at(f.d), q, sum[r]);
     }
   }
@@ -3232,7 +3298,7 @@ kernel void lm_head_bf16(
 static inline void sample_scan_body(
     device const float * logits_,
     device const Sampling * state,
-    device const float * bias_,
+    device const float * bias,
     device const uint * counts_,
     device float * values_,
     device float * tops_,
@@ -3245,7 +3311,7 @@ static inline void sample_scan_body(
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 128256u); i += 256u) {
-    const float biased = logits_[i] + bias_[i];
+    const float biased = logits_[i] + bias[i];
     const float x = penalise(settle(biased), counts_[i], state);
     values_[i] = x;
     at = rank(x) > best ? i : at;
@@ -3263,7 +3329,7 @@ static inline void sample_scan_body(
 kernel void sample_scan(
     device const float * logits_ [[buffer(0)]],
     device const Sampling * state [[buffer(1)]],
-    device const float * bias_ [[buffer(2)]],
+    device const float * bias [[buffer(2)]],
     device const uint * counts_ [[buffer(3)]],
     device float * values_ [[buffer(4)]],
     device float * tops_ [[buffer(5)]],
@@ -3273,7 +3339,7 @@ kernel void sample_scan(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  sample_scan_body(logits_, state, bias, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.

@@ -33,7 +33,7 @@ var kernels = []plan.Kernel{
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
@@ -52,10 +52,10 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: plan.SpaceArena, Write: true},
+			{Name: "ready_2", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares_2", Space: plan.SpaceArena, Write: true},
 			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -81,7 +81,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "rope", Space: plan.SpaceRope},
@@ -194,7 +194,7 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
@@ -217,7 +217,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "w_up_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -246,7 +246,7 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena},
 			{Name: "x_2", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
@@ -269,7 +269,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},

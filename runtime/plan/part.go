@@ -28,7 +28,7 @@ type Norm struct {
 // otherwise do over in every threadgroup; Rescale is the other half.
 type HandOver struct {
 	Weight  int // [Rows] float32
-	Ready   int // [Rows] float32
+	Ready   int // [Rows], of the activations' type
 	Squares int // [Rows/Group] float32
 	Group   int // a power of two of up to 32 that divides Rows and RowsPerGroup
 }

@@ -78,6 +78,8 @@ type Format struct {
 	// Dot is the pure Go twin of the inner loops: Σ dequantized(row)[i]·x[i] in
 	// float32 over len(x) elements. len(x) must be a multiple of BlockElems.
 	Dot func(row []byte, x []float32) float32
+
+	halves *halfProducts // nil: RowsHalves is Rows
 }
 
 // Formats returns every known format in the order of the type ids.

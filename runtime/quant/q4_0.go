@@ -9,6 +9,7 @@ package quant
 var formatQ4_0 = Format{
 	Type: Q4_0, Name: "q4_0", BlockElems: 32, BlockBytes: q4_0Bytes,
 	Dequantize: dequantizeQ4_0, Quantize: quantizeQ4_0, Dot: dotQ4_0,
+	halves: &halfProducts{magnitude: 8, quads: 16, scaled: 32, unpack: unpackQ4_0},
 }
 
 const q4_0Bytes = 18
@@ -19,6 +20,13 @@ var q4_0Table = [16]float32{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6,
 func dequantizeQ4_0(dst []float32, src []byte) {
 	for ; len(dst) > 0; dst, src = dst[32:], src[q4_0Bytes:] {
 		unpackTable((*[32]float32)(dst), (*[16]byte)(src[2:]), &q4_0Table, halfAt(src))
+	}
+}
+
+func unpackQ4_0(block []byte, q []int16, scale, min []float32) {
+	scale[0] = halfAt(block)
+	for j, b := range block[2:q4_0Bytes] {
+		q[j], q[j+16] = int16(b&15)-8, int16(b>>4)-8
 	}
 }
 

@@ -45,7 +45,7 @@ func TestExpertsSum(t *testing.T) {
 				want[i] += v
 			}
 		}
-		check(t, "sum", rg.read(r, p.Out.Slot, rows), want, tolF32)
+		check(t, "sum", rg.read(r, p.Out.Slot, rows), want, productTolerance(c.elem))
 	}
 }
 

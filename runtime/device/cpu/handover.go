@@ -8,9 +8,10 @@ import (
 
 // handOver is the first half of a norm; see plan.HandOver.
 type handOver struct {
-	weight         []float32
-	ready, squares []float32
-	group          int
+	weight  []float32
+	ready   vec
+	squares []float32
+	group   int
 }
 
 // handOver binds what n results hand over, if they do.
@@ -23,21 +24,22 @@ func (b *binder) handOver(p *plan.HandOver, n int) *handOver {
 		b.fail("sums of %d squares each for %d results", p.Group, n)
 		return nil
 	}
-	return &handOver{b.vector(p.Weight, n), b.writableFloats(p.Ready, n), b.writableFloats(p.Squares, n/p.Group), p.Group}
+	return &handOver{b.vector(p.Weight, n), b.output(plan.Vec{Slot: p.Ready}, 1, n), b.writableFloats(p.Squares, n/p.Group), p.Group}
 }
 
 // apply hands over the results y, which begin with number r0. Results come in
 // order, and those of one sum from one worker.
+// It makes of them what is ready.
 func (h *handOver) apply(y []float32, r0 int) {
-	ready, weight := h.ready[r0:r0+len(y)], h.weight[r0:r0+len(y)]
 	for i, v := range y {
-		ready[i] = v * weight[i]
+		y[i] = v * h.weight[r0+i]
 		sum := &h.squares[(r0+i)/h.group]
 		if (r0+i)%h.group == 0 {
 			*sum = 0
 		}
 		*sum += v * v
 	}
+	h.ready.write(r0, y)
 }
 
 // rescale is the second half of a norm; see plan.Rescale.
@@ -55,14 +57,14 @@ func (b *binder) rescale(p *plan.Rescale) *rescale {
 	return &rescale{b.floats(p.Squares, p.Count), p.Eps}
 }
 
-// apply writes the normalised x to dst, which may be x.
-func (r *rescale) apply(dst, x []float32) {
+// factor is that of the norm over n elements, 1 without one.
+func (r *rescale) factor(n int) float32 {
+	if r == nil {
+		return 1
+	}
 	var sum float64
 	for _, v := range r.squares {
 		sum += float64(v)
 	}
-	scale := float32(1 / math.Sqrt(sum/float64(len(x))+r.eps))
-	for i, v := range x {
-		dst[i] = v * scale
-	}
+	return float32(1 / math.Sqrt(sum/float64(n)+r.eps))
 }

@@ -27,7 +27,7 @@ func (p *projection) bytes() int {
 }
 
 // rows computes len(y) ≤ rowBlock rows of an entry from row r0 on.
-func (p *projection) rows(w *worker, entry, r0 int, x, y []float32) {
+func (p *projection) rows(w *worker, entry, r0 int, x input, y []float32) {
 	p.w.rows(entry, r0, x, y)
 	if p.up != nil {
 		up := w.up[:len(y)]

@@ -75,7 +75,7 @@ func TestMatVec(t *testing.T) {
 						want[i] += res[at+i]
 					}
 				}
-				check(t, fmt.Sprintf("out %d", b), got[at:at+c.rows], want, tolerance(c.elem))
+				check(t, fmt.Sprintf("out %d", b), got[at:at+c.rows], want, productTolerance(c.elem))
 			}
 		})
 	}

@@ -253,7 +253,18 @@ func (rg *rig) read(r *runner, slot, n int) []float64 {
 const (
 	tolF32 = 2e-5
 	tolF16 = 6e-4
+	// Products of halves are rounded to half four by four, each sum four times by up to
+	// 2^-12 of it, and these errors add up like the terms.
+	tolProducts = 3e-3
 )
+
+// productTolerance is that of a mat-vec of inputs e.
+func productTolerance(e plan.Elem) float64 {
+	if e == plan.ElemF32 {
+		return tolF32
+	}
+	return tolProducts
+}
 
 func tolerance(e plan.Elem) float64 {
 	if e == plan.ElemF32 {

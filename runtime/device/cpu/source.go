@@ -36,31 +36,30 @@ func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, r *plan.Res
 	return s
 }
 
-// load returns the prepared input of an entry.
-func (s *source) load(w *worker, entry int) []float32 {
+// load returns the prepared input of an entry. Normalised and combined ones are
+// floats, whatever their buffer holds.
+func (s *source) load(w *worker, entry int) input {
 	if s.combine == nil && s.vec.stride == 0 {
 		entry = 0
 	}
-	at := entry * s.vec.stride
-	if s.combine == nil && s.norm == nil && s.rescale == nil && !s.vec.half() {
-		return s.vec.f32[at : at+s.cols : at+s.cols]
-	}
-	x := w.input[:s.cols]
 	k := key{w.token, s.id, entry}
-	if w.inputKey == k {
-		return x
+	if w.inputKey != k {
+		w.input = s.prepare(w, entry)
+		w.inputKey = k
 	}
+	return w.input
+}
+
+func (s *source) prepare(w *worker, entry int) input {
+	x := w.numbers[:s.cols]
 	if s.combine != nil {
 		s.combine.run(w, entry, x)
-	} else {
-		in := s.vec.read(at, s.cols, x)
-		switch {
-		case s.norm != nil:
-			s.norm.apply(x, in)
-		case s.rescale != nil:
-			s.rescale.apply(x, in)
-		}
+		return input{x: x, factor: 1}
 	}
-	w.inputKey = k
-	return x
+	in := s.vec.read(entry*s.vec.stride, s.cols, x)
+	if s.norm != nil {
+		s.norm.apply(x, in)
+		return input{x: x, factor: 1}
+	}
+	return input{x: in, halves: s.vec.half(), factor: s.rescale.factor(s.cols)}
 }

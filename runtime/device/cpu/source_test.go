@@ -12,12 +12,12 @@ func TestSourceKeepsEntries(t *testing.T) {
 	s := &source{id: 1, cols: 2, vec: vec{numbers{f32: memory}, 2}, norm: &norm{weight: []float32{1, 2}}}
 	w := newWorker(needs{input: 2})
 	w.token = 1
-	want := slices.Clone(s.load(w, 0))
+	want := slices.Clone(s.load(w, 0).x)
 	if want[0] <= 0 || want[1] != want[0]*8/3 {
 		t.Fatalf("norm %v", want)
 	}
 	memory[0] = 0
-	if got := s.load(w, 0); !slices.Equal(got, want) {
+	if got := s.load(w, 0).x; !slices.Equal(got, want) {
 		t.Errorf("prepared again within a token: %v", got)
 	}
 	for what, disturb := range map[string]func(){
@@ -30,7 +30,7 @@ func TestSourceKeepsEntries(t *testing.T) {
 		s.load(w, 0)
 		memory[0] = 3
 		disturb()
-		if got := s.load(w, 0); !slices.Equal(got, want) {
+		if got := s.load(w, 0).x; !slices.Equal(got, want) {
 			t.Errorf("after another %s: %v, want %v", what, got, want)
 		}
 	}

@@ -53,9 +53,24 @@ type weight struct {
 	batch    int
 }
 
+// input is what a mat-vec multiplies.
+type input struct {
+	x      []float32
+	halves bool    // x are halves, and multiplied as such
+	factor float32 // of all products
+}
+
 // rows computes y[i] = W_entry[r0+i]·x.
-func (m *weight) rows(entry, r0 int, x, y []float32) {
-	m.format.Rows(m.data[entry*m.stride+r0*m.rowBytes:], m.rowBytes, x, y)
+func (m *weight) rows(entry, r0 int, in input, y []float32) {
+	w := m.data[entry*m.stride+r0*m.rowBytes:]
+	if in.halves {
+		m.format.RowsHalves(w, m.rowBytes, in.x, y)
+	} else {
+		m.format.Rows(w, m.rowBytes, in.x, y)
+	}
+	if in.factor != 1 {
+		quant.Scale(y, in.factor)
+	}
 }
 
 // alignedBytes allocates n zeroed bytes that can be viewed as any element type.

@@ -23,7 +23,8 @@ type worker struct {
 	token uint64 // the pool's count of tokens; tells what below is of this one
 	err   error  // first failure, fetched at the end of the token
 
-	input     []float32 // the prepared input of inputKey
+	numbers   []float32 // room for a prepared input
+	input     input     // of inputKey
 	inputKey  key
 	y, up     [rowBlock]float32
 	routing   []plan.Routing // the experts chosen by routingKey
@@ -45,7 +46,7 @@ type key struct {
 
 func newWorker(n needs) *worker {
 	return &worker{
-		input:     make([]float32, n.input),
+		numbers:   make([]float32, n.input),
 		routing:   make([]plan.Routing, n.chosen),
 		probs:     make([]float32, n.experts),
 		selection: make([]float32, n.experts),
@@ -64,7 +65,7 @@ func (n *needs) bytes() int64 {
 // temp returns n floats of the input buffer for a part that prepares no input.
 func (w *worker) temp(n int) []float32 {
 	w.inputKey = key{}
-	return w.input[:n]
+	return w.numbers[:n]
 }
 
 // fail keeps the first failure of the token.
