@@ -4,13 +4,20 @@ package generated
 
 import (
 	"mla/generated/deepseekv2lite"
+	"mla/generated/deepseekv2litef16"
 	"mla/generated/dsv2litemini"
+	"mla/generated/dsv2liteminif16"
 	"mla/generated/glm47flash"
+	"mla/generated/glm47flashf16"
 	"mla/generated/glm47mini"
+	"mla/generated/glm47minif16"
 	"mla/generated/glm47tiny"
 	"mla/generated/tinyglm"
+	"mla/generated/tinyglmf16"
 	"mla/generated/youtu2b"
+	"mla/generated/youtu2bf16"
 	"mla/generated/youtumini"
+	"mla/generated/youtuminif16"
 	"mla/generated/yoututiny"
 	"mla/runtime/plan"
 )
@@ -18,12 +25,19 @@ import (
 // bundles lists every compiled model, by name.
 var bundles = []*plan.Bundle{
 	deepseekv2lite.Bundle,
+	deepseekv2litef16.Bundle,
 	dsv2litemini.Bundle,
+	dsv2liteminif16.Bundle,
 	glm47flash.Bundle,
+	glm47flashf16.Bundle,
 	glm47mini.Bundle,
+	glm47minif16.Bundle,
 	glm47tiny.Bundle,
 	tinyglm.Bundle,
+	tinyglmf16.Bundle,
 	youtu2b.Bundle,
+	youtu2bf16.Bundle,
 	youtumini.Bundle,
+	youtuminif16.Bundle,
 	yoututiny.Bundle,
 }

@@ -110,16 +110,16 @@ func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignme
 // each of their profiles, with the op interpreter.
 func TestShippedInterpreter(t *testing.T) {
 	for _, b := range generated.Bundles() {
-		if large[b.Name] {
+		if large(b) {
 			continue
 		}
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			s, err := spec.Load("../../specs/" + b.Name + ".yaml")
+			s, err := spec.Load("../../specs/" + b.Spec)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := gen.Program(s, pass.Options{})
+			p, err := gen.Program(s.WithActivations(b.Act()), pass.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

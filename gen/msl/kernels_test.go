@@ -63,8 +63,8 @@ func (l *launcher) run(function string, groups, threads int, data [][]byte) erro
 	return err
 }
 
-// large are the bundles of real width; their kernels run with fewer checks.
-var large = map[string]bool{"youtu2b": true, "deepseekv2lite": true, "glm47flash": true}
+// large says that a bundle is of real width; its kernels run with fewer checks.
+func large(b *plan.Bundle) bool { return b.Model.HiddenSize > 512 }
 
 // TestKernels runs every variant of every kernel that ships and compares all
 // memory with what the Go twins leave.
@@ -73,7 +73,7 @@ func TestKernels(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			checks := execute.Checked
-			if large[b.Name] {
+			if large(b) {
 				checks = execute.Fast
 			}
 			newLauncher(t, b.Source, checks).compareWithTwins(t, b)
