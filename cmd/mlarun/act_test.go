@@ -1,0 +1,56 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/generated"
+	"mla/runtime/plan"
+)
+
+// TestAct: -act and -bundle choose between the bundles of a model, and what runs is
+// named.
+func TestAct(t *testing.T) {
+	const full, half = "bundle youtumini (f32 activations) on cpu", "bundle youtuminif16 (f16 activations) on cpu"
+	out := filepath.Join(t.TempDir(), "out.npy")
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"greedy -n 2 -tokens 3,40 -model " + youtu, 0, full},
+		{"greedy -n 2 -tokens 3,40 -act f32 -model " + youtu, 0, full},
+		{"greedy -n 2 -tokens 3,40 -act f16 -model " + youtu, 0, half},
+		{"greedy -n 2 -tokens 3,40 -bundle youtuminif16 -model " + youtu, 0, half},
+		{"-p hello -n 2 -act f16 -model " + youtu, 0, half},
+		{"logits -tokens 3 -act f16 -o " + out + " -model " + youtu, 0, half},
+		{"bench -p 2 -n 2 -r 1 -act f16 -model " + youtu, 0, "bundle youtuminif16, f16 activations, cpu device"},
+		{"bench -p 2 -n 0 -r 1 -act f16 -o json -quiet -model " + youtu, 0, `"act": "f16"`},
+		{"bench -p 2 -n 0 -r 1 -o csv -quiet -model " + youtu, 0, "\npp2,f32,0,"},
+		{"doctor -device cpu -act f16 -model " + youtu, 0, "kernels of youtuminif16 (f16 activations, spec"},
+		{"inspect " + youtu, 0, "mlarun uses youtumini.\nWith -act f16 it uses youtuminif16.\n"},
+		{"inspect -bundle youtuminif16 " + youtu, 0, "mlarun uses youtuminif16 with -bundle youtuminif16.\n"},
+		{"greedy -tokens 3 -bundle youtumini -act f16 -model " + youtu, 1, "bundle youtumini has f32 activations, but f16 were asked for"},
+		{"greedy -tokens 3 -act f16 -model " + glm, 1, "glm47tiny does with f32 (-act f32)\n"},
+		{"greedy -tokens 3 -act f16 -model " + glm, 1, `write "activations: [f32, f16]" in specs/glm47tiny.yaml`},
+		{"doctor -device cpu -act f16 -model " + glm, 1, "with f16 activations"},
+	} {
+		r := mlarun("", strings.Fields(tt.args)...)
+		if text := r.out + r.err; r.code != tt.code || !strings.Contains(text, tt.want) {
+			t.Errorf("mlarun %s: code %d, want %d and %q:\n%s", tt.args, r.code, tt.code, tt.want, text)
+		}
+	}
+}
+
+// TestActDoctor: without a model, -act leaves out the bundles with other activations.
+func TestActDoctor(t *testing.T) {
+	both := slices.DeleteFunc(slices.Clone(generated.Bundles()), func(b *plan.Bundle) bool { return b.Spec != "youtumini.yaml" })
+	for act, want := range map[string]string{"f32": "youtumini", "f16": "youtuminif16"} {
+		r := with(both, "", "doctor", "-device", "cpu", "-act", act)
+		if r.code != 0 || strings.Count(r.out, "kernels of ") != 1 || !strings.Contains(r.out, "kernels of "+want+" (") {
+			t.Errorf("-act %s: code %d\n%s", act, r.code, r.out)
+		}
+	}
+}
