@@ -15,11 +15,9 @@ import (
 	"github.com/ebitengine/purego"
 
 	"mla/generated"
-	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/reference"
-	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -60,6 +58,8 @@ var cases = map[string]testCase{
 	"logits youtuk": {"youtumini", logits("youtu-mini-Q4_K_M", quant.F32, 1e-3)},
 	"logits glmk":   {"glm47mini", logits("glm47-mini-Q4_K_M", quant.F32, 1e-3)},
 	"logits dsk":    {"dsv2litemini", logits("dsv2lite-mini-Q4_K_M", quant.F32, 1e-3)},
+	"half youtu":    {"youtuminif16", half("youtu-mini-Q4_0", quant.F32)},
+	"half glm":      {"glm47minif16", half("glm47-mini-Q4_K_M", quant.F16)},
 	"structure":     {"yoututiny", structure},
 	"refused":       {"yoututiny", refused},
 	"failure":       {"yoututiny", failure},
@@ -100,6 +100,8 @@ func TestStandIn(t *testing.T) {
 		{"Youtu, Q4_K_M", "logits youtuk", fast, ""},
 		{"GLM, Q4_K_M", "logits glmk", fast, ""},
 		{"DeepSeek, Q4_K_M", "logits dsk", fast, ""},
+		{"half activations, Youtu", "half youtu", fast, ""},
+		{"half activations, GLM", "half glm", fast, ""},
 		{"prompts in flight", "structure", []string{"CUDASIM_KERNELS=stub"}, ""},
 		{"chains", "chain", nil, ""},
 		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
@@ -180,38 +182,31 @@ func ptx(b *plan.Bundle) (string, error) {
 	return w.String(), nil
 }
 
-// record opens a file and records it. Whatever it returns has to be closed.
-func record(lib, name string, cfg device.Config) (*gguf.File, device.Runner, error) {
-	file, err := gguf.Open(filepath.Join(reference.Folder, name+".gguf"))
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := bind.Choose(file, generated.Bundles(), bind.Wish{})
-	if err != nil {
-		return file, nil, err
-	}
-	m, err := bind.Bind(file, b)
-	if err != nil {
-		return file, nil, err
-	}
+// record records a model.
+func record(lib string, m *device.Model, cfg device.Config) (device.Runner, error) {
 	d, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
 	if err != nil {
-		return file, nil, err
+		return nil, err
 	}
-	r, err := d.Record(m, cfg)
-	return file, r, err
+	return d.Record(m, cfg)
 }
 
 // with records a file, hands the runner to f, and looks for leaks.
 func with(lib, name string, cfg device.Config, f func(device.Runner) error) error {
-	file, r, err := record(lib, name, cfg)
-	if err == nil {
-		err = errors.Join(f(r), r.Close())
+	m, done, err := reference.Bind(name, generated.Bundles(), "f32")
+	if err != nil {
+		return err
 	}
-	if file != nil {
-		err = errors.Join(err, file.Close())
+	return errors.Join(withModel(lib, m, cfg, f), done(), leaks(lib))
+}
+
+// withModel records a model and hands the runner to f.
+func withModel(lib string, m *device.Model, cfg device.Config, f func(device.Runner) error) error {
+	r, err := record(lib, m, cfg)
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, leaks(lib))
+	return errors.Join(f(r), r.Close())
 }
 
 // leaks asks the stand-in what is left.
@@ -259,6 +254,15 @@ func logits(name string, kv quant.Type, tolerance float64) func(string) error {
 	}
 }
 
+// half compares activations in half with their Go twins.
+func half(name string, kv quant.Type) func(string) error {
+	return func(lib string) error {
+		return errors.Join(reference.Twins(name, generated.Bundles(), kv, func(m *device.Model, cfg device.Config, f func(device.Runner) error) error {
+			return withModel(lib, m, cfg, f)
+		}), leaks(lib))
+	}
+}
+
 // structure looks at what a runner says about itself, and at what it refuses.
 func structure(lib string) error {
 	cfg := device.Config{Context: 40, KV: quant.F32}
@@ -295,12 +299,16 @@ func refused(lib string) error {
 }
 
 // failure replays until something fails, and wants the same error ever after.
-func failure(lib string) error {
-	file, r, err := record(lib, "youtu-tiny-F32", device.Config{Context: 40, KV: quant.F32})
+func failure(lib string) (err error) {
+	m, done, err := reference.Bind("youtu-tiny-F32", generated.Bundles(), "f32")
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { err = errors.Join(err, done()) }()
+	r, err := record(lib, m, device.Config{Context: 40, KV: quant.F32})
+	if err != nil {
+		return err
+	}
 	for pos := range 40 {
 		_, err := r.Replay(reference.Step(3, pos), pos%2 == 0)
 		if err == nil {

@@ -11,11 +11,9 @@ import (
 	"testing"
 
 	"mla/generated"
-	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/reference"
-	"mla/runtime/gguf"
 	"mla/runtime/quant"
 )
 
@@ -58,6 +56,11 @@ var cases = map[string]func(lib string) error{
 	"misuse":       misuse,
 	"lost chain":   lostChain,
 	"no sampler":   noSampler,
+	"half youtu":   half("youtu-mini-Q4_K_M", quant.F32),
+	"half glm":     half("glm47-mini-Q4_K_M", quant.F32),
+	"half ds":      half("dsv2lite-mini-Q4_K_M", quant.F32),
+	"half cache":   half("youtu-mini-Q4_0", quant.F16),
+	"half shipped": half("../tinyglm", quant.F16),
 }
 
 func TestMain(m *testing.M) {
@@ -75,6 +78,7 @@ func TestMain(m *testing.M) {
 // TestSimulator runs the runtime under the simulator, on several systems.
 func TestSimulator(t *testing.T) {
 	lib, cache := library(t), t.TempDir()
+	fast := []string{"METALSIM_KERNELS=fast"} // checked loads and stores take too long
 	for _, tt := range []struct {
 		name, run string
 		env       []string
@@ -98,6 +102,11 @@ func TestSimulator(t *testing.T) {
 		{"a virtual GPU", "auto", []string{"METALSIM_VIRTUAL=1"}, ""},
 		{"a legacy file", "legacy", nil, ""},
 		{"prompts in flight, ICB", "structure", []string{"METALSIM_KERNELS=stub"}, ""},
+		{"half activations, Youtu", "half youtu", fast, ""},
+		{"half activations, GLM", "half glm", fast, ""},
+		{"half activations, DeepSeek", "half ds", fast, ""},
+		{"half activations and cache", "half cache", fast, ""},
+		{"half activations, the shipped model", "half shipped", fast, ""},
 		{"macOS 13", "refused", []string{"METALSIM_OS=13"}, "needs macOS 14 or later"},
 		{"small GPU", "logits youtu", []string{"METALSIM_WORKING_SET=100000"}, "recommends at most 100000"},
 		{"small buffers", "logits youtu", []string{"METALSIM_MAX_BUFFER=65536"}, "a buffer can have 65536"},
@@ -107,6 +116,9 @@ func TestSimulator(t *testing.T) {
 		{"no library", "unallocated", []string{"METALSIM_FAULT=library:1"}, "compile the kernels"},
 		{"no pipeline", "unallocated", []string{"METALSIM_FAULT=pipeline:3"}, "kernel "},
 	} {
+		if testing.Short() && strings.HasPrefix(tt.run, "half") {
+			continue // the race detector finds nothing more in them
+		}
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1", "METALSIM_CACHE="+cache)
@@ -130,19 +142,16 @@ func head(out []byte) []byte {
 
 // with records a file and hands the runner to f.
 func with(lib, name string, cfg device.Config, options metal.Options, f func(device.Runner) error) (err error) {
-	file, err := gguf.Open(filepath.Join(reference.Folder, name+".gguf"))
+	m, done, err := reference.Bind(name, generated.Bundles(), "f32")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	b, err := bind.Choose(file, generated.Bundles(), bind.Wish{})
-	if err != nil {
-		return err
-	}
-	m, err := bind.Bind(file, b)
-	if err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, done()) }()
+	return withModel(lib, m, cfg, options, f)
+}
+
+// withModel records a model and hands the runner to f.
+func withModel(lib string, m *device.Model, cfg device.Config, options metal.Options, f func(device.Runner) error) error {
 	options.Library = lib
 	d, err := metal.Open(options)
 	if err != nil {
@@ -176,6 +185,15 @@ func logits(name string, kv quant.Type, tolerance float64, replay metal.Replay) 
 				}
 			}
 			return ref.InFlight(r, tolerance)
+		})
+	}
+}
+
+// half compares activations in half with their Go twins.
+func half(name string, kv quant.Type) func(string) error {
+	return func(lib string) error {
+		return reference.Twins(name, generated.Bundles(), kv, func(m *device.Model, cfg device.Config, f func(device.Runner) error) error {
+			return withModel(lib, m, cfg, metal.Options{Replay: metal.ReplayICB}, f)
 		})
 	}
 }

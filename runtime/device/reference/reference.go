@@ -26,10 +26,12 @@ type Reference struct {
 	Vocab  int
 }
 
+// stem is the path of a file without its ending; "../tinyglm" is the model that ships.
+func stem(name string) string { return filepath.Join(Folder, name) }
+
 // Read reads what belongs to a file, which is named without its ending.
 func Read(name string) (*Reference, error) {
-	stem := filepath.Join(Folder, name)
-	file, err := os.Open(stem + ".logits.npy")
+	file, err := os.Open(stem(name) + ".logits.npy")
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +41,7 @@ func Read(name string) (*Reference, error) {
 	if ref.Logits, rows, ref.Vocab, err = npy.Read(file); err != nil {
 		return nil, err
 	}
-	if ref.Prompt, err = prompt(stem + ".tokens"); err != nil {
+	if ref.Prompt, err = prompt(stem(name) + ".tokens"); err != nil {
 		return nil, err
 	}
 	if rows != len(ref.Prompt) || rows == 0 {
