@@ -146,6 +146,11 @@ static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 
 #define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(2)")
 #endif
 
+// (a & b) | c, where a platform's compiler does not see that it has one instruction for it.
+#ifndef AND_OR
+#define AND_OR(a, b, c) (((a) & (b)) | (c))
+#endif
+
 static inline float half_at(device const uchar * p) { return float(*(device const half *)p); }
 
 static inline uint ushort_at(device const uchar * p) { return uint(*(device const ushort *)p); }
@@ -303,16 +308,16 @@ static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread 
   return fma(float(four.y), 4.0f * float(RANGE), fma(float(four.x), 4.0f * float(RANGE), s));
 }
 
-// 1024 + n for the number n below 1024 in each 16 bits.
-static inline half2 plus_1024(uint n) { return as_type<half2>(n | 0x64006400u); }
+// 1024 + n for the number n below 1024 in each 16 bits of q & mask.
+static inline half2 plus_1024(uint q, uint mask) { return as_type<half2>(AND_OR(q, mask, 0x64006400u)); }
 
 // The numbers n - BIAS, and n / 16 - BIAS, in units. All steps are exact.
 template <short BIAS>
-static inline half2 less(uint n, half unit) { return fma(plus_1024(n), half2(unit), half2(unit * half(-1024 - BIAS))); }
+static inline half2 less(uint q, uint mask, half unit) { return fma(plus_1024(q, mask), half2(unit), half2(unit * half(-1024 - BIAS))); }
 
 template <short BIAS>
-static inline half2 sixteenth_less(uint n, half unit) {
-  return fma(plus_1024(n), half2(unit * half(0.0625f)), half2(unit * half(-64 - BIAS)));
+static inline half2 sixteenth_less(uint q, uint mask, half unit) {
+  return fma(plus_1024(q, mask), half2(unit * half(0.0625f)), half2(unit * half(-64 - BIAS)));
 }
 
 // The largest magnitude of a nibble less BIAS, rounded up to a power of two.
@@ -324,8 +329,8 @@ template <short BIAS, typename Y>
 static inline float add_low(uint low, uint high, thread const Y & y, float s) {
   enum : short { RANGE = nibble_range<BIAS>::value };
   const half u = unit<RANGE>(y);
-  return add_products<RANGE>(less<BIAS>(low & 0x000f000fu, u), less<BIAS>(low >> 8 & 0x000f000fu, u),
-                             less<BIAS>(high & 0x000f000fu, u), less<BIAS>(high >> 8 & 0x000f000fu, u), y, s);
+  return add_products<RANGE>(less<BIAS>(low, 0x000f000fu, u), less<BIAS>(low >> 8, 0x000f000fu, u),
+                             less<BIAS>(high, 0x000f000fu, u), less<BIAS>(high >> 8, 0x000f000fu, u), y, s);
 }
 
 // The same of the high nibbles.
@@ -333,8 +338,8 @@ template <short BIAS, typename Y>
 static inline float add_high(uint low, uint high, thread const Y & y, float s) {
   enum : short { RANGE = nibble_range<BIAS>::value };
   const half u = unit<RANGE>(y);
-  return add_products<RANGE>(sixteenth_less<BIAS>(low & 0x00f000f0u, u), sixteenth_less<BIAS>(low >> 8 & 0x00f000f0u, u),
-                             sixteenth_less<BIAS>(high & 0x00f000f0u, u), sixteenth_less<BIAS>(high >> 8 & 0x00f000f0u, u), y, s);
+  return add_products<RANGE>(sixteenth_less<BIAS>(low, 0x00f000f0u, u), sixteenth_less<BIAS>(low >> 8, 0x00f000f0u, u),
+                             sixteenth_less<BIAS>(high, 0x00f000f0u, u), sixteenth_less<BIAS>(high >> 8, 0x00f000f0u, u), y, s);
 }
 
 // The same of the low nibbles of 4 bytes and then of their high ones.
@@ -342,16 +347,16 @@ template <short BIAS, typename Y>
 static inline float add_nibbles(uint q, thread const Y & y, float s) {
   enum : short { RANGE = nibble_range<BIAS>::value };
   const half u = unit<RANGE>(y);
-  return add_products<RANGE>(less<BIAS>(q & 0x000f000fu, u), less<BIAS>(q >> 8 & 0x000f000fu, u),
-                             sixteenth_less<BIAS>(q & 0x00f000f0u, u), sixteenth_less<BIAS>(q >> 8 & 0x00f000f0u, u), y, s);
+  return add_products<RANGE>(less<BIAS>(q, 0x000f000fu, u), less<BIAS>(q >> 8, 0x000f000fu, u),
+                             sixteenth_less<BIAS>(q, 0x00f000f0u, u), sixteenth_less<BIAS>(q >> 8, 0x00f000f0u, u), y, s);
 }
 
 // s + Σ (byte - BIAS) * y over 4 bytes of low and 4 of high; RANGE is the largest magnitude of those.
 template <short BIAS, short RANGE, typename Y>
 static inline float add_bytes(uint low, uint high, thread const Y & y, float s) {
   const half u = unit<RANGE>(y);
-  return add_products<RANGE>(less<BIAS>(low & 0x00ff00ffu, u), less<BIAS>(low >> 8 & 0x00ff00ffu, u),
-                             less<BIAS>(high & 0x00ff00ffu, u), less<BIAS>(high >> 8 & 0x00ff00ffu, u), y, s);
+  return add_products<RANGE>(less<BIAS>(low, 0x00ff00ffu, u), less<BIAS>(low >> 8, 0x00ff00ffu, u),
+                             less<BIAS>(high, 0x00ff00ffu, u), less<BIAS>(high >> 8, 0x00ff00ffu, u), y, s);
 }
 
 // Bits 0 to 3 of a number as bit 4 of its 4 bytes.
@@ -388,8 +393,8 @@ static inline k_scales k_scales_at(uint4 head, uint c) {
   const uint a = head.y >> shift, b = head.z >> shift, u = head.w >> shift; // bytes 2c', 2c'+1 of 4 each
   const uint s = c < 2u ? a & 0x3f3fu : (u & 0x0f0fu) | (a >> 2 & 0x3030u);
   const uint m = c < 2u ? b & 0x3f3fu : (u >> 4 & 0x0f0fu) | (b >> 2 & 0x3030u);
-  const half2 scale = plus_1024((s | s << 8) & 0x00ff00ffu) - half2(half(1024.0f));
-  const half2 low = plus_1024((m | m << 8) & 0x00ff00ffu) - half2(half(1024.0f));
+  const half2 scale = plus_1024(s | s << 8, 0x00ff00ffu) - half2(half(1024.0f));
+  const half2 low = plus_1024(m | m << 8, 0x00ff00ffu) - half2(half(1024.0f));
   const float d = low_half(head.x), dmin = high_half(head.x);
   k_scales k;
   k.scale[0] = d * float(scale.x);
@@ -717,7 +722,7 @@ struct q4_k {
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
     const uint c = part / 2u; // chunk of 64: sub-block 2c in low, 2c+1 in high nibbles
     const uint o = (part & 1u) * 16u;
-    typename X::eight y[4];
+    eight_floats y[4];
     load_eights<2>(x, b * 256u + c * 64u + o, y);
     load_eights<2>(x, b * 256u + c * 64u + 32u + o, y + 2);
     const float ylow = sum_of_eights<2>(y), yhigh = sum_of_eights<2>(y + 2);
@@ -754,7 +759,7 @@ struct q5_k {
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
     const uint c = part / 2u; // chunk of 64: sub-block 2c in low, 2c+1 in high nibbles
     const uint o = (part & 1u) * 16u;
-    typename X::eight y[4];
+    eight_floats y[4];
     load_eights<2>(x, b * 256u + c * 64u + o, y);
     load_eights<2>(x, b * 256u + c * 64u + 32u + o, y + 2);
     const float ylow = sum_of_eights<2>(y), yhigh = sum_of_eights<2>(y + 2);
@@ -801,7 +806,7 @@ struct q6_k {
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
     const uint h = part / 4u; // half of the block
     const uint l = (part & 3u) * 8u;
-    typename X::eight y[4];
+    eight_floats y[4];
     UNROLL for (ushort k = 0; k < 4; ++k) load_eights<1>(x, b * 256u + h * 128u + k * 32u + l, y + k);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * row_bytes(COLS);

@@ -2,31 +2,17 @@ package quant
 
 import "math"
 
-// halfProducts says how kernels multiply a format's weights by halves: as integers
-// of up to magnitude, eight by eight elements with one scale, each eight being two
-// quads. The products of elements 0, 1 of both quads are summed in halves, and so are
-// those of elements 2, 3; these two sums are then added up in floats. A format
+// halfProducts says how kernels multiply a format of 32-element blocks by halves:
+// element i is d·q + m for an integer q of up to magnitude. Each eight elements
+// 4j…4j+3 and 16+4j…16+4j+3 make two sums of four products in halves, of the first
+// two and of the last two of both fours; all else is added up in floats. A format
 // without halfProducts is multiplied in floats.
 //
-// Weights are divided by 4·magnitude first, a power of two, so that a sum of four
-// products stays in half's range whatever the inputs are.
+// The integers are divided by 4·magnitude first, a power of two, so that a sum of
+// four products stays in half's range whatever the inputs are.
 type halfProducts struct {
 	magnitude int
-	quads     int // elements from an eight's first quad to its second: 4 or 16
-	scaled    int // elements with one scale and one minimum
-	// unpack decodes a block: element i = scale[i/scaled]·q[i] - min[i/scaled].
-	unpack func(block []byte, q []int16, scale, min []float32)
-}
-
-// firstQuads lists where the eights of a block begin: their first quads.
-func (p *halfProducts) firstQuads(elems int) []int {
-	var first []int
-	for at := 0; at < elems; at += 2 * p.quads {
-		for i := at; i < at+p.quads; i += 4 {
-			first = append(first, i)
-		}
-	}
-	return first
+	unpack    func(block []byte, q *[32]int16) (d, m float32)
 }
 
 // RowsHalves is Rows for inputs x that are halves, with the roundings of kernels
@@ -34,58 +20,39 @@ func (p *halfProducts) firstQuads(elems int) []int {
 // the order. It is the measure of those kernels, not a fast loop. It panics as Rows
 // does.
 func (f *Format) RowsHalves(w []byte, stride int, x, y []float32) {
-	p := f.halves
-	if p == nil {
+	if f.halves == nil {
 		f.Rows(w, stride, x, y)
 		return
 	}
 	rowBytes := f.checkRows(w, stride, len(x), len(y))
-	d := halfDot{f: f, q: make([]int16, f.BlockElems), scale: make([]float32, f.BlockElems/p.scaled), min: make([]float32, f.BlockElems/p.scaled),
-		first: p.firstQuads(f.BlockElems), unit: 1 / float64(4*p.magnitude)}
 	for r := range y {
-		y[r] = d.row(w[r*stride:r*stride+rowBytes], x)
-	}
-}
-
-// halfDot is one block at a time of a RowsHalves.
-type halfDot struct {
-	f          *Format
-	q          []int16
-	scale, min []float32
-	first      []int
-	unit       float64
-}
-
-func (d *halfDot) row(row []byte, x []float32) float32 {
-	var sum float32
-	for ; len(x) > 0; row, x = row[d.f.BlockBytes:], x[d.f.BlockElems:] {
-		d.f.halves.unpack(row[:d.f.BlockBytes], d.q, d.scale, d.min)
-		sum += d.block(x[:d.f.BlockElems])
-	}
-	return sum
-}
-
-func (d *halfDot) block(x []float32) float32 {
-	var sum float32
-	p := d.f.halves
-	for _, a := range d.first {
-		b := a + p.quads
-		products := d.four(x, a, a+1, b, b+1) + d.four(x, a+2, a+3, b+2, b+3)
-		var inputs float32
-		for i := range 4 {
-			inputs += x[a+i] + x[b+i]
+		row := w[r*stride : r*stride+rowBytes]
+		y[r] = 0
+		for i := 0; i < len(x); i, row = i+32, row[f.BlockBytes:] {
+			y[r] += f.halves.block(row[:f.BlockBytes], (*[32]float32)(x[i:]))
 		}
-		s := a / p.scaled
-		sum += d.scale[s]*(products*float32(4*p.magnitude)) - d.min[s]*inputs
 	}
-	return sum
 }
 
-// four sums the products of four elements, rounding to half after each.
-func (d *halfDot) four(x []float32, i0, i1, i2, i3 int) float32 {
-	sum := 0.0
-	for _, i := range [4]int{i0, i1, i2, i3} {
-		sum = roundToHalf(sum + float64(d.q[i])*d.unit*float64(x[i]))
+// block is the product of one block and x.
+func (p *halfProducts) block(block []byte, x *[32]float32) float32 {
+	var q [32]int16
+	d, m := p.unpack(block, &q)
+	var products, inputs float32
+	for j := 0; j < 16; j += 4 {
+		products += p.four(&q, x, j) + p.four(&q, x, j+2)
+	}
+	for _, v := range x {
+		inputs += v
+	}
+	return d*(products*float32(4*p.magnitude)) + m*inputs
+}
+
+// four sums the products of elements i, i+1, i+16 and i+17, rounding to half each time.
+func (p *halfProducts) four(q *[32]int16, x *[32]float32, i int) float32 {
+	sum, unit := 0.0, 1/float64(4*p.magnitude)
+	for _, k := range [4]int{i, i + 1, i + 16, i + 17} {
+		sum = roundToHalf(sum + float64(q[k])*unit*float64(x[k]))
 	}
 	return float32(sum)
 }

@@ -30,12 +30,11 @@ func TestRoundToHalf(t *testing.T) {
 func TestUnpack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, f := range Formats() {
-		p := f.halves
-		if p == nil {
+		if f.halves == nil {
 			continue
 		}
-		q, scale, min := make([]int16, f.BlockElems), make([]float32, f.BlockElems/p.scaled), make([]float32, f.BlockElems/p.scaled)
-		want, x := make([]float32, f.BlockElems), make([]float32, f.BlockElems)
+		var q [32]int16
+		want, x := make([]float32, 32), make([]float32, 32)
 		block := make([]byte, f.BlockBytes)
 		for range 50 {
 			for i := range x {
@@ -43,14 +42,13 @@ func TestUnpack(t *testing.T) {
 			}
 			f.Quantize(block, x)
 			f.Dequantize(want, block)
-			p.unpack(block, q, scale, min)
+			d, m := f.halves.unpack(block, &q)
 			for i := range want {
-				got := scale[i/p.scaled]*float32(q[i]) - min[i/p.scaled]
-				if math.Abs(float64(got-want[i])) > 1e-6*math.Abs(float64(min[i/p.scaled]))+1e-7 { // one may be fused
+				if got := d*float32(q[i]) + m; math.Abs(float64(got-want[i])) > 1e-6*math.Abs(float64(m)) { // one may be fused
 					t.Fatalf("%s: element %d is %g; Dequantize says %g", f.Name, i, got, want[i])
 				}
-				if q[i] > int16(p.magnitude) || q[i] < -int16(p.magnitude) {
-					t.Fatalf("%s: element %d is the integer %d; at most %d is expected", f.Name, i, q[i], p.magnitude)
+				if most := int16(f.halves.magnitude); q[i] > most || q[i] < -most {
+					t.Fatalf("%s: element %d is the integer %d; at most %d is expected", f.Name, i, q[i], most)
 				}
 			}
 		}

@@ -11,7 +11,6 @@ package quant
 var formatQ4_K = Format{
 	Type: Q4_K, Name: "q4_k", BlockElems: superBlock, BlockBytes: q4_KBytes,
 	Dequantize: dequantizeQ4_K, Quantize: quantizeQ4_K, Dot: dotQ4_K,
-	halves: &halfProducts{magnitude: 16, quads: 4, scaled: 32, unpack: unpackQ4_K},
 }
 
 const q4_KBytes = 144
@@ -30,23 +29,6 @@ func dequantizeQ4_K(dst []float32, src []byte) {
 				w[l+32] = d1*float32(b>>4) - min1
 			}
 		}
-	}
-}
-
-func unpackQ4_K(block []byte, q []int16, scale, min []float32) {
-	unpackScales(block, scale, min)
-	for j, b := range block[16:q4_KBytes] {
-		c, l := j/32, j%32
-		q[64*c+l], q[64*c+32+l] = int16(b&15), int16(b>>4)
-	}
-}
-
-// unpackScales decodes the scales and minima of a block of Q4_K or Q5_K.
-func unpackScales(block []byte, scale, min []float32) {
-	d, dmin := halfAt(block), halfAt(block[2:])
-	for s := range scale {
-		sc, m := scaleMin((*[12]byte)(block[4:]), s)
-		scale[s], min[s] = d*float32(sc), dmin*float32(m)
 	}
 }
 

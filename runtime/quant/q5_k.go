@@ -12,7 +12,6 @@ package quant
 var formatQ5_K = Format{
 	Type: Q5_K, Name: "q5_k", BlockElems: superBlock, BlockBytes: q5_KBytes,
 	Dequantize: dequantizeQ5_K, Quantize: quantizeQ5_K, Dot: dotQ5_K,
-	halves: &halfProducts{magnitude: 32, quads: 4, scaled: 32, unpack: unpackQ5_K},
 }
 
 const q5_KBytes = 176
@@ -33,16 +32,6 @@ func dequantizeQ5_K(dst []float32, src []byte) {
 				w[l+32] = d1*float32(b>>4|fifth<<3&16) - min1
 			}
 		}
-	}
-}
-
-func unpackQ5_K(block []byte, q []int16, scale, min []float32) {
-	unpackScales(block, scale, min)
-	qh := block[16:48]
-	for j, b := range block[48:q5_KBytes] {
-		c, l := j/32, j%32
-		q[64*c+l] = int16(b&15 | qh[l]>>(2*c)&1<<4)
-		q[64*c+32+l] = int16(b>>4 | qh[l]>>(2*c+1)&1<<4)
 	}
 }
 

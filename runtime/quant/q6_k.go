@@ -16,7 +16,6 @@ package quant
 var formatQ6_K = Format{
 	Type: Q6_K, Name: "q6_k", BlockElems: superBlock, BlockBytes: q6_KBytes,
 	Dequantize: dequantizeQ6_K, Quantize: quantizeQ6_K, Dot: dotQ6_K,
-	halves: &halfProducts{magnitude: 32, quads: 4, scaled: 16, unpack: unpackQ6_K},
 }
 
 const (
@@ -44,18 +43,6 @@ func dequantizeQ6_K(dst []float32, src []byte) {
 				w[l+96] = scales[s+6] * float32(int(low1>>4|high>>2&48)-32)
 			}
 		}
-	}
-}
-
-func unpackQ6_K(block []byte, q []int16, scale, min []float32) {
-	d := halfAt(block[q6_KScale:])
-	for s := range scale {
-		scale[s] = d * float32(int8(block[q6_KScales+s]))
-	}
-	for i := range superBlock {
-		h, k, l := i/128, i/32%4, i%32
-		nibble := block[64*h+32*(k%2)+l] >> (k / 2 * 4) & 15
-		q[i] = int16(nibble|block[q6_KHigh+32*h+l]>>(2*k)&3<<4) - 32
 	}
 }
 
