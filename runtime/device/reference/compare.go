@@ -30,14 +30,15 @@ func Bind(name string, bundles []*plan.Bundle, act string) (m *device.Model, don
 	return m, file.Close, nil
 }
 
-// twinTolerance is how far a device's logits may be from those of the Go twins, of
-// their size, with activations in half. Both round the same numbers to half, but what
-// they round are float32 sums in different orders: a few numbers of a vector lie so
-// close to the border between two halves that they become different ones, 2^-11 or
-// 2^-10 apart, and move those behind them. After some layers the two differ as if
-// each had rounding of its own: 3e-4 to 8e-4 on the small files. On a cache of halves
-// the kernels multiply rows as halves, their twins as float32: up to 1.1e-3.
-var twinTolerance = map[quant.Type]float64{quant.F32: 1e-3, quant.F16: 2e-3}
+// TwinTolerance is how far a device's logits may be from those of the Go twins, of
+// their size, with activations in half. Given the same input, a kernel and its twin
+// make the same halves, but for a few: what both round are sums whose parts were
+// added up as floats in different orders, and one that lies at the border between
+// two halves becomes one or the other, 2^-11 or 2^-10 apart. That moves sums behind
+// it over borders of theirs, and after some layers the two runs differ as if each had
+// rounding of its own: by as much as either differs from float32, 1e-3 to 3.4e-3 on
+// the small files. (Single dispatches are compared in sim/replay, to 1e-3.)
+const TwinTolerance = 6e-3
 
 // Twins compares a device's logits with those of the CPU device's Go twins, with
 // activations in half and a cache of type kv. with records a model on the device and
@@ -67,14 +68,14 @@ func Twins(name string, bundles []*plan.Bundle, kv quant.Type, with func(m *devi
 		if err != nil {
 			return err
 		}
-		return c.Check(twinTolerance[kv], &m.Bundle.Model)
+		return c.Check(TwinTolerance, &m.Bundle.Model)
 	})
 }
 
 // Rerouted is the difference of a row, see [Difference], from which on other experts
-// were chosen. Rounding makes less than a quarter of it, and another expert, one of a
-// token's few in one of the small files' few layers, six times as much.
-const Rerouted = 5e-3
+// were chosen. Rounding makes a third of it at most, and another expert, one of a
+// token's few in one of the small files' few layers, three times as much.
+const Rerouted = 15e-3
 
 // Comparison is what two runners of one text differ in.
 type Comparison struct {

@@ -21,9 +21,10 @@ var halves = []string{"youtu-mini-Q4_0", "youtu-mini-Q4_K_M", "dsv2lite-mini-Q4_
 // float32: which tokens go to other experts than with activations in float32, and how
 // far the others' logits are off.
 //
-// A number that is rounded to half is off by up to 2^-11 of itself, 2.8e-4 in the
-// root mean square. Every kernel does that to a vector, and the residual passes all
-// of them: measured on these files of 3 to 6 layers, at most 1.2e-3 of the logits' size.
+// Every kernel rounds a vector to half, off by up to 2^-11 of each number, and sums
+// products in halves, four at a time: by up to four times 2^-11 of their sum. The
+// residual passes all of that, and 1.5e-3 to 4.7e-3 of the logits' size remain on
+// these files of 3 to 6 layers.
 func TestHalf(t *testing.T) {
 	plainGo(t)
 	for _, name := range halves {
@@ -35,7 +36,7 @@ func TestHalf(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d tokens, %d to other experts, the others within %.2g", name, c.Rows, c.Rerouted, c.Worst)
-		if err := c.Check(2e-3, model); err != nil {
+		if err := c.Check(8e-3, model); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c.Worst < 1e-5 {
@@ -47,9 +48,9 @@ func TestHalf(t *testing.T) {
 // TestHalfDivergence compares the probabilities that follow from activations in half
 // with those of the recorded logits.
 //
-// Logits of a size of 3 that are off by 1e-3 of it change probabilities by 0.3 %, and
-// the divergence is half the square of that, 5e-6 (measured: 1e-7 to 2e-6); 1e-5 is
-// allowed. A token that goes to another expert, because two were nearly equal, has
+// Logits of a size of 3 that are off by 4.7e-3 of it change probabilities by 1.4 %,
+// and the divergence is half the square of that, 1e-4 (measured: 1e-6 to 4.3e-5); 2e-4
+// is allowed. A token that goes to another expert, because two were nearly equal, has
 // other logits, as have all behind it: up to 0.05 was seen, so 0.01 is allowed for
 // the mean over a file with experts. The best token changes where two are nearly
 // equal; none was seen to, and one of 24 is allowed.
@@ -71,7 +72,7 @@ func TestHalfDivergence(t *testing.T) {
 			}
 		}
 		t.Logf("%s: mean divergence %.2g, %d best tokens of %d changed", name, mean, changed, len(ref.Prompt))
-		allowed := 1e-5
+		allowed := 2e-4
 		if model.MoE.NRoutedExperts > 0 {
 			allowed = 0.01
 		}
@@ -95,7 +96,7 @@ func TestCompare(t *testing.T) {
 		"not so close":   {func(int32, int) float32 { return 1 + 0x1p-9 }, reference.Comparison{Rows: 8, Worst: 0x1p-9}, "differ by 0.002"},
 		"one rerouted":   {func(token int32, _ int) float32 { return 1 + 2*float32(1-min(abs(token-7), 1)) }, reference.Comparison{Rows: 8, Rerouted: 1}, ""},
 		"begins again":   {func(_ int32, pos int) float32 { return 1 + float32(max(pos-3, 0)) }, reference.Comparison{Rows: 8, Rerouted: 1}, ""},
-		"often rerouted": {func(int32, int) float32 { return 1.01 }, reference.Comparison{Rows: 8, Rerouted: 8}, "8 of 8 tokens go to other experts"},
+		"often rerouted": {func(int32, int) float32 { return 1.02 }, reference.Comparison{Rows: 8, Rerouted: 8}, "8 of 8 tokens go to other experts"},
 	} {
 		got, err := ref.Compare(fake(func(token int32, pos int) []float32 {
 			row := full(token, pos)
