@@ -17,7 +17,7 @@ func TestBarriers(t *testing.T) {
 	d := newDevice(t)
 	for _, file := range []string{"youtu-tiny-F32", "youtu-mini-Q4_K_M", "glm47-tiny-Q4_0", "glm47-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M"} {
 		t.Run(file, func(t *testing.T) {
-			m := bindFile(t, root+"testdata/reference/"+file+".gguf")
+			m := bindFile(t, root+"testdata/reference/"+file+".gguf", "f32")
 			b := m.Bundle
 			touched := touch(t, record(t, d, m, device.Config{Context: 4, KV: quant.F16}), len(b.Decode))
 			start := 0 // of the phase before the barrier

@@ -14,6 +14,7 @@ import (
 
 	"mla/gen/msl/execute"
 	"mla/runtime/device"
+	"mla/runtime/device/cpu"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -57,6 +58,8 @@ func (d *Device) program(source string) (*execute.Program, error) {
 type Runner struct {
 	// Touched, if set, is told what each dispatch of a replay loaded and stored.
 	Touched func(dispatch int, ranges []execute.Range)
+	// Around, if set, runs each dispatch of a replay by calling run.
+	Around func(dispatch int, run func() error) error
 	// Used counts the launches of each kernel function.
 	Used map[string]int
 
@@ -224,7 +227,7 @@ func (r *Runner) Replay(s plan.Step, logits bool) ([]float32, error) {
 			to++
 		}
 		for _, i := range r.rng.Perm(to - from) {
-			if err := r.run(from + i); err != nil {
+			if err := r.around(from + i); err != nil {
 				return nil, fmt.Errorf("dispatch %d: %w", from+i, err)
 			}
 		}
@@ -234,6 +237,13 @@ func (r *Runner) Replay(s plan.Step, logits bool) ([]float32, error) {
 		return nil, nil
 	}
 	return floats(r.logits.Bytes), nil
+}
+
+func (r *Runner) around(i int) error {
+	if r.Around == nil {
+		return r.run(i)
+	}
+	return r.Around(i, func() error { return r.run(i) })
 }
 
 func (r *Runner) run(i int) error {
@@ -249,6 +259,15 @@ func (r *Runner) run(i int) error {
 		r.Touched(i, touched)
 	}
 	return err
+}
+
+// Memory is what the dispatches of a replay read and write, besides weights.
+func (r *Runner) Memory() *cpu.Memory {
+	m := &cpu.Memory{Arena: r.arena.Bytes, Rope: floats(r.rope.Bytes), Logits: floats(r.logits.Bytes)}
+	for _, c := range r.caches {
+		m.Caches = append(m.Caches, c.Bytes)
+	}
+	return m
 }
 
 // Dispatches implements device.Runner.

@@ -47,7 +47,7 @@ func TestReference(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			stem := strings.TrimSuffix(file, ".gguf")
 			prompt, want := prompt(t, stem+".tokens"), readLogits(t, stem+".logits.npy")
-			m := bindFile(t, file)
+			m := bindFile(t, file, "f32")
 			for kv, tolerance := range tolerance {
 				n := tokens[kv]
 				r := record(t, d, m, device.Config{Context: n, KV: kv})
@@ -82,7 +82,7 @@ func TestVariants(t *testing.T) {
 				if err := synth.Write(s, q.Name, file, 1); err != nil {
 					t.Fatal(err)
 				}
-				compareWithTwins(t, d, bindFile(t, file), used)
+				compareWithTwins(t, d, bindFile(t, file, "f32"), used)
 			}
 			b := bundle(t, name)
 			for _, d := range b.Decode { // the sampler's kernels have tests of their own in gen/msl
@@ -168,8 +168,9 @@ func bundle(t *testing.T, name string) *plan.Bundle {
 	return nil
 }
 
-// bindFile opens a file and binds it to the bundle that fits it best.
-func bindFile(t *testing.T, path string) *device.Model {
+// bindFile opens a file and binds it to the bundle of those activations that fits it
+// best.
+func bindFile(t *testing.T, path, act string) *device.Model {
 	t.Helper()
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -180,7 +181,7 @@ func bindFile(t *testing.T, path string) *device.Model {
 			t.Error(err)
 		}
 	})
-	b, err := bind.Choose(f, generated.Bundles(), bind.Wish{})
+	b, err := bind.Choose(f, generated.Bundles(), bind.Wish{Act: act})
 	if err != nil {
 		t.Fatal(err)
 	}
