@@ -1058,6 +1058,9 @@ static inline uint rank(float x) {
   return bits >> 31 != 0u ? ~bits : bits | 0x80000000u;
 }
 
+// The number that has a rank.
+static inline float unrank(uint r) { return as_type<float>(r >> 31 != 0u ? r & 0x7fffffffu : ~r); }
+
 // Orders tokens: the greater logit first, the lower id among equals.
 static inline ulong token_key(float x, uint id) { return ulong(rank(x)) << 32 | ulong(~id); }
 
@@ -1380,13 +1383,13 @@ static inline uint sample_token(device const float * values, device const float 
 
 // Counts a token among the recent ones, in place of the oldest if the window is full.
 template <uint VOCAB>
-static inline void remember(uint token, device Sampling * s, device uint * ring, device uint * times) {
-  if (s->window == 0u) return;
+static inline void remember(uint token, uint window, device Sampling * s, device uint * ring, device uint * times) {
+  if (window == 0u) return;
   times[token] += 1u;
-  if (s->window == 0xffffffffu) return;
-  const uint place = s->accepted % s->window;
+  if (window == 0xffffffffu) return;
+  const uint place = s->accepted % window;
   const uint oldest = ring[place];
-  if (s->accepted >= s->window && oldest < VOCAB) times[oldest] -= 1u;
+  if (s->accepted >= window && oldest < VOCAB) times[oldest] -= 1u;
   ring[place] = token;
   s->accepted += 1u;
 }
@@ -1773,6 +1776,7 @@ static inline void embed_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // the token's row of the embedding, 2048 wide
+  LATER_MAY_START;
   const uint at = tg * 128u + tid;
   const bool mine = at < 2048u;
   const float v = mine ? T_w_embed_tokens::template element<2048u>(w_embed_tokens + step_.token * T_w_embed_tokens::row_bytes(2048u), at) : 0.0f;
@@ -3946,6 +3950,7 @@ static inline void sample_scan_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // 102400 logits, 256 per threadgroup
+  LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
@@ -3957,11 +3962,11 @@ static inline void sample_scan_body(
     best = max(best, rank(x));
   }
   share_best<8u>(best, at, work, sg, lane);
-  threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
   if (tid == 0u) {
-    const uint id = ~uint(best_key<8u>(work));
-    tops_[g] = values_[id];
-    top_ids[g] = id;
+    const ulong k = best_key<8u>(work);
+    tops_[g] = unrank(uint(k >> 32));
+    top_ids[g] = ~uint(k);
   }
 }
 
@@ -3997,33 +4002,39 @@ static inline void sample_pick_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // one of 102400 tokens
+  LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
+  // What the end needs is loaded first, so that it arrives with the rest.
+  const float inv_temperature = state->inv_temperature;
+  const ulong draw = state->draw;
+  const uint picked = state->picked, window = state->window;
+  const uint pos = step_->pos, nkv = step_->nkv;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = tid; i < 400u; i += 512u) {
-    const uint r = rank(tops_[i]);
-    at = r > best ? top_ids[i] : at;
+    const uint r = rank(tops_[i]), id = top_ids[i];
+    at = r > best ? id : at;
     best = max(best, r);
   }
   share_best<16u>(best, at, work, sg, lane);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
+  threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the state before it changes
   const ulong k = best_key<16u>(work);
   const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
   uint token = ~uint(k);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (any && state->inv_temperature != 0.0f) {
+  if (any && inv_temperature != 0.0f) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
     token = sample_token<102400u, 400u, 512u>(values_, tops_, state,
         kept_, kept_ids, values_[token], work, tid, sg, lane);
+    threadgroup_barrier(mem_flags::mem_device); // as above
   }
-  threadgroup_barrier(mem_flags::mem_device); // every thread has read the state before it changes
   if (tid == 0u) {
-    picks[state->picked % 256u] = any ? token : 0xffffffffu;
-    state->picked += 1u;
-    state->draw += 1ul;
+    picks[picked % 256u] = any ? token : 0xffffffffu;
+    state->picked = picked + 1u;
+    state->draw = draw + 1ul;
     if (any) {
-      remember<102400u>(token, state, recent, counts_);
+      remember<102400u>(token, window, state, recent, counts_);
       step_->token = token;
-      step_->pos += 1u;
-      step_->nkv += 1u;
+      step_->pos = pos + 1u;
+      step_->nkv = nkv + 1u;
     }
   }
 }
