@@ -10,13 +10,14 @@ import (
 	"mla/runtime/plan"
 )
 
-// chain is a chain of tokens that the GPU picks and runs, see device.Sampler. A
-// unit of several tokens is as many launches of one graph; the sampler's last
-// kernel moves the step on, so nothing comes from the host in between.
+// chain is a chain of tokens that the GPU picks and runs, see device.Sampler. The
+// sampler's last kernel moves the step on, so nothing comes from the host between
+// two tokens, and several of them are one graph.
 type chain struct {
 	layout  plan.SampleLayout
 	begin   *cu.Pinned // what a chain begins with: the sampler's memory up to layout.Values
 	landing *cu.Pinned // [ring][SamplePicks]uint32: the picks after each unit
+	copies  cu.Stream  // brings them there, beside the units that follow
 
 	active  bool
 	after   uint32 // position of the last Replay
@@ -42,11 +43,29 @@ func (c *chain) allocate(vocab int, bytes int64) (err error) {
 	if c.begin, err = cu.AllocPinned(int(c.layout.Values)); err != nil {
 		return err
 	}
-	c.landing, err = cu.AllocPinned(ring * picksBytes)
+	if c.landing, err = cu.AllocPinned(ring * picksBytes); err != nil {
+		return err
+	}
+	c.copies, err = cu.NewStream()
 	return err
 }
 
-func (c *chain) free() error { return errors.Join(c.begin.Free(), c.landing.Free()) }
+func (c *chain) free() error {
+	return errors.Join(c.copies.Destroy(), c.begin.Free(), c.landing.Free())
+}
+
+// fetch copies the picks from device memory when the unit in a slot has ended. The
+// units behind it go on meanwhile: they write to other places, for no more than
+// device.MaxAhead tokens wait for Next.
+func (c *chain) fetch(t *slot, i int, from cu.Ptr) error {
+	if err := c.copies.After(t.end); err != nil {
+		return err
+	}
+	if err := c.copies.Download(c.landing, i*picksBytes, from, picksBytes); err != nil {
+		return err
+	}
+	return t.landed.Record(c.copies)
+}
 
 // keep takes the picks of a unit that has landed in a slot.
 func (c *chain) keep(slot, picks int) {
@@ -98,20 +117,31 @@ func (r *runner) Ahead(n int) error {
 		return fmt.Errorf("%d tokens behind position %d do not fit a context of %d tokens", c.asked+n, c.after, r.context)
 	}
 	return r.gpu.Do(func() error {
-		return r.unit(n, func(slot int) error {
-			for range n {
-				g := r.graphs.run
-				if c.asked == 0 {
-					g = r.graphs.pick
-				}
-				if err := g.Launch(r.stream); err != nil {
-					return err
-				}
-				c.asked++
-			}
-			return r.stream.Download(c.landing, slot*picksBytes, r.memory.sample+cu.Ptr(c.layout.Picks), picksBytes)
+		return r.unit(n, func(int) error {
+			first := c.asked == 0
+			c.asked += n
+			return r.launchPicks(n, first)
 		})
 	})
+}
+
+// launchPicks launches what picks n more tokens, in as few graphs as there are. Of a
+// chain's first token nothing is left to run.
+func (r *runner) launchPicks(n int, first bool) error {
+	if first {
+		if err := r.graphs.pick.Launch(r.stream); err != nil {
+			return err
+		}
+		n--
+	}
+	for i, length := range lengths {
+		for ; n >= length; n -= length {
+			if err := r.graphs.runs[i].Launch(r.stream); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Next implements device.Sampler.
@@ -158,6 +188,6 @@ func (r *runner) End() error {
 		return nil
 	}
 	err := r.gpu.Do(r.drain)
-	*c = chain{layout: c.layout, begin: c.begin, landing: c.landing}
+	*c = chain{layout: c.layout, begin: c.begin, landing: c.landing, copies: c.copies}
 	return err
 }

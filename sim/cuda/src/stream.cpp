@@ -89,6 +89,22 @@ EXPORT CUresult cuStreamSynchronize(CUhandle h) {
   return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuStreamWaitEvent(CUhandle h, CUhandle event, unsigned flags) {
+  ENTER(Context);
+  auto *s = get<Stream>(h);
+  const auto *e = get<Event>(event);
+  if (flags) return CUDA_ERROR_INVALID_VALUE;
+  Stream *other = e->stream;
+  if (!other || other == s) return CUDA_SUCCESS;  // what is passed, or in the same stream anyway, is waited for
+  // A stream is idle when it is destroyed: then there is nothing left to wait for.
+  s->add({[other, position = e->position] {
+            if (streams().contains(other)) other->runTo(position);
+          },
+          {},
+          {e}});
+  return CUDA_SUCCESS;
+}
+
 EXPORT CUresult cuEventCreate(CUhandle *out, unsigned flags) {
   ENTER(Context);
   REQUIRE(out, Rule::BadPointer, "%s", __func__);

@@ -58,14 +58,15 @@ var api struct {
 	function     func(*handle, handle, string) result                                         `cu:"cuModuleGetFunction"`
 	funcAttr     func(*int32, int32, handle) result                                           `cu:"cuFuncGetAttribute"`
 
-	streamCreate  func(*handle, uint32) result          `cu:"cuStreamCreate"`
-	streamDestroy func(handle) result                   `cu:"cuStreamDestroy_v2"`
-	streamWait    func(handle) result                   `cu:"cuStreamSynchronize"`
-	eventCreate   func(*handle, uint32) result          `cu:"cuEventCreate"`
-	eventDestroy  func(handle) result                   `cu:"cuEventDestroy_v2"`
-	eventRecord   func(event, stream handle) result     `cu:"cuEventRecord"`
-	eventWait     func(handle) result                   `cu:"cuEventSynchronize"`
-	eventElapsed  func(ms *float32, a, b handle) result `cu:"cuEventElapsedTime"`
+	streamCreate  func(*handle, uint32) result                    `cu:"cuStreamCreate"`
+	streamDestroy func(handle) result                             `cu:"cuStreamDestroy_v2"`
+	streamWait    func(handle) result                             `cu:"cuStreamSynchronize"`
+	streamAfter   func(stream, event handle, flags uint32) result `cu:"cuStreamWaitEvent"`
+	eventCreate   func(*handle, uint32) result                    `cu:"cuEventCreate"`
+	eventDestroy  func(handle) result                             `cu:"cuEventDestroy_v2"`
+	eventRecord   func(event, stream handle) result               `cu:"cuEventRecord"`
+	eventWait     func(handle) result                             `cu:"cuEventSynchronize"`
+	eventElapsed  func(ms *float32, a, b handle) result           `cu:"cuEventElapsedTime"`
 
 	graphCreate  func(*handle, uint32) result                                                     `cu:"cuGraphCreate"`
 	graphDestroy func(handle) result                                                              `cu:"cuGraphDestroy"`

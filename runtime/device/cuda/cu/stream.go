@@ -18,6 +18,12 @@ func NewStream() (s Stream, err error) {
 // Wait waits for all work of the stream, and returns the error of any.
 func (s Stream) Wait() error { return check("cuStreamSynchronize", api.streamWait(s.handle)) }
 
+// After makes what the stream gets from now on wait for an event, which may be one
+// of another stream, as it was last recorded.
+func (s Stream) After(e Event) error {
+	return check("cuStreamWaitEvent", api.streamAfter(s.handle, e.handle, 0))
+}
+
 // Destroy waits for all work of the stream and frees it.
 func (s Stream) Destroy() error {
 	if s.handle == 0 {

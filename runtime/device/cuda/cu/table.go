@@ -74,6 +74,7 @@ var Functions = []Function{
 	{"cuStreamCreate", []Type{Handles, UInt}, 2000},
 	{"cuStreamDestroy_v2", []Type{Handle}, 4000},
 	{"cuStreamSynchronize", []Type{Handle}, 2000},
+	{"cuStreamWaitEvent", []Type{Handle, Handle, UInt}, 3020},
 	{"cuEventCreate", []Type{Handles, UInt}, 2000},
 	{"cuEventDestroy_v2", []Type{Handle}, 4000},
 	{"cuEventRecord", []Type{Handle, Handle}, 2000},
