@@ -13,7 +13,7 @@ run=${MLARUN:-bin/mlarun}
 gen=${MLAGEN:-bin/mlagen}
 models=${MODELS:-$(mktemp -d)}
 [ -n "${MODELS:-}" ] || trap 'rm -rf "$models"' EXIT
-steps=${STEPS:-references kernels replays sanitizer}
+steps=${STEPS:-references kernels replays stress sanitizer}
 real=${REAL:-youtu2b deepseekv2lite glm47flash}
 mkdir -p "$out" "$models"
 report=$out/report.txt
@@ -66,6 +66,16 @@ replays() {
 		done
 		cmp "$models/text.1" "$models/text.2" && cmp "$models/text.1" "$models/text.3" &&
 			say "replays $name: 1,000 tokens, three times the same text (the CPU picks, then the GPU 4 and 8 ahead)" || wrong "replays of $name differ"
+	done
+}
+
+# A million replays of a token, bit by bit: what depends on the order of threads or
+# dispatches shows, if it is often enough. Two tokens take turns.
+stress() {
+	set -- testdata/tinyglm.gguf testdata/reference/*-mini-*.gguf
+	for file in "$@"; do
+		"$run" doctor -quiet -device cuda -stress $((${REPLAYS:-1000000} / $#)) -model "$file" >"$out/stress.$(basename "$file" .gguf).txt" 2>&1 || wrong "stress of $file"
+		grep -hE '^stress|replays|differ|FAILED' "$out/stress.$(basename "$file" .gguf).txt" | tee -a "$report"
 	done
 }
 

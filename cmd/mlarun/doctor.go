@@ -48,9 +48,14 @@ var patients = map[string]func(f *flags) (*patient, error){"auto": defaultPatien
 // errSick is the doctor's verdict where something is wrong; the report says what.
 var errSick = errors.New("the device does not work as it should; the report above says where")
 
-// doctor describes a device and compares its kernels with their Go twins.
+// leastReplays is how many replays make a comparison: the first two are compared with.
+const leastReplays = 3
+
+// doctor describes a device and compares its kernels with their Go twins, or many
+// replays of a token with each other.
 func doctor(e *env, args []string) (err error) {
-	f := newFlags(e, "doctor [-device cpu|cuda|metal] [-model F] [-t 60s] [flags]").running()
+	f := newFlags(e, "doctor [-device cpu|cuda|metal] [-model F] [-t 60s | -stress N] [flags]").running()
+	replays := f.Int("stress", 0, "instead of checking kernels, replay a token of the model this `many` times and compare the bits of what it computes")
 	limit := f.Duration("t", time.Minute, "stop checking kernels after this `time`; with -model there is no limit unless it is given")
 	rest, err := f.parse(args)
 	if err != nil {
@@ -58,6 +63,9 @@ func doctor(e *env, args []string) (err error) {
 	}
 	if len(rest) > 0 {
 		return f.wrong("unexpected argument %q", rest[0])
+	}
+	if f.given("stress") && (*replays < leastReplays || f.model == "") {
+		return f.wrong("-stress needs a -model, and %d replays or more", leastReplays)
 	}
 	cfg, err := f.config(1)
 	if err != nil {
@@ -77,9 +85,12 @@ func doctor(e *env, args []string) (err error) {
 	if f.model == "" || f.given("t") {
 		x.deadline = time.Now().Add(*limit)
 	}
-	if f.model != "" {
+	switch {
+	case *replays > 0:
+		err = x.stress(f, *replays)
+	case f.model != "":
 		err = x.file(f, cfg)
-	} else {
+	default:
 		bundles := slices.DeleteFunc(slices.Clone(e.bundles), func(b *plan.Bundle) bool { return f.act != "" && f.act != b.Act() })
 		slices.SortStableFunc(bundles, func(a, b *plan.Bundle) int { return a.Model.HiddenSize - b.Model.HiddenSize })
 		x.kernels(bundles, func(*plan.Variant) bool { return true })

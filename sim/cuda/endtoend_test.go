@@ -89,6 +89,19 @@ func TestProgram(t *testing.T) {
 			t.Errorf("with an old driver: %v\n%s", err, stderr)
 		}
 	})
+	t.Run("stress", func(t *testing.T) {
+		args := "doctor -quiet -stress 5" + youtu
+		if out, stderr, err := run(program, "yoututiny", args); err != nil || !strings.Contains(out, "\n5 replays of two tokens") || !strings.Contains(out, "; 0 differ\nresult: ok\n") {
+			t.Errorf("%v\n%s\n%s", err, out, stderr)
+		}
+		out, stderr, err := run(program, "yoututiny", args, "CUDASIM_KERNELS=run", "CUDASIM_FLIP=lm_head:5")
+		if err == nil || !strings.Contains(out, "; 1 differ\nFAILED: replay 3: element 383 of the logits is 0x") || !strings.Contains(out, "\nresult: 1 FAILED\n") {
+			t.Errorf("with a wrong bit: %v\n%s\n%s", err, out, stderr)
+		}
+		if _, stderr, err := run(program, "yoututiny", "doctor -stress 2"+youtu); err == nil || !strings.Contains(stderr, "-stress needs a -model, and 3 replays or more") {
+			t.Errorf("two replays: %v\n%s", err, stderr)
+		}
+	})
 	t.Run("doctor", func(t *testing.T) {
 		if out, stderr, err := run(program, "yoututiny", "doctor"+youtu); err != nil || !strings.Contains(out, "compute capability  9.0") {
 			t.Errorf("%v\n%s\n%s", err, out, stderr)

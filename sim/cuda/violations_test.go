@@ -33,6 +33,28 @@ var positive = map[string]func(*stand){
 		}
 		r.close()
 	},
+	"two streams": func(s *stand) {
+		r := s.rig()
+		other, passed := s.made("cuStreamCreate", 1), s.made("cuEventCreate", 0)
+		exec := r.recorded(func(graph uintptr) { r.add(graph, r.twice, 2, 32, []uintptr{r.a, r.b}) })
+		r.must("cuGraphLaunch", exec, r.stream)
+		r.must("cuEventRecord", passed, r.stream)
+		r.must("cuStreamWaitEvent", other, passed, 0)
+		r.must("cuMemcpyDtoHAsync_v2", r.host, r.b, 256, other)
+		r.must("cuStreamSynchronize", other)
+		for i, v := range r.values {
+			if v != 2*float32(i+1) {
+				panic(fmt.Sprint(i, v))
+			}
+		}
+		if s.try("cuStreamWaitEvent", other, passed, 1) != 1 {
+			panic("unknown flags are taken")
+		}
+		r.must("cuGraphExecDestroy", exec)
+		r.must("cuEventDestroy_v2", passed)
+		r.must("cuStreamDestroy_v2", other)
+		r.close()
+	},
 	"errors": func(s *stand) {
 		s.begin()
 		at := new(uintptr)
@@ -229,7 +251,7 @@ func TestViolations(t *testing.T) {
 
 // TestConfiguration gives wrong settings.
 func TestConfiguration(t *testing.T) {
-	for _, setting := range []string{"CUDASIM_SEED=x", "CUDASIM_KERNELS=slow", "CUDASIM_FAULT=cuInit", "CUDASIM_METAL=/nonexistent"} {
+	for _, setting := range []string{"CUDASIM_SEED=x", "CUDASIM_KERNELS=slow", "CUDASIM_FAULT=cuInit", "CUDASIM_FLIP=twice", "CUDASIM_METAL=/nonexistent"} {
 		if out, err := child(t, "chain", setting); err == nil || ruleOf(out) != "configuration" {
 			t.Errorf("%s: %v\n%s", setting, err, out)
 		}

@@ -16,7 +16,7 @@ import (
 // ring is the number of units of work that can be in flight.
 const ring = 8
 
-// runner implements device.Sampler, device.Timed and device.Profiler.
+// runner implements device.Sampler, device.Timed, device.Profiler and device.Stresser.
 //
 // Inside a prompt nobody waits for a token: up to ring units, each of one token or
 // of several of a chain, are in flight, and one is waited for when its slot is
@@ -158,15 +158,11 @@ func (r *runner) record(head int) error {
 
 // Replay implements device.Runner.
 func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
-	switch {
-	case r.closed:
+	if r.closed {
 		return nil, errors.New("the runner is closed")
-	case uint64(s.Token) >= uint64(r.vocab):
-		return nil, fmt.Errorf("token %d of a vocabulary of %d", s.Token, r.vocab)
-	case uint64(s.Pos) >= uint64(r.context):
-		return nil, fmt.Errorf("position %d does not fit a context of %d tokens", s.Pos, r.context)
-	case s.NKV != s.Pos+1:
-		return nil, fmt.Errorf("%d cache rows at position %d; expected %d", s.NKV, s.Pos, s.Pos+1)
+	}
+	if err := r.check(s); err != nil {
+		return nil, err
 	}
 	if err := r.End(); err != nil {
 		return nil, err
@@ -178,6 +174,19 @@ func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
 	r.last = &s
 	b := r.logits.Bytes()
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), r.vocab), nil
+}
+
+// check fails for a step that there is no token or no room for.
+func (r *runner) check(s plan.Step) error {
+	switch {
+	case uint64(s.Token) >= uint64(r.vocab):
+		return fmt.Errorf("token %d of a vocabulary of %d", s.Token, r.vocab)
+	case uint64(s.Pos) >= uint64(r.context):
+		return fmt.Errorf("position %d does not fit a context of %d tokens", s.Pos, r.context)
+	case s.NKV != s.Pos+1:
+		return fmt.Errorf("%d cache rows at position %d; expected %d", s.NKV, s.Pos, s.Pos+1)
+	}
+	return nil
 }
 
 // token puts one token into the stream, and waits for it if its logits are wanted.
@@ -235,9 +244,13 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 
 // setStep makes s the step of what follows in the stream.
 func (r *runner) setStep(slot int, s plan.Step) error {
-	at := slot * int(stepBytes)
-	*(*plan.Step)(unsafe.Pointer(&r.steps.Bytes()[at])) = s
-	return r.stream.Upload(r.memory.step, r.steps, at, int(stepBytes))
+	r.keepStep(slot, s)
+	return r.stream.Upload(r.memory.step, r.steps, slot*int(stepBytes), int(stepBytes))
+}
+
+// keepStep puts a step where the unit in a slot takes it from.
+func (r *runner) keepStep(slot int, s plan.Step) {
+	*(*plan.Step)(unsafe.Pointer(&r.steps.Bytes()[slot*int(stepBytes)])) = s
 }
 
 // land waits for the unit in a slot, if one is in flight there.

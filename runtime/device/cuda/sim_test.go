@@ -66,6 +66,7 @@ var cases = map[string]testCase{
 	"unallocated":   {"yoututiny", unallocated},
 	"chain":         {"yoututiny", chains},
 	"profile":       {"glm47tiny", profile},
+	"stress":        {"yoututiny", stressed},
 	"check":         {"yoututiny", checked("yoututiny")},
 	"check split":   {"youtu2b", checked("youtu2b", "embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q")},
 	"foreign":       {"glm47tiny", unallocated},
@@ -106,6 +107,11 @@ func TestStandIn(t *testing.T) {
 		{"chains", "chain", nil, ""},
 		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
 		{"a profile", "profile", []string{"CUDASIM_MEMORY=20000000", "CUDASIM_L2=60000"}, ""},
+		{"replays", "stress", fast, ""},
+		// Behind the prompt's runs, in the logits and in the last layer's cache row: the
+		// last bytes that those kernels write.
+		{"a wrong logit", "stress", []string{"CUDASIM_FLIP=lm_head:131"}, "1 differ, replay 130: element 383 of the logits"},
+		{"a wrong cache row", "stress", []string{"CUDASIM_FLIP=q_b_store_kv:21"}, "1 differ, replay 3: element 159 of the cache row of layer 2"},
 		{"single kernels", "check", nil, ""},
 		{"rows that are split", "check split", fast, ""}, // of every format, and by both uses of a matrix
 		{"an old driver", "refused", []string{"CUDASIM_DRIVER=11080"}, "needs a driver for CUDA 12.3 (545 or later)"},

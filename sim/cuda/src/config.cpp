@@ -37,6 +37,14 @@ void readFault(Config &c, std::string text) {
   c.faultCode = static_cast<int>(number("CUDASIM_FAULT", text.substr(b + 1)));
 }
 
+// Parses KERNEL:N.
+void readFlip(Config &c, const std::string &text) {
+  const size_t at = text.find(':');
+  REQUIRE(at != std::string::npos && at > 0 && c.kernels == Kernels::Run, Rule::Configuration, "CUDASIM_FLIP=%s", text.c_str());
+  c.flipKernel = text.substr(0, at);
+  c.flipAt = number("CUDASIM_FLIP", text.substr(at + 1));
+}
+
 Config read() {
   Config c;
   c.root = CUDASIM_DEFAULT_ROOT;
@@ -49,7 +57,7 @@ Config read() {
   set(c.seed, "CUDASIM_SEED");
   set(c.root, "CUDASIM_ROOT");
   set(c.cache, "CUDASIM_CACHE");
-  std::string kernels = "run", fault;
+  std::string kernels = "run", fault, flip;
   set(kernels, "CUDASIM_KERNELS");
   static const std::map<std::string, Kernels> modes = {
       {"run", Kernels::Run}, {"fast", Kernels::Fast}, {"stub", Kernels::Stub}};
@@ -58,6 +66,8 @@ Config read() {
   c.kernels = mode->second;
   set(fault, "CUDASIM_FAULT");
   if (!fault.empty()) readFault(c, fault);
+  set(flip, "CUDASIM_FLIP");
+  if (!flip.empty()) readFlip(c, flip);
   return c;
 }
 

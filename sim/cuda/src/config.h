@@ -9,6 +9,8 @@
 //   CUDASIM_SEED=n                 order of nodes, threadgroups and streams (1)
 //   CUDASIM_FAULT=FUNCTION:N:CODE  the Nth call of a function returns CODE; with a + behind
 //                                  it all later calls do too, as after a kernel's failure
+//   CUDASIM_FLIP=KERNEL:N          the Nth run of kernels whose names begin so leaves the lowest
+//                                  bit of the last byte that it wrote wrong; needs KERNELS=run
 //   CUDASIM_KERNELS=run|fast|stub  fast: loads and stores of kernels are not checked; stub:
 //                                  launches are checked but kernels do not run
 //   CUDASIM_ROOT=dir               the repository, for the compiler of Metal source
@@ -30,6 +32,8 @@ struct Config {
   uint64_t faultAt = 0;
   int faultCode = 0;
   bool faultStays = false;
+  std::string flipKernel;  // ""; none
+  uint64_t flipAt = 0;
   Kernels kernels = Kernels::Run;
   std::string root, cache;
 };

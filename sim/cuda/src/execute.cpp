@@ -21,6 +21,7 @@ class Run {
   static void onFault(void *self, const char *rule, const char *text);
   static void onTouched(void *self, const void *at, uint64_t bytes, int write);
   void checkReads();
+  void perhapsFlip();
 
   const Launch &launch_;
   std::vector<memory::Block *> blocks_;  // of the parameters
@@ -46,6 +47,7 @@ Access Run::run() {
   l.context = this;
   if (config().kernels != Kernels::Stub) k->run(&l);
   checkReads();
+  perhapsFlip();
   access_.who = launch_.function->entry;
   return std::move(access_);
 }
@@ -73,6 +75,16 @@ void Run::checkReads() {
     REQUIRE(b->holds(begin - b->base, end - b->base), Rule::Uninitialised, "%s reads %" PRIu64 " bytes at %#" PRIx64 " + %" PRIu64,
             launch_.function->entry.c_str(), end - begin, b->base, begin - b->base);
   }
+}
+
+// The fault that CUDASIM_FLIP asks for.
+void Run::perhapsFlip() {
+  static uint64_t runs = 0;
+  const Config &c = config();
+  if (c.flipKernel.empty() || !launch_.function->entry.starts_with(c.flipKernel) || ++runs != c.flipAt) return;
+  uint64_t last = 0;
+  for (const auto &[begin, end] : access_.writes.list()) last = std::max<uint64_t>(last, end - 1);
+  if (last) *memory::device(last, 1, launch_.function->entry.c_str())->at(last) ^= 1;
 }
 
 }  // namespace

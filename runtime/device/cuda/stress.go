@@ -1,0 +1,175 @@
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mla/runtime/device"
+	"mla/runtime/device/cuda/cu"
+)
+
+const (
+	// stressBytes is how much of results is gathered before it goes to the host.
+	stressBytes = 4 << 20
+	// stressReplays bounds how many replays that are.
+	stressReplays = 64
+)
+
+// stress replays a token in batches. While the host compares one batch the GPU makes
+// the next: a replay leaves its results in device memory, and a batch goes to the
+// host at once.
+type stress struct {
+	r         *runner
+	what      *device.Stressing
+	compare   *device.Comparison
+	row       int64 // bytes of a cache row
+	bytes     int64 // of one replay's results
+	most      int   // replays of a batch
+	asked     int   // replays in the stream, or done
+	batches   [2]batch
+	gathering [2]cu.Ptr
+	steps     cu.Ptr // both steps: a copy within the device takes least time
+}
+
+// batch is some replays in flight.
+type batch struct {
+	replays int
+	results *cu.Pinned
+}
+
+// Stress implements device.Stresser.
+func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.Stressed, error) {
+	if r.closed {
+		return nil, errors.New("the runner is closed")
+	}
+	if err := what.Check(); err != nil {
+		return nil, err
+	}
+	for _, s := range what.Steps {
+		if err := r.check(s); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	r.last = nil
+	s := &stress{r: r, what: what, row: r.memory.cache / int64(r.context)}
+	var parts []device.Part // in the order of the layers, so that the first to differ is near its cause
+	for i := range r.memory.caches {
+		parts = append(parts, device.Part{Name: fmt.Sprintf("cache row of layer %d", i), Bytes: int(s.row), Elem: 1})
+	}
+	parts = append(parts, device.Part{Name: "logits", Bytes: len(r.logits.Bytes()), Elem: 4})
+	for _, p := range parts {
+		s.bytes += int64(p.Bytes)
+	}
+	s.most = int(max(1, min(stressBytes/s.bytes, stressReplays)))
+	s.compare = device.NewComparison(parts)
+	err := r.gpu.Do(func() error { return s.run(ctx) })
+	return &s.compare.Stressed, err
+}
+
+// run keeps a batch in flight while it compares the one before.
+func (s *stress) run(ctx context.Context) (err error) {
+	if err := s.r.drain(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.r.stream.Wait(), s.free()) }()
+	if err := s.allocate(); err != nil {
+		return err
+	}
+	for i, step := range s.what.Steps {
+		s.r.keepStep(i, step)
+	}
+	if err := s.r.stream.Upload(s.steps, s.r.steps, 0, 2*int(stepBytes)); err != nil {
+		return err
+	}
+	for i := 0; s.compare.Replays < s.what.Replays; i = 1 - i {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.launch(i); err != nil {
+			return err
+		}
+		if err := s.land(1 - i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stress) allocate() (err error) {
+	if s.steps, err = cu.Alloc(2 * stepBytes); err != nil {
+		return err
+	}
+	for i := range s.batches {
+		if s.gathering[i], err = cu.Alloc(s.bytes * int64(s.most)); err != nil {
+			return err
+		}
+		if s.batches[i].results, err = cu.AllocPinned(int(s.bytes) * s.most); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stress) free() error {
+	return errors.Join(free(s.gathering[:]), s.steps.Free(), s.batches[0].results.Free(), s.batches[1].results.Free())
+}
+
+// launch puts the replays of a batch into the stream, if any are left.
+func (s *stress) launch(i int) error {
+	b := &s.batches[i]
+	b.replays = min(s.most, s.what.Replays-s.asked)
+	if b.replays == 0 {
+		return nil
+	}
+	for j := range b.replays {
+		if err := s.replay(s.gathering[i] + cu.Ptr(s.bytes*int64(j))); err != nil {
+			return err
+		}
+		s.asked++
+	}
+	if err := s.r.stream.Download(b.results, 0, s.gathering[i], int(s.bytes)*b.replays); err != nil {
+		return err
+	}
+	return s.r.slots[i].end.Record(s.r.stream)
+}
+
+// replay puts one replay into the stream, and copies of what it computes.
+func (s *stress) replay(to cu.Ptr) error {
+	r := s.r
+	if err := r.stream.Copy(r.memory.step, s.steps+cu.Ptr(s.asked%2)*cu.Ptr(stepBytes), stepBytes); err != nil {
+		return err
+	}
+	if err := r.graphs.token.Launch(r.stream); err != nil {
+		return err
+	}
+	for _, cache := range r.memory.caches {
+		if err := r.stream.Copy(to, cache+cu.Ptr(s.row*int64(s.what.Steps[0].Pos)), s.row); err != nil {
+			return err
+		}
+		to += cu.Ptr(s.row)
+	}
+	return r.stream.Copy(to, r.memory.logits, int64(len(r.logits.Bytes())))
+}
+
+// land waits for a batch and compares its results.
+func (s *stress) land(i int) error {
+	b := &s.batches[i]
+	if b.replays == 0 {
+		return nil
+	}
+	if err := s.r.slots[i].end.Wait(); err != nil {
+		return err
+	}
+	for j := range b.replays {
+		s.compare.Add(b.results.Bytes()[int64(j)*s.bytes:][:s.bytes])
+	}
+	b.replays = 0
+	if s.what.Progress != nil {
+		s.what.Progress(s.compare.Replays, s.what.Replays)
+	}
+	return nil
+}

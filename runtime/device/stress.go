@@ -1,0 +1,139 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"mla/runtime/plan"
+)
+
+// Stresser is a Runner that can replay a token again and again faster than through
+// Replay, and compare more than its logits.
+type Stresser interface {
+	Runner
+	// Stress does what the function of this name does, with the cache rows that a
+	// token writes compared as well.
+	Stress(ctx context.Context, s *Stressing) (*Stressed, error)
+}
+
+// Stressing is what to replay. Two steps take turns, with other tokens at the same
+// position: so what a replay finds in memory is never right by chance.
+type Stressing struct {
+	Steps    [2]plan.Step
+	Replays  int                   // of both together
+	Progress func(done, total int) // may be nil
+}
+
+// Check fails if there is nothing to compare.
+func (s *Stressing) Check() error {
+	if s.Replays < 3 || s.Steps[0].Pos != s.Steps[1].Pos || s.Steps[0].Token == s.Steps[1].Token {
+		return fmt.Errorf("%d replays of %+v; expected 3 or more, of two tokens at one position", s.Replays, s.Steps)
+	}
+	return nil
+}
+
+// Stressed is what came of it.
+type Stressed struct {
+	Parts     []Part
+	Replays   int // compared
+	Different int // of those, not bit by bit the first with their step
+	First     *Difference
+}
+
+// Part is one thing that a replay computes, in elements of 1 or 4 bytes.
+type Part struct {
+	Name        string
+	Bytes, Elem int
+}
+
+// Difference is the first element of the first replay that differs.
+type Difference struct {
+	Replay, Index int // from 0
+	Part          string
+	Got, Want     uint32 // bits
+}
+
+func (d *Difference) String() string {
+	return fmt.Sprintf("replay %d: element %d of the %s is %#x; expected %#x", d.Replay, d.Index, d.Part, d.Got, d.Want)
+}
+
+// Comparison compares the results of replays with the first two.
+type Comparison struct {
+	Stressed
+	first [2][]byte
+}
+
+// NewComparison expects results that consist of parts, one after the other.
+func NewComparison(parts []Part) *Comparison { return &Comparison{Stressed: Stressed{Parts: parts}} }
+
+// Add takes the result of the next replay. It is only read.
+func (c *Comparison) Add(result []byte) {
+	want := &c.first[c.Replays%2]
+	switch {
+	case *want == nil:
+		*want = bytes.Clone(result)
+	case !bytes.Equal(*want, result):
+		if c.Different++; c.First == nil {
+			c.First = c.difference(result, *want)
+		}
+	}
+	c.Replays++
+}
+
+// difference finds the first element that differs; there is one.
+func (c *Comparison) difference(got, want []byte) *Difference {
+	for _, p := range c.Parts {
+		for i := 0; i < p.Bytes; i += p.Elem {
+			if a, b := bits(got[i:i+p.Elem]), bits(want[i:i+p.Elem]); a != b {
+				return &Difference{Replay: c.Replays, Index: i / p.Elem, Part: p.Name, Got: a, Want: b}
+			}
+		}
+		got, want = got[p.Bytes:], want[p.Bytes:]
+	}
+	return nil
+}
+
+// bits reads an element of 1 or 4 bytes.
+func bits(element []byte) uint32 {
+	if len(element) == 1 {
+		return uint32(element[0])
+	}
+	return binary.LittleEndian.Uint32(element)
+}
+
+// Stress replays a token again and again and compares every replay bit by bit with
+// the first one of its step: whatever depends on the order in which threads or
+// dispatches happen to run shows, if it is often enough. Cancelling ctx ends it with
+// ctx's error and what was compared until then. The caches keep the step's row.
+func Stress(ctx context.Context, r Runner, s *Stressing) (*Stressed, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if fast, ok := r.(Stresser); ok {
+		return fast.Stress(ctx, s)
+	}
+	c := NewComparison(nil)
+	var result []byte
+	for i := range s.Replays {
+		if err := ctx.Err(); err != nil {
+			return &c.Stressed, err
+		}
+		logits, err := r.Replay(s.Steps[i%2], true)
+		if err != nil {
+			return nil, fmt.Errorf("replay %d: %w", i, err)
+		}
+		result = result[:0]
+		for _, v := range logits {
+			result = binary.LittleEndian.AppendUint32(result, math.Float32bits(v))
+		}
+		c.Parts = []Part{{"logits", len(result), 4}}
+		c.Add(result)
+		if s.Progress != nil {
+			s.Progress(c.Replays, s.Replays)
+		}
+	}
+	return &c.Stressed, nil
+}
