@@ -40,7 +40,7 @@ func newSettings(e *env) *settings {
 	f.BoolVar(&s.chat, "chat", false, "chat; the text, if any, is the first message")
 	f.StringVar(&s.think, "think", "", "in a chat, `on` or off: thinking of models that can switch it (default: as the template has it)")
 	f.BoolVar(&s.special, "special", false, "read the names of control tokens in a text to continue as tokens")
-	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes, which inner loops the CPU runs, and the GPU's share of the time")
+	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes, which inner loops the CPU runs, how fast the file was loaded, and the GPU's share of the time")
 	f.BoolVar(&s.version, "version", false, "print the version and the compiled bundles")
 	return s
 }
@@ -154,7 +154,11 @@ func (s *settings) finish(m *loaded, res engine.Result) {
 	if _, ok := terminal(s.env.out); ok {
 		fmt.Fprintln(s.env.out)
 	}
-	parts := []string{fmt.Sprintf("load %.2f s", m.load.Seconds())}
+	load := fmt.Sprintf("load %.2f s", m.load.Seconds())
+	if s.verbose {
+		load += fmt.Sprintf(", %.2f GB/s", float64(m.fileBytes())/m.load.Seconds()/1e9)
+	}
+	parts := []string{load}
 	prompt := fmt.Sprintf("prompt %d tokens, %.2f tok/s", res.Prompt.Tokens, res.Prompt.PerSecond())
 	if res.Reused > 0 {
 		prompt += fmt.Sprintf(" (%d more reused)", res.Reused)

@@ -105,6 +105,14 @@ func (f *flags) note(format string, args ...any) {
 	}
 }
 
+// fileBytes is the size of the model file, with all its parts.
+func (l *loaded) fileBytes() (n int64) {
+	for _, s := range l.engine.File().Shards {
+		n += int64(len(s.Data))
+	}
+	return n
+}
+
 // Close ends the session and unmaps the file.
 func (l *loaded) Close() error { return errors.Join(l.Session.Close(), l.engine.Close()) }
 

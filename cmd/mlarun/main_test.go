@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -177,6 +178,9 @@ func TestGenerate(t *testing.T) {
 	}
 	if r := from("", "-p", "hello", "-v", "-quiet"); r.err != fmt.Sprintf("dispatches per token: %d\nCPU inner loops: %s\n", dispatches(t, "youtumini"), quant.Backend()) {
 		t.Errorf("-v: %q", r.err)
+	}
+	if r := from("", "-p", "hello", "-v"); !regexp.MustCompile(`load \d+\.\d\d s, \d+\.\d\d GB/s · `).MatchString(r.err) {
+		t.Errorf("-v: no speed of loading in %q", r.err)
 	}
 	if r := from("", "-p", "hello", "-stop", want.out[2:4]); !strings.HasPrefix(want.out, r.out) || len(r.out) > 2 || !strings.Contains(r.err, "end: stop") {
 		t.Errorf("-stop %q: %q\n%s", want.out[2:4], r.out, r.err)
