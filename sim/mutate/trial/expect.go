@@ -42,22 +42,27 @@ type expected struct {
 
 func (e *expected) context() int { return len(e.tokens) + pickedTokens }
 
-// expect takes the reference logits, or for a long context those of the CPU device.
+// expect takes the reference logits, and those of the CPU device for the last token
+// if that lies behind the prompt, which is then repeated.
 func (t *trial) expect(m *model.Model, kv quant.Type) (*expected, error) {
-	e := &expected{tokens: m.Prompt, tolerance: tolerance[kv]}
-	if t.tokens > 0 {
-		e.tokens = e.tokens[:min(t.tokens, len(e.tokens))]
+	n := len(m.Prompt)
+	switch {
+	case t.deep:
+		n = deepTokens(m.Bound.Bundle)
+	case t.tokens > 0:
+		n = t.tokens
 	}
+	e := &expected{tolerance: tolerance[kv], logits: make([][]float32, n)}
+	e.tokens = slices.Repeat(m.Prompt, n/len(m.Prompt)+1)[:n]
 	vocab := m.Bound.Bundle.Model.VocabSize
-	for pos := range e.tokens {
-		e.logits = append(e.logits, m.Logits[pos*vocab:(pos+1)*vocab])
+	for pos := range min(n, len(m.Prompt)) {
+		if !t.deep { // there it would take too long
+			e.logits[pos] = m.Logits[pos*vocab : (pos+1)*vocab]
+		}
 	}
-	if !t.deep {
+	if n <= len(m.Prompt) {
 		return e, nil
 	}
-	n := deepTokens(m.Bound.Bundle)
-	e.tokens = slices.Repeat(m.Prompt, n/len(m.Prompt)+1)[:n]
-	e.logits = make([][]float32, n)
 	twins, err := cpu.New().Record(m.Bound, device.Config{Context: n, KV: kv})
 	if err != nil {
 		return nil, err

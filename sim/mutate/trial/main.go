@@ -26,7 +26,7 @@ type trial struct {
 	file    string // a file without .gguf, with .tokens and .logits.npy beside it
 	cache   string // cache types
 	replay  string
-	tokens  int    // of the prompt; 0: all
+	tokens  int    // to run; 0: the prompt
 	plan    string // ID of a mistake in the plan
 	source  string // Metal source instead of the bundle's
 	deep    bool   // fill the cache until all splits of attention are in use
@@ -42,7 +42,7 @@ func main() {
 	flag.StringVar(&t.file, "file", "testdata/reference/youtu-tiny-F32", "reference file without .gguf")
 	flag.StringVar(&t.cache, "kv", "f32", "types of the cache, one run for each")
 	flag.StringVar(&t.replay, "replay", "icb", "icb or encode")
-	flag.IntVar(&t.tokens, "tokens", 0, "length of the prompt; 0: all")
+	flag.IntVar(&t.tokens, "tokens", 0, "how many tokens to run; behind its end the prompt is repeated; 0: the prompt")
 	flag.StringVar(&t.plan, "plan", "", "mistake in the plan")
 	flag.StringVar(&t.source, "source", "", "file with Metal source")
 	flag.StringVar(&t.bits, "bits", "", "file of logits to compare with bit for bit; written if missing")
