@@ -204,7 +204,7 @@ func (r *rig) source(s *sources.Mutation) verdict {
 
 // test runs the packages' own tests.
 func (r *rig) test(flags ...string) verdict {
-	ctx, cancel := context.WithTimeout(context.Background(), testTime)
+	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
 	defer cancel()
 	args := append([]string{"test", "-failfast"}, flags...)
 	for _, folder := range mutated {
