@@ -740,7 +740,8 @@ static inline void sum_up(threadgroup Wide * sums, uint n, uint tid) {
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// threshold of logits of which each thread takes one.
+// threshold of logits of which each thread takes one. Threads may still read found when
+// others are back: what comes next has a barrier before it writes there.
 template <uint THREADS, bool WEIGHED>
 static inline ulong threshold_of_few(device const float * logits, uint n, float top, ulong need, threadgroup uint * work, uint tid) {
   threadgroup Wide * keys = (threadgroup Wide *)work;
@@ -756,13 +757,12 @@ static inline ulong threshold_of_few(device const float * logits, uint n, float 
   for (uint i = 0; i < n; ++i) above += get(keys + i) > k ? ulong(amounts[i]) : 0ul;
   if (above < need && above + ulong(amount) >= need) put(found, k);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  const ulong result = get(found);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  return result;
+  return get(found);
 }
 
 // threshold of more. Each round settles ten more bits of it: the bin in which the sum
-// from above reaches the need.
+// from above reaches the need. What holds for found in threshold_of_few holds here, in
+// the next round too.
 template <uint SUMS, uint THREADS, bool WEIGHED>
 static inline ulong threshold_of_many(device const float * logits, uint n, float top, ulong need, threadgroup uint * work, uint tid) {
   threadgroup atomic_uint * bins = (threadgroup atomic_uint *)work;
@@ -789,9 +789,7 @@ static inline ulong threshold_of_many(device const float * logits, uint n, float
     threadgroup_barrier(mem_flags::mem_threadgroup);
     low |= ulong(found[0]) << shift;
     high = low | ((1ul << shift) - 1ul);
-    const bool done = found[1] <= 1u || shift == 0u;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (done) break;
+    if (found[1] <= 1u || shift == 0u) break;
   }
   return low;
 }
