@@ -22,7 +22,8 @@ trap 'rm -rf "$work"' EXIT
 for source in generated/*/kernels.metal; do
 	bundle=$(basename "$(dirname "$source")")
 	library=$bundle-$(hash_of "$source").metallib
-	# As the runtime compiles: version 3.1, macOS 14, IEEE arithmetic as written.
+	# As the runtime compiles: version 3.1, macOS 14, no fast math. That nothing is
+	# contracted is a pragma in the source.
 	xcrun -sdk macosx metal -std=metal3.1 -mmacosx-version-min=14.0 -fno-fast-math -c "$source" -o "$work/$bundle.air"
 	xcrun -sdk macosx metallib "$work/$bundle.air" -o "$work/$library"
 	mv "$work/$library" "$out/$library"

@@ -4,6 +4,11 @@
 #include <metal_simdgroup_matrix>
 using namespace metal;
 
+// Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
+// statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
+// holds however the source is compiled.
+#pragma METAL fp contract(off)
+
 // Loops over arrays that must stay in registers are unrolled, whatever their length.
 #ifndef UNROLL
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -758,7 +763,8 @@ static inline void combine_splits(device const float * out, device const float *
 }
 
 // Sampling as in runtime/sample, to the bit: every statement on floats is one IEEE
-// operation that nothing contracts, all else is integers, whose sums have no order.
+// operation that nothing contracts (see the pragma at the beginning), all else is
+// integers, whose sums have no order.
 
 // The sampler's parameters and state; see plan.Sampling.
 struct Sampling {
@@ -800,7 +806,6 @@ static inline ulong token_key(float x, uint id) { return ulong(rank(x)) << 32 | 
 
 // The logit of a token that is among the recent ones n times.
 static inline float penalise(float x, uint n, device const Sampling * s) {
-  #pragma METAL fp contract(off)
   if (n == 0u) return x;
   const float factor = x <= 0.0f ? s->repeat_penalty : s->inv_repeat_penalty;
   const float scaled = x * factor;
@@ -812,7 +817,6 @@ static inline float penalise(float x, uint n, device const Sampling * s) {
 
 // e^x in units of 2^-30, rounded down, for x <= 0; runtime/sample explains the steps.
 static inline uint token_weight(float x) {
-  #pragma METAL fp contract(off)
   if (!(x >= -80.0f)) return 0u;
   const float scaled = x * 1.44269504f;
   const float shifted = scaled + 0.5f;
@@ -1033,7 +1037,6 @@ static inline uint keep_tokens(device const float * logits, device const float *
 
 // The weight of logit i of n at a temperature, or 0 if its key or itself is too low.
 static inline uint chosen_weight(device const float * logits, uint n, uint i, float top, ulong from, float lowest, float scale) {
-  #pragma METAL fp contract(off)
   if (i >= n) return 0u;
   const float x = logits[i];
   const float below = x - top;

@@ -5,7 +5,10 @@ import (
 	"testing"
 )
 
-const prefix = "#include <metal_stdlib>\nusing namespace metal;\n"
+const (
+	prefix = "#include <metal_stdlib>\nusing namespace metal;" + pragma
+	pragma = "\n#pragma METAL fp contract(off)\n"
+)
 
 // good is a kernel with all that the templates use.
 const good = prefix + `
@@ -81,7 +84,7 @@ func TestLint(t *testing.T) {
 		{"integers", k("a[0] = float(0x1e3 + 15u + 1);"), ""},
 		{"literal in a comment", k("// 2.5 INFINITY float * p\na[0] = 1.0f; /* 3.5\n */"), ""},
 		{"product of variables", k("uint b = n; a[0] = float(b * n);"), ""},
-		{"double literal", k("a[0] = 2.5;"), "line 4: 2.5 is a double; write 2.5f"},
+		{"double literal", k("a[0] = 2.5;"), "line 5: 2.5 is a double; write 2.5f"},
 		{"double with exponent", k("a[0] = 1e3;"), "1e3 is a double"},
 		{"hexadecimal double", k("a[0] = 0x1.8p3;"), "0x1.8p3 is a double"},
 		{"double", k("double d;"), "double: MSL has no double"},
@@ -99,10 +102,14 @@ func TestLint(t *testing.T) {
 		{"threadgroup memory fits", k("threadgroup float t[4096]; threadgroup half u[8192]; t[0] = float(u[0]);"), ""},
 		{"too much threadgroup memory", k("threadgroup float t[4096]; threadgroup half u[8193]; t[0] = float(u[0]);"), "32770 bytes of threadgroup memory"},
 		{"threadgroup memory of unknown size", k("threadgroup float t[N]; t[0] = 1.0f;"), "threadgroup memory of unknown size"},
-		{"return before a barrier", prefix + "static inline void f(uint i) {\n  if (i > 3u) return;\n  threadgroup_barrier(mem_flags::mem_threadgroup);\n}", "line 4: f: a return in a kernel or beside a barrier"},
+		{"return before a barrier", prefix + "static inline void f(uint i) {\n  if (i > 3u) return;\n  threadgroup_barrier(mem_flags::mem_threadgroup);\n}", "line 5: f: a return in a kernel or beside a barrier"},
 		{"return from a kernel", k("if (n > 3u) return;"), "k: a return in a kernel"},
 		{"recursion", prefix + "static inline uint f(uint i) { return i > 0u ? f(i - 1u) : 0u; }", "f calls itself"},
 		{"recursion through another", prefix + "static inline uint g(uint i);\nstatic inline uint f(uint i) { return g(i); }\nstatic inline uint g(uint i) { return f(i); }", "g calls itself"},
+		{"may be contracted", strings.Replace(good, pragma, "\n", 1), "expected one #pragma METAL fp contract(off)"},
+		{"contracted before the pragma", strings.Replace(good, pragma, "\n", 1) + pragma, "expected one #pragma METAL fp contract(off)"},
+		{"contracted after the pragma", good + "#pragma METAL fp contract(fast)\n", "expected one #pragma METAL fp contract(off)"},
+		{"contracted in a function", k("#pragma clang fp contract(fast)\na[0] = 1.0f;"), "expected one #pragma METAL fp contract(off)"},
 		{"kernel calls kernel", k("a[0] = 1.0f;") + "kernel void m(device float * a [[buffer(0)]], constant uint & n [[buffer(1)]]) { k(a, n); }", "m calls the kernel k"},
 	}
 	for _, c := range cases {

@@ -1,7 +1,9 @@
 package frontend
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -15,9 +17,11 @@ const (
 // Lint returns what breaks the rules of MSL, or of this project's use of it,
 // though the strict front end accepts it: double literals, pointers without an
 // address space, infinities, recursion, kernels that call kernels, returns from
-// functions with barriers, wrong buffer indices, too much threadgroup memory.
+// functions with barriers, wrong buffer indices, too much threadgroup memory, products
+// and sums that may be contracted.
 func Lint(source string) []error {
 	l := &linter{tokens: scan(source)}
+	l.contraction(source)
 	l.literals()
 	l.pointers()
 	l.functions = l.findFunctions()
@@ -42,6 +46,21 @@ type linter struct {
 
 func (l *linter) fail(t token, format string, args ...any) {
 	l.errs = append(l.errs, fmt.Errorf("line %d: %s", t.line, fmt.Sprintf(format, args...)))
+}
+
+// noContraction is the pragma that keeps products and sums apart, from its line to the
+// end of the file.
+var noContraction = regexp.MustCompile(`(?m)^#pragma METAL fp contract\(off\)$`)
+
+// anyContraction is a pragma that says something about contraction.
+var anyContraction = regexp.MustCompile(`(?m)^\s*#\s*pragma\s.*(?i:contract|math_mode).*$`)
+
+// contraction wants noContraction in front of all code, and nothing that revokes it.
+func (l *linter) contraction(source string) {
+	at := noContraction.FindStringIndex(source)
+	if at == nil || strings.Contains(source[:at[0]], "{") || len(anyContraction.FindAllString(source, -1)) > 1 {
+		l.errs = append(l.errs, errors.New("expected one #pragma METAL fp contract(off), before the first function, and no other pragma of its kind"))
+	}
 }
 
 // banned are words that have no place in the kernels, and why.
