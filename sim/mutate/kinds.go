@@ -150,8 +150,12 @@ func functions(m *device.Model, dispatches []plan.Dispatch) map[string]bool {
 	return used
 }
 
-// mutated are the packages whose Go code is mutated, and tested.
-var mutated = []string{"runtime/device/metal", "runtime/device/metal/mtl"}
+// mutated are the packages whose Go code is mutated; tested has that which resolves
+// their commands too.
+var (
+	mutated = []string{"runtime/device/metal", "runtime/device/metal/mtl"}
+	tested  = append([]string{"runtime/device"}, mutated...)
+)
 
 // systems are runs of the runtime that its own tests do not make, or make later.
 var systems = []struct {
@@ -207,7 +211,7 @@ func (r *rig) test(flags ...string) verdict {
 	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
 	defer cancel()
 	args := append([]string{"test", "-failfast"}, flags...)
-	for _, folder := range mutated {
+	for _, folder := range tested {
 		args = append(args, "./"+folder)
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)

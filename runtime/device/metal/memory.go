@@ -15,6 +15,7 @@ const stepBytes = int64(unsafe.Sizeof(plan.Step{}))
 // memory is the GPU's view of everything that kernels touch.
 type memory struct {
 	weights []mtl.Buffer // windows, then copies
+	places  map[*device.Weight]place
 	caches  []mtl.Buffer // one per layer, [context][CacheDim]
 	arena   mtl.Buffer
 	rope    mtl.Buffer // see device.RopeTable
@@ -59,24 +60,24 @@ func (a *allocator) window(m *device.Model, i int, w window) (b mtl.Buffer) {
 // result.
 func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	a := &allocator{gpu: gpu}
-	mem := &memory{}
+	mem := &memory{places: l.places}
 	for i, w := range l.windows {
 		mem.weights = append(mem.weights, a.window(m, i, w))
 	}
 	for _, t := range l.copies {
 		mem.weights = append(mem.weights, a.shared(t.Tensor, m.Regions[t.Region][t.Offset:t.Offset+t.Bytes]))
 	}
-	for i := range l.layers {
-		mem.caches = append(mem.caches, a.buffer(fmt.Sprintf("KV cache %d", i), l.cache, mtl.StoragePrivate))
+	for i := range l.Layers {
+		mem.caches = append(mem.caches, a.buffer(fmt.Sprintf("KV cache %d", i), l.Cache, mtl.StoragePrivate))
 	}
-	mem.arena = a.buffer("arena", l.arena, mtl.StoragePrivate)
-	mem.logits = a.buffer("logits", l.logits, mtl.StorageShared)
-	mem.rope = a.buffer("rotary table", l.rope, mtl.StorageShared)
-	if len(l.args) > 0 {
-		mem.args = a.shared("constants", l.args)
+	mem.arena = a.buffer("arena", l.Arena, mtl.StoragePrivate)
+	mem.logits = a.buffer("logits", l.Logits, mtl.StorageShared)
+	mem.rope = a.buffer("rotary table", l.Rope, mtl.StorageShared)
+	if len(l.constants) > 0 {
+		mem.args = a.shared("constants", l.constants)
 	}
-	if l.sample > 0 {
-		mem.sample = a.buffer("sampler", l.sample, mtl.StorageShared)
+	if l.Sample > 0 {
+		mem.sample = a.buffer("sampler", l.Sample, mtl.StorageShared)
 	}
 	for i := range mem.steps {
 		mem.steps[i] = a.buffer(fmt.Sprintf("step %d", i), stepBytes, mtl.StorageShared)
@@ -93,25 +94,27 @@ func floats(b mtl.Buffer) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&bytes[0])), len(bytes)/4)
 }
 
-// buffer is what a binding refers to, for a slot of the ring.
-func (m *memory) buffer(b buffer, slot int) mtl.Buffer {
-	switch b.space {
+// at is the buffer that a binding refers to, for a slot of the ring, and the offset in
+// it, which is below 4 GiB.
+func (m *memory) at(b *device.Binding, slot int) (mtl.Buffer, uint64) {
+	switch b.Space {
 	case plan.SpaceWeight:
-		return m.weights[b.index]
+		p := m.places[b.Weight]
+		return m.weights[p.buffer], p.offset
 	case plan.SpaceKV:
-		return m.caches[b.index]
+		return m.caches[b.Index], 0
 	case plan.SpaceArena:
-		return m.arena
+		return m.arena, uint64(b.Offset)
 	case plan.SpaceRope:
-		return m.rope
+		return m.rope, 0
 	case plan.SpaceArgs:
-		return m.args
+		return m.args, uint64(b.Offset)
 	case plan.SpaceSample:
-		return m.sample
+		return m.sample, uint64(b.Offset)
 	case plan.SpaceStep:
-		return m.steps[slot]
-	default: // the sequence has no other spaces
-		return m.logits
+		return m.steps[slot], 0
+	default: // a command has no other spaces
+		return m.logits, 0
 	}
 }
 

@@ -4,7 +4,7 @@
 // is virtual, or on request, the dispatches are encoded anew for every token.
 //
 // Weights stay where the file is mapped: window.go cuts the mapping into buffers.
-// sequence.go resolves a plan's operands to buffers and offsets, without Metal;
+// layout.go and sequence.go say what a recording needs, without Metal;
 // build.go makes the Metal objects; runner.go replays them.
 package metal
 

@@ -34,14 +34,15 @@ func (d *direct) encode(e mtl.Encoder, slot int, runs []run) {
 	for n, r := range runs {
 		for i := r.from; i < r.to; i++ {
 			c := &d.commands[i]
-			if c.barrier || n > 0 && i == r.from {
+			if c.Dispatch.Barrier || n > 0 && i == r.from {
 				e.Barrier()
 			}
 			e.SetPipeline(d.pipelines[c.function])
-			for at, b := range c.bindings {
-				e.SetBuffer(d.memory.buffer(b.buffer, slot), b.offset, at)
+			for at := range c.Bindings {
+				buffer, offset := d.memory.at(&c.Bindings[at], slot)
+				e.SetBuffer(buffer, offset, at)
 			}
-			e.Dispatch(size(c.groups), size(c.threads))
+			e.Dispatch(size(c.Groups), size(c.Kernel.Threads))
 		}
 	}
 }
@@ -75,13 +76,14 @@ func record(gpu mtl.Device, s *sequence, m *memory, pipelines []mtl.Pipeline) (*
 			c := &s.commands[i]
 			to := icb.At(i)
 			to.SetPipeline(pipelines[c.function])
-			for at, b := range c.bindings {
-				to.SetBuffer(m.buffer(b.buffer, slot), b.offset, at)
+			for at := range c.Bindings {
+				buffer, offset := m.at(&c.Bindings[at], slot)
+				to.SetBuffer(buffer, offset, at)
 			}
-			if c.barrier {
+			if c.Dispatch.Barrier {
 				to.Barrier()
 			}
-			to.Dispatch(size(c.groups), size(c.threads))
+			to.Dispatch(size(c.Groups), size(c.Kernel.Threads))
 		}
 	}
 	return r, nil

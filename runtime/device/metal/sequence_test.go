@@ -1,8 +1,8 @@
 package metal
 
 import (
-	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,13 +62,12 @@ func toySampler() (*device.Model, device.Config) {
 }
 
 func TestSampleSequence(t *testing.T) {
-	s, l, err := sequenced(toySampler())
+	s, _, err := sequenced(toySampler())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := s.commands[3]
-	if s.decode != 3 || s.needed != 2 || len(s.functions) != 3 || len(s.commands) != 4 || !c.barrier || c.bindings[0] != (binding{buffer{plan.SpaceSample, 0}, 256}) || l.sample != 1024 {
-		t.Errorf("%+v, %+v", s, l)
+	if c := s.commands[3]; s.decode != 3 || s.needed != 2 || len(s.functions) != 3 || len(s.commands) != 4 || c.function != 2 || c.Bindings[0].Offset != 256 {
+		t.Errorf("%+v", s)
 	}
 }
 
@@ -86,78 +85,40 @@ func TestSequence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.functions) != 2 || s.functions[0] != "k_q8_0_f16" || s.head != 1 || s.bindings != 6 {
+	if len(s.functions) != 2 || s.functions[0] != "k_q8_0_f16" || s.threads[0] != 64 || s.head != 1 || s.needed != 2 || s.bindings != 6 {
 		t.Errorf("%+v", s)
 	}
-	want := []binding{
-		{buffer{plan.SpaceWeight, 0}, 2 * pageSize}, {buffer{plan.SpaceKV, 1}, 0}, {buffer{plan.SpaceArena, 0}, 256},
-		{buffer{plan.SpaceArgs, 0}, 256}, {buffer{plan.SpaceStep, 0}, 0}, {buffer{plan.SpaceRope, 0}, 0},
-	}
 	c := s.commands[1]
-	if c.groups != 7 || c.threads != 64 || !c.barrier || s.commands[0].barrier {
+	if c.function != 0 || c.Groups != 7 || c.Kernel.Threads != 64 || !c.Dispatch.Barrier || s.commands[0].Dispatch.Barrier {
 		t.Errorf("%+v", c)
 	}
-	for i := range want {
-		if c.bindings[i] != want[i] {
-			t.Errorf("binding %d: %+v; expected %+v", i, c.bindings[i], want[i])
-		}
+	if p := l.places[c.Bindings[0].Weight]; p != (place{0, 2 * pageSize}) {
+		t.Errorf("weight at %+v", p)
 	}
-	args := make([]byte, 2*argsAlign)
-	args[0], args[argsAlign] = 34, 68
-	if !bytes.Equal(l.args, args) {
-		t.Errorf("constants %v", l.args)
-	}
-	if l.cache != 5*16*2 || l.rope != 5*4*4 || l.logits != 40 || l.own() != 1024+80+40+2*160+512+48 {
+	if constants := 2 * device.ConstantsAlign; len(l.constants) != constants || l.own() != 1024+80+40+2*160+int64(constants)+48 {
 		t.Errorf("%+v: %d bytes", l, l.own())
 	}
 }
 
-// TestEqualConstantsAreShared gives both layers the same stride.
-func TestEqualConstantsAreShared(t *testing.T) {
-	m, cfg := toy()
-	m.Weights[0][1].BatchStride = 34
-	if _, l, err := sequenced(m, cfg); err != nil || len(l.args) != argsAlign {
-		t.Errorf("%d bytes, %v", len(l.args), err)
-	}
-}
-
-// TestHostile bends bundle, binding and configuration, and wants an error.
+// TestHostile bends bundle and binding as Metal only forbids it; device has a test of
+// what every device forbids, of which there is one case here.
 func TestHostile(t *testing.T) {
-	op := func(m *device.Model, i int) *plan.Operand { return &m.Bundle.Decode[1].Operands[i] }
 	for name, bend := range map[string]func(*device.Model, *device.Config){
-		"kernel":          func(m *device.Model, _ *device.Config) { m.Bundle.Decode[0].Kernel = 9 },
-		"operands":        func(m *device.Model, _ *device.Config) { m.Bundle.Decode[0].Operands = nil },
-		"space":           func(m *device.Model, _ *device.Config) { op(m, 4).Space = plan.SpaceRope },
-		"foreign space":   func(m *device.Model, _ *device.Config) { op(m, 4).Space, m.Bundle.Kernels[0].Slots[4].Space = 99, 99 },
-		"weight row":      func(m *device.Model, _ *device.Config) { op(m, 0).Index = 7 },
-		"weight layer":    func(m *device.Model, _ *device.Config) { m.Bundle.Decode[1].Layer = 3 },
-		"cache":           func(m *device.Model, _ *device.Config) { op(m, 1).Index = 2 },
-		"arena end":       func(m *device.Model, _ *device.Config) { op(m, 2).Offset = 1008 },
-		"arena negative":  func(m *device.Model, _ *device.Config) { op(m, 2).Offset = -16 },
-		"arena overflow":  func(m *device.Model, _ *device.Config) { op(m, 2).Bytes = 1 << 62 },
-		"arena unaligned": func(m *device.Model, _ *device.Config) { op(m, 2).Offset = 4 },
-		"arena":           func(m *device.Model, _ *device.Config) { m.Bundle.ArenaBytes = 0 },
-		"args":            func(m *device.Model, _ *device.Config) { m.Bundle.Kernels[0].Args[0] = 2 },
-		"stride":          func(m *device.Model, _ *device.Config) { m.Weights[0][1].BatchStride = -1 },
-		"region":          func(m *device.Model, _ *device.Config) { m.Weights[1][0].Region = 4 },
-		"offset":          func(m *device.Model, _ *device.Config) { m.Weights[1][0].Offset = 1 << 62 },
-		"mapped":          func(m *device.Model, _ *device.Config) { m.Mapped = 2 },
-		"threads":         func(m *device.Model, _ *device.Config) { m.Bundle.Kernels[0].Threads = 0 },
-		"groups":          func(m *device.Model, _ *device.Config) { m.Bundle.Kernels[0].Parts = nil },
-		"head":            func(m *device.Model, _ *device.Config) { m.Bundle.Head = 4 },
-		"no dispatches":   func(m *device.Model, _ *device.Config) { m.Bundle.Decode, m.Bundle.Head = nil, 0 },
-		"too many":        func(m *device.Model, _ *device.Config) { m.Bundle.Decode = make([]plan.Dispatch, maxCommands+1) },
-		"slots":           func(m *device.Model, _ *device.Config) { m.Bundle.Kernels[0].Slots = make([]plan.Slot, 32) },
-		"context":         func(_ *device.Model, c *device.Config) { c.Context = 1 << 40 },
-		"no context":      func(_ *device.Model, c *device.Config) { c.Context = 0 },
-		"cache type":      func(_ *device.Model, c *device.Config) { c.KV = quant.Q8_0 },
-		"frequencies":     func(m *device.Model, _ *device.Config) { m.Bundle.RopeFreqs = nil },
-		"vocabulary":      func(m *device.Model, _ *device.Config) { m.Bundle.Model.VocabSize = 0 },
-		"sampler's end":   func(m *device.Model, _ *device.Config) { m.Bundle.Sample[0].Operands[0].Bytes = 1024 },
-		"sampler at -256": func(m *device.Model, _ *device.Config) { m.Bundle.Sample[0].Operands[0].Offset = -256 },
-		"sampler at 4":    func(m *device.Model, _ *device.Config) { m.Bundle.Sample[0].Operands[0].Offset = 4 },
-		"no sampler":      func(m *device.Model, _ *device.Config) { m.Bundle.SampleBytes = 0 },
-		"sampler of -1":   func(m *device.Model, _ *device.Config) { m.Bundle.SampleBytes = -1 },
+		"cache type": func(_ *device.Model, c *device.Config) { c.KV = quant.Q8_0 },
+		"operands":   func(m *device.Model, _ *device.Config) { m.Bundle.Decode[0].Operands = nil },
+		"mapped":     func(m *device.Model, _ *device.Config) { m.Mapped = 2 },
+		"too many": func(m *device.Model, _ *device.Config) {
+			m.Bundle.Decode = slices.Repeat(m.Bundle.Decode[2:], maxCommands)
+		},
+		"slots": func(m *device.Model, _ *device.Config) {
+			b := m.Bundle
+			b.Kernels[1].Slots = slices.Repeat(b.Kernels[1].Slots, maxBindings+1)
+			b.Decode[2].Operands = slices.Repeat(b.Decode[2].Operands, maxBindings+1)
+		},
+		"threads": func(m *device.Model, _ *device.Config) {
+			m.Bundle.Kernels[2].Variants[0].Func = "head"
+			m.Bundle.Kernels[2].Threads = 64
+		},
 	} {
 		m, cfg := toySampler()
 		bend(m, &cfg)

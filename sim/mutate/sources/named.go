@@ -9,7 +9,7 @@ import (
 )
 
 // named are the mistakes that the rules of Metal are about. Each replaces a text
-// that its file has once.
+// that its file has once; files are relative to runtime/device/metal.
 var named = []struct{ name, file, old, by string }{
 	{"residency/weights", "replay.go", "e.Use(r.constant, mtl.UsageRead)", ""},
 	{"residency/steps", "replay.go", "e.Use(r.steps[slot:slot+1], mtl.UsageReadWrite)", ""},
@@ -33,20 +33,20 @@ var named = []struct{ name, file, old, by string }{
 	{"indirect/too-many-executed", "mtl/command.go", "span{uint64(from), uint64(n)}", "span{uint64(from), uint64(n) + 4}"},
 	{"indirect/from-second", "mtl/command.go", "span{uint64(from), uint64(n)}", "span{uint64(from) + 1, uint64(n) - 1}"},
 	{"indirect/barriers", "replay.go", "				to.Barrier()\n", ""},
-	{"indirect/barrier-after-dispatch", "replay.go", "			if c.barrier {\n				to.Barrier()\n			}\n			to.Dispatch(size(c.groups), size(c.threads))",
-		"			to.Dispatch(size(c.groups), size(c.threads))\n			if c.barrier {\n				to.Barrier()\n			}"},
-	{"encode/barriers", "replay.go", "c.barrier || n > 0 && i == r.from", "n < 0 && c.barrier"},
+	{"indirect/barrier-after-dispatch", "replay.go", "			if c.Dispatch.Barrier {\n				to.Barrier()\n			}\n			to.Dispatch(size(c.Groups), size(c.Kernel.Threads))",
+		"			to.Dispatch(size(c.Groups), size(c.Kernel.Threads))\n			if c.Dispatch.Barrier {\n				to.Barrier()\n			}"},
+	{"encode/barriers", "replay.go", "c.Dispatch.Barrier || n > 0 && i == r.from", "n < 0 && c.Dispatch.Barrier"},
 	{"encode/barrier-scope", "mtl/command.go", "barrierScopeBuffers = 1", "barrierScopeBuffers = 2"},
 
 	{"offset/window-past-4GiB", "window.go", "maxWindow = 1 << 32", "maxWindow = 1 << 33"},
-	{"offset/cache-past-4GiB", "sequence.go", "one.buffer.index = op.Index", "one.buffer.index, one.offset = op.Index, 1<<32"},
-	{"offset/one-cache-for-all-layers", "sequence.go", "one.buffer.index = op.Index", "one.offset = uint64(op.Index) << 32"},
-	{"offset/shared-cache", "sequence.go", "one.buffer.index = op.Index", ""},
-	{"align/constants", "sequence.go", "argsAlign = 256", "argsAlign = 128"},
+	{"offset/cache-past-4GiB", "memory.go", "return m.caches[b.Index], 0", "return m.caches[b.Index], 1 << 32"},
+	{"offset/one-cache-for-all-layers", "memory.go", "return m.caches[b.Index], 0", "return m.caches[0], uint64(b.Index) << 32"},
+	{"offset/shared-cache", "memory.go", "return m.caches[b.Index], 0", "return m.caches[0], 0"},
+	{"align/constants", "../command.go", "ConstantsAlign = 256", "ConstantsAlign = 128"},
 	{"align/window", "window.go", "start: t.Offset / pageSize * pageSize}", "start: t.Offset}"},
 	{"align/window-length", "window.go", "end := pages(t.Offset + t.Bytes)", "end := t.Offset + t.Bytes"},
 	{"align/weights", "window.go", " && t.Offset%device.WeightAlign == 0", ""},
-	{"align/arena", "sequence.go", "arenaAlign = 16", "arenaAlign = 2"},
+	{"align/arena", "../command.go", "arenaAlign = 16", "arenaAlign = 2"},
 
 	{"lifetime/pipelines-early", "build.go", "	if d.Family < 9 {", "	for _, p := range r.pipelines {\n		p.Release()\n	}\n	if d.Family < 9 {"},
 	{"lifetime/arena-early", "build.go", "	if d.Family < 9 {", "	r.memory.arena.Release()\n	if d.Family < 9 {"},
@@ -67,7 +67,7 @@ var named = []struct{ name, file, old, by string }{
 	{"flight/status-unchecked", "mtl/command.go", "status != statusCompleted", "false && status != statusCompleted"},
 
 	{"chain/no-barrier-between-tokens", "replay.go", "		if n > 0 {\n", "		if n < 0 {\n"},
-	{"chain/no-barrier-between-tokens-encoded", "replay.go", "c.barrier || n > 0 && i == r.from", "c.barrier || n < 0"},
+	{"chain/no-barrier-between-tokens-encoded", "replay.go", "c.Dispatch.Barrier || n > 0 && i == r.from", "c.Dispatch.Barrier || n < 0"},
 	{"chain/step-of-another-slot", "chain.go", "slot: r.next,", "slot: (r.next + 1) % ring,"},
 	{"chain/no-wait-for-room", "chain.go", "		if err := r.land(r.next); err != nil {\n			return err\n		}\n", ""},
 	{"chain/no-wait-for-the-token", "chain.go", "	if err := mtl.Pool(r.landPicked); err != nil {\n		return 0, err\n	}\n", ""},
@@ -82,12 +82,12 @@ var named = []struct{ name, file, old, by string }{
 
 	{"math/fast", "mtl/device.go", "messages.mathMode.send(options.id, mathModeSafe)", ""},
 	{"math/fast-before-15", "mtl/device.go", "messages.fastMath.send(options.id, false)", ""},
-	{"storage/logits-private", "memory.go", `a.buffer("logits", l.logits, mtl.StorageShared)`, `a.buffer("logits", l.logits, mtl.StoragePrivate)`},
-	{"bind/wrong-slot", "replay.go", "to.SetBuffer(m.buffer(b.buffer, slot), b.offset, at)", "to.SetBuffer(m.buffer(b.buffer, slot), b.offset, (at+1)%len(c.bindings))"},
-	{"bind/last-missing", "replay.go", "			for at, b := range c.bindings {\n				to.SetBuffer", "			for at, b := range c.bindings[:len(c.bindings)-1] {\n				to.SetBuffer"},
-	{"bind/offset-forgotten", "replay.go", "to.SetBuffer(m.buffer(b.buffer, slot), b.offset, at)", "to.SetBuffer(m.buffer(b.buffer, slot), 0, at)"},
-	{"grid/groups", "replay.go", "to.Dispatch(size(c.groups), size(c.threads))", "to.Dispatch(size(c.groups-1), size(c.threads))"},
-	{"grid/swapped", "replay.go", "to.Dispatch(size(c.groups), size(c.threads))", "to.Dispatch(size(c.threads), size(c.groups))"},
+	{"storage/logits-private", "memory.go", `a.buffer("logits", l.Logits, mtl.StorageShared)`, `a.buffer("logits", l.Logits, mtl.StoragePrivate)`},
+	{"bind/wrong-slot", "replay.go", "to.SetBuffer(buffer, offset, at)", "to.SetBuffer(buffer, offset, (at+1)%len(c.Bindings))"},
+	{"bind/last-missing", "replay.go", "			for at := range c.Bindings {\n				buffer, offset := m.at", "			for at := range c.Bindings[1:] {\n				buffer, offset := m.at"},
+	{"bind/offset-forgotten", "replay.go", "to.SetBuffer(buffer, offset, at)", "to.SetBuffer(buffer, 0*offset, at)"},
+	{"grid/groups", "replay.go", "to.Dispatch(size(c.Groups), size(c.Kernel.Threads))", "to.Dispatch(size(c.Groups-1), size(c.Kernel.Threads))"},
+	{"grid/swapped", "replay.go", "to.Dispatch(size(c.Groups), size(c.Kernel.Threads))", "to.Dispatch(size(c.Kernel.Threads), size(c.Groups))"},
 }
 
 // Named lists the named mistakes, in the Metal runtime below root. It fails if the
@@ -96,7 +96,7 @@ func Named(root string) ([]Mutation, error) {
 	var all []Mutation
 	var missing []error
 	for _, n := range named {
-		file := "runtime/device/metal/" + n.file
+		file := filepath.ToSlash(filepath.Join("runtime/device/metal", n.file))
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			return nil, err
