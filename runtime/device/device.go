@@ -66,6 +66,14 @@ type Device interface {
 	Record(m *Model, cfg Config) (Runner, error)
 }
 
+// Separate is a Device that may have memory of its own. If it has, weights are copied
+// there and caches and buffers allocated there: the host needs no memory for them, and
+// Record refuses what the device's cannot hold.
+type Separate interface {
+	Device
+	OwnMemory() bool
+}
+
 // Runner replays the recorded sequence of one session.
 type Runner interface {
 	// Replay runs one token. With logits false, the dispatches from

@@ -14,6 +14,9 @@ type Memory struct {
 	Copies  int64 // weights that had to be converted
 	Cache   int64 // latent caches
 	Buffers int64 // activations, rotary table, logits
+	// OnDevice says that all of it is in a device's own memory. The host then only
+	// holds Copies; the file is read once, and its pages can be given back.
+	OnDevice bool
 }
 
 // Total is the sum.
@@ -25,7 +28,11 @@ func (m Memory) String() string {
 	if m.Copies > 0 {
 		s += " + converted " + Size(m.Copies)
 	}
-	return fmt.Sprintf("%s + KV cache %s + buffers %s = %s", s, Size(m.Cache), Size(m.Buffers), Size(m.Total()))
+	s = fmt.Sprintf("%s + KV cache %s + buffers %s = %s", s, Size(m.Cache), Size(m.Buffers), Size(m.Total()))
+	if m.OnDevice {
+		s += " on the device"
+	}
+	return s
 }
 
 // Estimate is the memory that a session with this configuration takes, known
@@ -47,28 +54,44 @@ func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
 		// The rotary table has a cosine and a sine of 4 bytes per pair.
 		Buffers: e.bundle.ArenaBytes + context*int64(p.QKRopeHeadDim/2)*8 + int64(p.VocabSize)*4,
 	}
+	if d, ok := e.device.(device.Separate); ok {
+		m.OnDevice = d.OwnMemory()
+	}
 	for i := range e.file.Shards {
 		m.File += int64(len(e.file.Shards[i].Data))
 	}
 	return m, nil
 }
 
-// MemoryError says that a model does not fit in memory.
+// MemoryError says that a model does not fit in the host's memory.
 type MemoryError struct {
 	Need      Memory
 	Available int64
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("not enough memory: %s, but %s are available", e.Need, Size(e.Available))
+	need := e.Need.String()
+	if e.Need.OnDevice {
+		need = "converted weights " + Size(e.Need.Copies)
+	}
+	return fmt.Sprintf("not enough memory: %s, but %s are available", need, Size(e.Available))
 }
 
-// Check fails with a *MemoryError if m is more than the memory that can be had
-// without swapping. It passes where the system does not tell.
+// host is what of it the host's memory must hold.
+func (m Memory) host() int64 {
+	if m.OnDevice {
+		return m.Copies
+	}
+	return m.Total()
+}
+
+// Check fails with a *MemoryError if m takes more of the host's memory than can be
+// had without swapping. It passes where the system does not tell. A device's own
+// memory is looked at when a session is made.
 func (m Memory) Check() error { return m.within(available()) }
 
 func (m Memory) within(available int64) error {
-	if available > 0 && m.Total() > available {
+	if available > 0 && m.host() > available {
 		return &MemoryError{Need: m, Available: available}
 	}
 	return nil

@@ -26,6 +26,11 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", kv, m, err, want)
 		}
 	}
+	// With memory of its own, the device holds as much.
+	e.device = separate{}
+	if m, err := e.Estimate(device.Config{Context: 10, KV: quant.F16}); err != nil || !m.OnDevice || m.Cache != 10*27*576*2 {
+		t.Errorf("a device with memory of its own: %+v, %v", m, err)
+	}
 	for _, context := range []int{math.MinInt, -1, 0, 11, math.MaxInt} {
 		if m, err := e.Estimate(device.Config{Context: context, KV: quant.F16}); err == nil || !strings.Contains(err.Error(), "allows 1 to 10") {
 			t.Errorf("a context of %d: %v, %v", context, m, err)
@@ -33,6 +38,25 @@ func TestEstimate(t *testing.T) {
 	}
 	if _, err := e.Estimate(device.Config{Context: 10, KV: quant.Q8_0}); err == nil {
 		t.Error("a cache of type q8_0 is accepted")
+	}
+}
+
+// separate is a device with memory of its own.
+type separate struct{ device.Device }
+
+func (separate) OwnMemory() bool { return true }
+
+// TestMemoryOnDevice wants room for nothing but converted weights on the host.
+func TestMemoryOnDevice(t *testing.T) {
+	m := Memory{File: 3 << 30, Copies: 1 << 20, Cache: 1 << 30, Buffers: 512, OnDevice: true}
+	if err := m.within(m.Copies); err != nil {
+		t.Error(err)
+	}
+	if err := m.within(m.Copies - 1); err == nil || err.Error() != "not enough memory: converted weights 1.00 MiB, but 1024.0 KiB are available" {
+		t.Errorf("error %v", err)
+	}
+	if want := "= 4.00 GiB on the device"; !strings.HasSuffix(m.String(), want) {
+		t.Errorf("%q; want %q at its end", m, want)
 	}
 }
 

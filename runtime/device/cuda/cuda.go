@@ -66,6 +66,9 @@ func Open(o Options) (*Device, error) {
 // Name implements device.Device.
 func (d *Device) Name() string { return d.Properties.Name }
 
+// OwnMemory implements device.Separate.
+func (d *Device) OwnMemory() bool { return true }
+
 // Record implements device.Device. The runner is for one goroutine at a time.
 func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
 	l, err := m.Layout(cfg)
