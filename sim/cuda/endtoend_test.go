@@ -4,6 +4,7 @@ package cuda_test
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -24,18 +25,44 @@ func mlarun(t *testing.T) string {
 	return path
 }
 
-// run runs a command line on the stand-in with a bundle's kernels.
-func run(program, bundle, args string, env ...string) (stdout, stderr string, err error) {
+// line is a command line on the stand-in with a bundle's kernels.
+func line(program, bundle, args string, env ...string) (*exec.Cmd, error) {
 	cmd := exec.Command(program, append(strings.Fields(args), "-cuda-lib", os.Getenv(libVariable))...)
 	metal, err := filepath.Abs("../../generated/" + bundle + "/kernels.metal")
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
 	cmd.Env = append(append(os.Environ(), "CUDASIM_METAL="+metal, "CUDASIM_KERNELS=fast"), env...)
+	return cmd, nil
+}
+
+// run runs a command line.
+func run(program, bundle, args string, env ...string) (stdout, stderr string, err error) {
+	cmd, err := line(program, bundle, args, env...)
+	if err != nil {
+		return "", "", err
+	}
 	var out, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problems
 	err = cmd.Run()
 	return out.String(), problems.String(), err
+}
+
+// interrupter keeps what a command writes, and interrupts it at the first of it, as
+// Ctrl-C does.
+type interrupter struct {
+	text []byte
+	cmd  *exec.Cmd
+}
+
+func (i *interrupter) Write(p []byte) (int, error) {
+	if len(i.text) == 0 {
+		if err := i.cmd.Process.Signal(os.Interrupt); err != nil {
+			return 0, err
+		}
+	}
+	i.text = append(i.text, p...)
+	return len(p), nil
 }
 
 const references = "../../testdata/reference/"
@@ -71,6 +98,27 @@ func TestProgram(t *testing.T) {
 			if got, stderr, err := run(program, "yoututiny", args+" -ahead "+unit+youtu); err != nil || got != want {
 				t.Errorf("-ahead %s: %v, %q; expected %q\n%s", unit, err, got, want, stderr)
 			}
+		}
+	})
+	t.Run("interrupt", func(t *testing.T) {
+		const args = "-p Once -temp 0 -n 300 -quiet -model ../../testdata/tinyglm.gguf"
+		whole, stderr, err := run(program, "tinyglm", args+" -device cpu")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, stderr)
+		}
+		// Releasing the context before everything else is freed would abort.
+		cmd, err := line(program, "tinyglm", args+" -device cuda -ahead 8")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := interrupter{cmd: cmd}
+		cmd.Stdout = &out
+		err = cmd.Run()
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+			t.Errorf("%v; want status 130", err)
+		}
+		if got := string(out.text); got == "" || len(got) >= len(whole) || !strings.HasPrefix(whole, got) {
+			t.Errorf("%q is no beginning of %q", got, whole)
 		}
 	})
 	t.Run("kernels", func(t *testing.T) {

@@ -30,9 +30,9 @@ type machine struct {
 // host is the machine of the tests.
 var host *machine
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) { os.Exit(tests(m)) }
 
-func run(m *testing.M) int {
+func tests(m *testing.M) int {
 	folder, err := os.MkdirTemp("", "endtoend")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -83,11 +83,19 @@ func (c counts) clean() error {
 }
 
 // metal runs a command of mlarun on the simulator, with NAME=VALUE settings.
-func (m *machine) metal(t *testing.T, settings, args []string) (o outcome) {
+func (m *machine) metal(t *testing.T, settings, args []string) outcome {
+	t.Helper()
+	return m.watched(t, settings, args, func(*os.Process) {})
+}
+
+// watched is metal that calls wrote with the process whenever it has written to its
+// standard output.
+func (m *machine) watched(t *testing.T, settings, args []string, wrote func(*os.Process)) (o outcome) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report")
 	settings = append([]string{"METALSIM_STRICT=1", "METALSIM_CACHE=" + m.cache, "METALSIM_REPORT=" + report}, settings...)
-	o = m.command(settings, append(args, "-device", "metal", "-metal-lib", m.lib))
+	cmd := m.line(settings, append(args, "-device", "metal", "-metal-lib", m.lib))
+	o = run(cmd, func() { wrote(cmd.Process) })
 	file, err := os.Open(report)
 	if err != nil {
 		t.Fatalf("%v\n%s", errors.Join(err, o.err), o.stderr)
@@ -100,14 +108,37 @@ func (m *machine) metal(t *testing.T, settings, args []string) (o outcome) {
 }
 
 // command runs a command of mlarun.
-func (m *machine) command(settings, args []string) (o outcome) {
+func (m *machine) command(settings, args []string) outcome {
+	return run(m.line(settings, args), func() {})
+}
+
+// line is a command line of mlarun.
+func (m *machine) line(settings, args []string) *exec.Cmd {
 	line := append(append(append([]string{}, m.prefix...), m.mlarun), args...)
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+m.files, "GOTRACEBACK=none")
 	cmd.Env = append(cmd.Env, settings...)
-	var out, stderr strings.Builder
+	return cmd
+}
+
+// run runs a command line, and calls wrote whenever it has written to its standard
+// output.
+func run(cmd *exec.Cmd, wrote func()) (o outcome) {
+	var stderr strings.Builder
+	out := watcher{wrote: wrote}
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	o.err = cmd.Run()
 	o.out, o.stderr = out.String(), stderr.String()
 	return o
+}
+
+// watcher keeps what is written, and calls wrote then.
+type watcher struct {
+	strings.Builder
+	wrote func()
+}
+
+func (w *watcher) Write(p []byte) (int, error) {
+	defer w.wrote()
+	return w.Builder.Write(p)
 }
