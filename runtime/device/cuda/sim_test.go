@@ -64,12 +64,19 @@ var cases = map[string]testCase{
 	"refused":       {"yoututiny", refused},
 	"failure":       {"yoututiny", failure},
 	"unallocated":   {"yoututiny", unallocated},
-	"chain":         {"yoututiny", chains},
-	"profile":       {"glm47tiny", profile},
-	"stress":        {"yoututiny", stressed},
-	"check":         {"yoututiny", checked("yoututiny")},
-	"check split":   {"youtu2b", checked("youtu2b", "embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q")},
-	"foreign":       {"glm47tiny", unallocated},
+	"chain": {"yoututiny", func(lib string) error {
+		return with(lib, "youtu-tiny-F32", device.Config{Context: reference.ChainContext, KV: quant.F16}, func(r device.Runner) error {
+			return reference.Chains(r, nil)
+		})
+	}},
+	"misuse": {"yoututiny", func(lib string) error {
+		return with(lib, "youtu-tiny-F32", device.Config{Context: reference.MisuseContext, KV: quant.F16}, reference.Misuse)
+	}},
+	"stress":      {"yoututiny", stressed},
+	"profile":     {"glm47tiny", profile},
+	"check":       {"yoututiny", checked("yoututiny")},
+	"check split": {"youtu2b", checked("youtu2b", "embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q")},
+	"foreign":     {"glm47tiny", unallocated},
 }
 
 func TestMain(m *testing.M) {
@@ -106,6 +113,7 @@ func TestStandIn(t *testing.T) {
 		{"prompts in flight", "structure", []string{"CUDASIM_KERNELS=stub"}, ""},
 		{"chains", "chain", nil, ""},
 		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
+		{"chains misused", "misuse", fast, ""},
 		{"a profile", "profile", []string{"CUDASIM_MEMORY=20000000", "CUDASIM_L2=60000"}, ""},
 		{"replays", "stress", fast, ""},
 		// Behind the prompt's runs, in the logits and in the last layer's cache row: the
