@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"mla/gen/msl/execute"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -53,12 +52,7 @@ func TestOddAttention(t *testing.T) {
 		k.Variants = k.Variants[1:] // halves
 		b.Kernels = append(b.Kernels, k)
 	}
-	program, err := execute.Compile(print(t, b), execute.Checked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer program.Close()
-	e := &executor{program: program}
+	e := executor(t, print(t, b))
 	for i := range b.Kernels {
 		k := &b.Kernels[i]
 		for _, rows := range []int{1, 7, 8, 9, 15, 16, 17, 25, 31, 33, 48, 63} {
@@ -83,11 +77,6 @@ func TestAttentionRescales(t *testing.T) {
 	k := attendKernel("rising", 9, 64, 16, 4, plan.Splits{Count: 1, Tile: 16})
 	k.Variants = k.Variants[1:]
 	b := &plan.Bundle{Name: "rising", Activations: plan.ElemF32, Kernels: []plan.Kernel{k}}
-	program, err := execute.Compile(print(t, b), execute.Checked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer program.Close()
 	m := newMemory(&b.Kernels[0], &k.Variants[0], b.Activations, 59)
 	a := k.Parts[0].(*plan.Attend)
 	for row := range 60 {
@@ -99,5 +88,5 @@ func TestAttentionRescales(t *testing.T) {
 	for i := range 9 * 24 {
 		m.set(a.QPe.Slot, i, 1+float64(i%7)/8)
 	}
-	m.execute(t, &executor{program: program}, k.Variants[0].Func)
+	m.execute(t, executor(t, print(t, b)), k.Variants[0].Func)
 }

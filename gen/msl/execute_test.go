@@ -70,12 +70,7 @@ func executeAll(t *testing.T, b *plan.Bundle) {
 // wants it.
 func executeSource(t *testing.T, b *plan.Bundle, source string, split bool) {
 	t.Helper()
-	program, err := execute.Compile(source, execute.Checked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer program.Close()
-	e := &executor{program: program}
+	e := executor(t, source)
 	for i := range b.Kernels {
 		k := &b.Kernels[i]
 		for j := range k.Variants {
@@ -96,48 +91,30 @@ func positions(k *plan.Kernel) []int {
 	return []int{37}
 }
 
-// executor runs kernels on memory that it uses again and again.
-type executor struct {
-	program *execute.Program
-	buffers []*execute.Buffer // by slot
-}
-
-// run runs a kernel function on data, one buffer per slot, in place, with the
-// threadgroups in an order of its own.
-func (e *executor) run(function string, k *plan.Kernel, data [][]byte) error {
-	l := execute.Launch{Kernel: function, Groups: k.Groups(), Threads: k.Threads, Seed: uint64(len(function))}
-	for slot, d := range data {
-		if slot == len(e.buffers) {
-			e.buffers = append(e.buffers, nil)
-		}
-		if b := e.buffers[slot]; b == nil || len(b.Bytes) < len(d) {
-			b, err := e.program.NewBuffer(2 * len(d))
-			if err != nil {
-				return err
-			}
-			e.buffers[slot] = b
-		}
-		b := e.buffers[slot]
-		at := (len(b.Bytes) - len(d)) &^ 15
-		copy(b.Bytes[at:], d)
-		l.Args = append(l.Args, execute.Arg{Buffer: b, Offset: at, Size: len(d)})
+// executor compiles the kernels of a bundle and runs them with all checks.
+func executor(t *testing.T, source string) *execute.Copies {
+	t.Helper()
+	program, err := execute.Compile(source, execute.Checked)
+	if err != nil {
+		t.Fatal(err)
 	}
-	err := e.program.Run(l)
-	for slot, a := range l.Args {
-		copy(data[slot], a.Buffer.Bytes[a.Offset:])
-	}
-	return err
+	t.Cleanup(func() {
+		if err := program.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return program.Copies()
 }
 
 // execute runs a kernel function and compares all memory.
-func (m *memory) execute(t *testing.T, e *executor, function string) {
+func (m *memory) execute(t *testing.T, e *execute.Copies, function string) {
 	want := m.clone()
 	native := m.data
 	m.data = slices.Clone(native)
 	for slot, cols := range m.splitSlots() {
 		m.data[slot] = m.splitRows(slot, cols)
 	}
-	if err := e.run(function, m.k, m.data); err != nil {
+	if err := e.Run(function, m.k.Groups(), m.k.Threads, m.data); err != nil {
 		t.Fatal(err)
 	}
 	for slot := range m.splitSlots() {

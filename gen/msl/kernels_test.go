@@ -10,11 +10,7 @@ import (
 )
 
 // launcher runs kernels on the executor. It is a check.Launcher.
-type launcher struct {
-	program *execute.Program
-	buffers []*execute.Buffer // by slot, used again and again
-	seed    uint64            // of the order of threadgroups
-}
+type launcher struct{ *execute.Copies }
 
 func newLauncher(t *testing.T, source string, c execute.Checks) *launcher {
 	t.Helper()
@@ -27,40 +23,12 @@ func newLauncher(t *testing.T, source string, c execute.Checks) *launcher {
 			t.Error(err)
 		}
 	})
-	return &launcher{program: program}
+	return &launcher{program.Copies()}
 }
 
 // Launch implements check.Launcher.
 func (l *launcher) Launch(c *check.Launch) error {
-	return l.run(c.Variant.Func, c.Groups, c.Threads, c.Buffers)
-}
-
-// run runs a kernel function on data, one buffer per slot, in place. Nothing
-// accessible follows a buffer's last byte.
-func (l *launcher) run(function string, groups, threads int, data [][]byte) error {
-	l.seed++
-	launch := execute.Launch{Kernel: function, Groups: groups, Threads: threads, Seed: l.seed}
-	for slot, d := range data {
-		if slot == len(l.buffers) {
-			l.buffers = append(l.buffers, nil)
-		}
-		if b := l.buffers[slot]; b == nil || len(b.Bytes) < len(d) {
-			b, err := l.program.NewBuffer(2 * len(d))
-			if err != nil {
-				return err
-			}
-			l.buffers[slot] = b
-		}
-		b := l.buffers[slot]
-		at := (len(b.Bytes) - len(d)) &^ 15
-		copy(b.Bytes[at:], d)
-		launch.Args = append(launch.Args, execute.Arg{Buffer: b, Offset: at, Size: len(d)})
-	}
-	err := l.program.Run(launch)
-	for slot, a := range launch.Args {
-		copy(data[slot], a.Buffer.Bytes[a.Offset:])
-	}
-	return err
+	return l.Run(c.Variant.Func, c.Groups, c.Threads, c.Buffers)
 }
 
 // large says that a bundle is of real width; its kernels run with fewer checks.

@@ -3,7 +3,6 @@ package msl
 import (
 	"testing"
 
-	"mla/gen/msl/execute"
 	"mla/runtime/plan"
 )
 
@@ -14,15 +13,10 @@ func TestRouteTies(t *testing.T) {
 	p := &plan.RouteVec{Gating: *gating(&s, 1, false)}
 	p.Routing = s.route(true)
 	b := &plan.Bundle{Name: "ties", Activations: plan.ElemF32, Kernels: []plan.Kernel{s.kernelOf("ties", p)}}
-	program, err := execute.Compile(print(t, b), execute.Checked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer program.Close()
 	k := &b.Kernels[0]
 	m := newMemory(k, &k.Variants[0], b.Activations, 0)
 	clear(m.data[p.Gating.Logits])
-	m.execute(t, &executor{program: program}, k.Variants[0].Func)
+	m.execute(t, executor(t, print(t, b)), k.Variants[0].Func)
 	for i := range p.Gating.K {
 		if e, _ := m.routing(p.Routing, i); e != i {
 			t.Errorf("choice %d is expert %d of equal ones; expected %d", i, e, i)

@@ -4,6 +4,11 @@
 #include <metal_simdgroup_matrix>
 using namespace metal;
 
+// Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
+// statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
+// holds however the source is compiled.
+#pragma METAL fp contract(off)
+
 // Loops over arrays that must stay in registers are unrolled, whatever their length.
 #ifndef UNROLL
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -894,7 +899,8 @@ static inline void combine_splits(device const float * out, device const float *
 }
 
 // Sampling as in runtime/sample, to the bit: every statement on floats is one IEEE
-// operation that nothing contracts, all else is integers, whose sums have no order.
+// operation that nothing contracts (see the pragma at the beginning), all else is
+// integers, whose sums have no order.
 
 // The sampler's parameters and state; see plan.Sampling.
 struct Sampling {
@@ -928,12 +934,14 @@ static inline uint rank(float x) {
   return bits >> 31 != 0u ? ~bits : bits | 0x80000000u;
 }
 
+// The number that has a rank.
+static inline float unrank(uint r) { return as_type<float>(r >> 31 != 0u ? r & 0x7fffffffu : ~r); }
+
 // Orders tokens: the greater logit first, the lower id among equals.
 static inline ulong token_key(float x, uint id) { return ulong(rank(x)) << 32 | ulong(~id); }
 
 // The logit of a token that is among the recent ones n times.
 static inline float penalise(float x, uint n, device const Sampling * s) {
-  #pragma METAL fp contract(off)
   if (n == 0u) return x;
   const float factor = x <= 0.0f ? s->repeat_penalty : s->inv_repeat_penalty;
   const float scaled = x * factor;
@@ -945,7 +953,6 @@ static inline float penalise(float x, uint n, device const Sampling * s) {
 
 // e^x in units of 2^-30, rounded down, for x <= 0; runtime/sample explains the steps.
 static inline uint token_weight(float x) {
-  #pragma METAL fp contract(off)
   if (!(x >= -80.0f)) return 0u;
   const float scaled = x * 1.44269504f;
   const float shifted = scaled + 0.5f;
@@ -1062,7 +1069,8 @@ static inline void sum_up(threadgroup Wide * sums, uint n, uint tid) {
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// threshold of logits of which each thread takes one.
+// threshold of logits of which each thread takes one. Threads may still read found when
+// others are back: what comes next has a barrier before it writes there.
 template <uint THREADS, bool WEIGHED>
 static inline ulong threshold_of_few(device const float * logits, uint n, float top, ulong need, threadgroup uint * work, uint tid) {
   threadgroup Wide * keys = (threadgroup Wide *)work;
@@ -1078,13 +1086,12 @@ static inline ulong threshold_of_few(device const float * logits, uint n, float 
   for (uint i = 0; i < n; ++i) above += get(keys + i) > k ? ulong(amounts[i]) : 0ul;
   if (above < need && above + ulong(amount) >= need) put(found, k);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  const ulong result = get(found);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  return result;
+  return get(found);
 }
 
 // threshold of more. Each round settles ten more bits of it: the bin in which the sum
-// from above reaches the need.
+// from above reaches the need. What holds for found in threshold_of_few holds here, in
+// the next round too.
 template <uint SUMS, uint THREADS, bool WEIGHED>
 static inline ulong threshold_of_many(device const float * logits, uint n, float top, ulong need, threadgroup uint * work, uint tid) {
   threadgroup atomic_uint * bins = (threadgroup atomic_uint *)work;
@@ -1111,9 +1118,7 @@ static inline ulong threshold_of_many(device const float * logits, uint n, float
     threadgroup_barrier(mem_flags::mem_threadgroup);
     low |= ulong(found[0]) << shift;
     high = low | ((1ul << shift) - 1ul);
-    const bool done = found[1] <= 1u || shift == 0u;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (done) break;
+    if (found[1] <= 1u || shift == 0u) break;
   }
   return low;
 }
@@ -1168,7 +1173,6 @@ static inline uint keep_tokens(device const float * logits, device const float *
 
 // The weight of logit i of n at a temperature, or 0 if its key or itself is too low.
 static inline uint chosen_weight(device const float * logits, uint n, uint i, float top, ulong from, float lowest, float scale) {
-  #pragma METAL fp contract(off)
   if (i >= n) return 0u;
   const float x = logits[i];
   const float below = x - top;
@@ -1250,13 +1254,13 @@ static inline uint sample_token(device const float * values, device const float 
 
 // Counts a token among the recent ones, in place of the oldest if the window is full.
 template <uint VOCAB>
-static inline void remember(uint token, device Sampling * s, device uint * ring, device uint * times) {
-  if (s->window == 0u) return;
+static inline void remember(uint token, uint window, device Sampling * s, device uint * ring, device uint * times) {
+  if (window == 0u) return;
   times[token] += 1u;
-  if (s->window == 0xffffffffu) return;
-  const uint place = s->accepted % s->window;
+  if (window == 0xffffffffu) return;
+  const uint place = s->accepted % window;
   const uint oldest = ring[place];
-  if (s->accepted >= s->window && oldest < VOCAB) times[oldest] -= 1u;
+  if (s->accepted >= window && oldest < VOCAB) times[oldest] -= 1u;
   ring[place] = token;
   s->accepted += 1u;
 }
@@ -1643,6 +1647,7 @@ static inline void embed_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // the token's row of the embedding, 256 wide
+  LATER_MAY_START;
   const uint at = tg * 128u + tid;
   const bool mine = at < 256u;
   const float v = mine ? T_w_embed_tokens::template element<256u>(w_embed_tokens + step_.token * T_w_embed_tokens::row_bytes(256u), at) : 0.0f;
@@ -2489,6 +2494,7 @@ static inline void sample_scan_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // 512 logits, 256 per threadgroup
+  LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
@@ -2500,11 +2506,11 @@ static inline void sample_scan_body(
     best = max(best, rank(x));
   }
   share_best<8u>(best, at, work, sg, lane);
-  threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
   if (tid == 0u) {
-    const uint id = ~uint(best_key<8u>(work));
-    tops_[g] = values_[id];
-    top_ids[g] = id;
+    const ulong k = best_key<8u>(work);
+    tops_[g] = unrank(uint(k >> 32));
+    top_ids[g] = ~uint(k);
   }
 }
 
@@ -2540,33 +2546,39 @@ static inline void sample_pick_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // one of 512 tokens
+  LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
+  // What the end needs is loaded first, so that it arrives with the rest.
+  const float inv_temperature = state->inv_temperature;
+  const ulong draw = state->draw;
+  const uint picked = state->picked, window = state->window;
+  const uint pos = step_->pos, nkv = step_->nkv;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = tid; i < 2u; i += 128u) {
-    const uint r = rank(tops_[i]);
-    at = r > best ? top_ids[i] : at;
+    const uint r = rank(tops_[i]), id = top_ids[i];
+    at = r > best ? id : at;
     best = max(best, r);
   }
   share_best<4u>(best, at, work, sg, lane);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
+  threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the state before it changes
   const ulong k = best_key<4u>(work);
   const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
   uint token = ~uint(k);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (any && state->inv_temperature != 0.0f) {
+  if (any && inv_temperature != 0.0f) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
     token = sample_token<512u, 2u, 128u>(values_, tops_, state,
         kept_, kept_ids, values_[token], work, tid, sg, lane);
+    threadgroup_barrier(mem_flags::mem_device); // as above
   }
-  threadgroup_barrier(mem_flags::mem_device); // every thread has read the state before it changes
   if (tid == 0u) {
-    picks[state->picked % 256u] = any ? token : 0xffffffffu;
-    state->picked += 1u;
-    state->draw += 1ul;
+    picks[picked % 256u] = any ? token : 0xffffffffu;
+    state->picked = picked + 1u;
+    state->draw = draw + 1ul;
     if (any) {
-      remember<512u>(token, state, recent, counts_);
+      remember<512u>(token, window, state, recent, counts_);
       step_->token = token;
-      step_->pos += 1u;
-      step_->nkv += 1u;
+      step_->pos = pos + 1u;
+      step_->nkv = nkv + 1u;
     }
   }
 }

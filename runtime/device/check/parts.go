@@ -44,7 +44,6 @@ type arguments struct {
 	kernel *plan.Kernel
 	slots  map[int]argument
 	splits *plan.Splits
-	attend *plan.Attend // nil: none
 	err    error
 }
 
@@ -179,7 +178,7 @@ func (a *arguments) part(p plan.Part) {
 		a.out(p.Cache, p.LatDim)
 	case *plan.Attend:
 		a.all(signal, p.QAbs.Slot, p.QPe.Slot, p.Cache)
-		a.splits, a.attend = &p.Splits, p
+		a.splits = &p.Splits
 		terms := p.LatDim + p.PeDim + context
 		a.add(p.Out, argument{holds: result, terms: terms, perSplit: p.Heads * p.LatDim, attention: true})
 		a.add(p.ML, argument{holds: result, terms: terms, attention: true})
