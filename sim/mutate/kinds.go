@@ -90,7 +90,7 @@ func (r *rig) edits() (all [][]*edit) {
 
 // kernel makes the same edit in all files that share the function, one at a time,
 // and looks at the first again with a long context. The sampler's kernels need the
-// runtime, and so the simulator.
+// runtime, and so the simulator. What no file notices is tried on other shapes.
 func (r *rig) kernel(edits []*edit) verdict {
 	for _, k := range edits {
 		if !r.passes[k.file] {
@@ -100,10 +100,49 @@ func (r *rig) kernel(edits []*edit) verdict {
 			return v
 		}
 	}
-	if edits[0].sampler {
-		return verdict{}
+	if !edits[0].sampler {
+		if v := r.edit(edits[0], true); v.by != "" {
+			return v
+		}
 	}
-	return r.edit(edits[0], true)
+	return r.template(edits[0])
+}
+
+// shapes are tests of kernels with shapes, and numbers, that the files do not have.
+var shapes = []string{"./gen/msl", "-run", "^(TestExecute|TestOddAttention|TestAttentionRescales|TestRouteTies|TestSampler)$"}
+
+// template makes an edit in the template that its function comes from, if the function
+// stands there as it is printed, and runs the tests of other shapes.
+func (r *rig) template(k *edit) verdict {
+	paths, err := filepath.Glob(r.path("templates", "msl", "*.msl"))
+	if err != nil {
+		return verdict{by: err.Error()}
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return verdict{by: err.Error()}
+		}
+		if strings.Count(string(text), k.Body) == 1 {
+			changed := strings.Replace(string(text), k.Body, k.Changed(), 1)
+			return r.overlaid(&sources.Mutation{File: "templates/msl/" + filepath.Base(path), Text: []byte(changed)}, shapes)
+		}
+	}
+	return verdict{}
+}
+
+// overlaid runs tests with a changed file.
+func (r *rig) overlaid(s *sources.Mutation, tests []string) verdict {
+	folder, err := os.MkdirTemp(r.work, "overlay")
+	if err != nil {
+		return verdict{by: err.Error()}
+	}
+	defer os.RemoveAll(folder)
+	overlay, err := s.Overlay(r.root, folder)
+	if err != nil {
+		return verdict{by: err.Error()}
+	}
+	return r.test(append([]string{"-count=1", "-overlay", overlay}, tests...)...)
 }
 
 // edit runs changed source on one file: with all checks of the executor, on
@@ -150,11 +189,11 @@ func functions(m *device.Model, dispatches []plan.Dispatch) map[string]bool {
 	return used
 }
 
-// mutated are the packages whose Go code is mutated; tested has that which resolves
-// their commands too.
+// mutated are the packages whose Go code is mutated; their tests are run, and those of
+// the package that resolves their commands.
 var (
 	mutated = []string{"runtime/device/metal", "runtime/device/metal/mtl"}
-	tested  = append([]string{"runtime/device"}, mutated...)
+	tests   = []string{"./runtime/device", "./runtime/device/metal", "./runtime/device/metal/mtl"}
 )
 
 // systems are runs of the runtime that its own tests do not make, or make later.
@@ -203,18 +242,14 @@ func (r *rig) source(s *sources.Mutation) verdict {
 			return v
 		}
 	}
-	return r.test("-count=1", "-overlay", overlay)
+	return r.test(append([]string{"-count=1", "-overlay", overlay}, tests...)...)
 }
 
-// test runs the packages' own tests.
-func (r *rig) test(flags ...string) verdict {
+// test runs go test with some arguments.
+func (r *rig) test(args ...string) verdict {
 	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
 	defer cancel()
-	args := append([]string{"test", "-failfast"}, flags...)
-	for _, folder := range tested {
-		args = append(args, "./"+folder)
-	}
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-failfast"}, args...)...)
 	cmd.Dir = r.root
 	out, err := cmd.CombinedOutput()
 	switch {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,8 +76,8 @@ func (r *rig) mutations() ([]mutation, error) {
 }
 
 // prepare builds the trial and demands that it passes without a mutation; it keeps
-// the logits' bits. The runtime's tests must pass too, if they are needed: CI, which
-// makes the fast draw, runs them anyway.
+// the logits' bits. The tests must pass too that are needed: CI, which makes the fast
+// draw, runs them anyway.
 func (r *rig) prepare(chosen []mutation, fast bool) error {
 	r.trial, r.passes = filepath.Join(r.work, "trial"), map[string]bool{}
 	if out, err := r.build(r.trial, ""); err != nil {
@@ -99,12 +100,14 @@ func (r *rig) prepare(chosen []mutation, fast bool) error {
 			r.passes[f] = true
 		}
 	}
-	for _, m := range chosen {
-		if m.kind() == "go" && !fast {
-			if v := r.test(); v != (verdict{}) {
-				return fmt.Errorf("the unchanged runtime does not pass its tests: %+v", v)
+	if fast {
+		return nil
+	}
+	for kind, needed := range map[string][]string{"go": tests, "msl": shapes} {
+		if slices.ContainsFunc(chosen, func(m mutation) bool { return m.kind() == kind }) {
+			if v := r.test(needed...); v != (verdict{}) {
+				return fmt.Errorf("the unchanged program does not pass %v: %+v", needed, v)
 			}
-			break
 		}
 	}
 	return nil

@@ -16,9 +16,13 @@ type Mutation struct {
 	ID       string
 	Function string
 	Body     string // the function's text
+	start    int    // of Body in the source
 	from, to int    // bytes of the source
 	text     string
 }
+
+// Changed returns the function's text with the mistake.
+func (m *Mutation) Changed() string { return m.Body[:m.from-m.start] + m.text + m.Body[m.to-m.start:] }
 
 // In returns the source with the mistake.
 func (m *Mutation) In(source string) string { return source[:m.from] + m.text + source[m.to:] }
@@ -58,8 +62,9 @@ func (l *list) add(f *function, kind string, from, to int, text string, show, en
 	if n := l.seen[id]; n > 1 {
 		id = fmt.Sprintf("%s#%d", id, n)
 	}
-	body := l.source[l.tokens[f.head].start:l.tokens[f.to].end]
-	l.all = append(l.all, Mutation{id, f.name, body, l.tokens[from].start, l.tokens[to-1].end, text})
+	start := l.tokens[f.head].start
+	body := l.source[start:l.tokens[f.to].end]
+	l.all = append(l.all, Mutation{id, f.name, body, start, l.tokens[from].start, l.tokens[to-1].end, text})
 }
 
 // squeeze is the text of tokens [from, to) without spaces and comments.

@@ -44,6 +44,9 @@ func TestList(t *testing.T) {
 		"scale_body/product+/T_w::get(w+4u,tid)*sum[0]": "tid) + sum[0]",
 	}
 	for _, m := range kernels.List(source, map[string]bool{"scale_f32": true}) {
+		if strings.Replace(source, m.Body, m.Changed(), 1) != m.In(source) {
+			t.Errorf("%s: the changed function is %s", m.ID, m.Changed())
+		}
 		if changed := m.In(source); want[m.ID] == "" || !strings.Contains(changed, want[m.ID]) || strings.Contains(source, want[m.ID]) {
 			t.Errorf("%s: expected %q in\n%s", m.ID, want[m.ID], changed)
 		}
