@@ -31,6 +31,8 @@ const usage = `mlagen compiles the spec of an MLA model into Metal kernels and G
   mlagen synth -spec F -quant Q -o F   a GGUF with random weights of the real shapes
   mlagen ptx -spec F                   compile the bundle in generated/ for NVIDIA GPUs, if it
                                        changed (-all: every one; -f: in any case); needs clang-19
+  mlagen tune -spec F -device D        find the quickest kernel shapes on a GPU and write them
+                                       into the spec (mlagen tune -h: how)
 
 With -spec or -all:
   -check     compare with the files on disk; exit 3 and the fixing command on drift
@@ -57,6 +59,7 @@ var commands = []struct {
 	{"dump", runDump},
 	{"synth", runSynth},
 	{"ptx", runPTX},
+	{"tune", runTune},
 }
 
 func main() {

@@ -20,6 +20,9 @@ func handOver(p *ir.Program) error {
 	}
 	// One size of partial sums: a kernel may read what several kernels made.
 	group := simdWidth
+	if most := p.Spec.Tuning.SumGroup; most > 0 {
+		group = most
+	}
 	for _, h := range all {
 		group = gcd(gcd(group, h.value.Len), elementsPerSimdgroup(p, steps[h.maker], h.maker))
 	}

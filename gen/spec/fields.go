@@ -16,6 +16,8 @@ const (
 	maxExperts = 1 << 12
 	maxShared  = 1 << 8
 	maxContext = 1 << 30
+	maxSplits  = 1024
+	maxTile    = 1024
 )
 
 // The names that a spec may use.
@@ -119,8 +121,8 @@ func tuningFields(t *Tuning) []field {
 
 func attentionFields(a *Attention) []field {
 	return []field{
-		optional(integer("splits", &a.Splits, 1, 1024)),
-		optional(integer("tile", &a.Tile, 1, 1024)),
+		optional(integer("splits", &a.Splits, 1, maxSplits)),
+		optional(integer("tile", &a.Tile, 1, maxTile)),
 		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
 	}
 }

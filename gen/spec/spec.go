@@ -100,6 +100,10 @@ type Tuning struct {
 	Attention Attention
 	// Kernels overrides MatVec for one kernel by name, e.g. "lm_head".
 	Kernels []KernelShape
+	// SumGroup bounds how many results of a hand-over share one sum of squares; 0:
+	// their shapes do. No file says it: it keeps the kernels that read those sums as
+	// they are while mlagen tune tries shapes for the kernels that make them.
+	SumGroup int
 }
 
 // KernelShape is a Shape for one kernel, and where the file gives it.

@@ -18,6 +18,8 @@ type Profiling struct {
 	Rows     int                   // cache rows that a token attends to, its own included
 	Least    time.Duration         // that one measurement lasts
 	Progress func(done, total int) // in kinds of stages; may be nil
+	// Wanted picks the kinds to measure by their functions; nil: all.
+	Wanted func(functions []string) bool
 }
 
 // Stage is the dispatches between two barriers: they run side by side, so they have

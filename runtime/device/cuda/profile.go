@@ -69,6 +69,9 @@ func (r *runner) Profile(p *device.Profiling) (list []device.Stage, err error) {
 		}
 		all := kinds(r.stages)
 		for i, k := range all {
+			if p.Wanted != nil && !p.Wanted(k.functions) {
+				continue
+			}
 			if p.Progress != nil {
 				p.Progress(i, len(all))
 			}

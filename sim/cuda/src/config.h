@@ -12,7 +12,8 @@
 //   CUDASIM_FLIP=KERNEL:N          the Nth run of kernels whose names begin so leaves the lowest
 //                                  bit of the last byte that it wrote wrong; needs KERNELS=run
 //   CUDASIM_KERNELS=run|fast|stub  fast: loads and stores of kernels are not checked; stub:
-//                                  launches are checked but kernels do not run
+//                                  launches are checked but kernels do not run, and without
+//                                  CUDASIM_METAL any PTX is loaded
 //   CUDASIM_ROOT=dir               the repository, for the compiler of Metal source
 //   CUDASIM_CACHE=dir              keeps compiled sources, by their hash
 #pragma once

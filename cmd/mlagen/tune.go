@@ -1,0 +1,238 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"mla/gen"
+	"mla/gen/spec"
+	"mla/gen/tune"
+	"mla/runtime/atomicfile"
+)
+
+const tuneUsage = `mlagen tune -spec F -device cuda|metal [flags] measures shapes for every kernel of a spec on a
+GPU and writes the best into the spec's tuning.
+
+  -quant Q,…       types of a model with random weights to measure with (default q4_0)
+  -model F         a GGUF file to measure with instead; it must fit a quant profile of the spec
+  -device D        cuda or metal
+  -cuda-lib F, -metal-lib F
+                   a library that stands in for NVIDIA's driver or for Metal
+  -kernels K,…     kernels to tune (default: all, and "attention" if a depth is not 0)
+  -depth N,…       tokens in the context before the one that is measured (default 0)
+  -budget D        no new shapes are tried after so long (default 60s)
+  -beam N          how many of a kernel's best shapes have their neighbours tried (default 3)
+  -n               only print
+  -cache DIR       keeps compiled kernels (cuda)
+  -compile-only    compile every shape that can be asked for into -cache, measure nothing
+
+On a machine with a GPU but without clang-19: run it with -compile-only and -cache DIR where
+clang is, carry DIR over, and run it there with the same -quant, -kernels and -depth, and
+without -compile-only. The CPU device does not depend on shapes: it has nothing to tune.
+`
+
+// tuneFlags are the flags of mlagen tune.
+type tuneFlags struct {
+	spec, model, device, cudaLib, metalLib, cache string
+	quants, kernels                               []string
+	depths                                        []int
+	budget                                        time.Duration
+	beam                                          int
+	dryRun, compileOnly                           bool
+}
+
+func parseTune(args []string) (*tuneFlags, error) {
+	t := &tuneFlags{}
+	f := newFlags("tune")
+	f.StringVar(&t.spec, "spec", "", "")
+	f.StringVar(&t.model, "model", "", "")
+	f.StringVar(&t.device, "device", "", "")
+	f.StringVar(&t.cudaLib, "cuda-lib", "", "")
+	f.StringVar(&t.metalLib, "metal-lib", "", "")
+	f.StringVar(&t.cache, "cache", "", "")
+	quants := f.String("quant", "", "")
+	kernels := f.String("kernels", "", "")
+	depths := f.String("depth", "0", "")
+	f.DurationVar(&t.budget, "budget", time.Minute, "")
+	f.IntVar(&t.beam, "beam", 3, "")
+	f.BoolVar(&t.dryRun, "n", false, "")
+	f.BoolVar(&t.compileOnly, "compile-only", false, "")
+	if err := f.parse(args, "spec"); err != nil {
+		return nil, err
+	}
+	t.quants, t.kernels = words(*quants), words(*kernels)
+	for _, word := range words(*depths) {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("%w: -depth: %q is no number from 0", errUsage, word)
+		}
+		t.depths = append(t.depths, n)
+	}
+	return t, t.check()
+}
+
+// words are the parts of a list with commas.
+func words(list string) []string {
+	var parts []string
+	for _, word := range strings.Split(list, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			parts = append(parts, word)
+		}
+	}
+	return parts
+}
+
+// check refuses flags that do not go together.
+func (t *tuneFlags) check() error {
+	switch {
+	case t.compileOnly && t.cache == "":
+		return fmt.Errorf("%w: -compile-only needs -cache DIR", errUsage)
+	case t.compileOnly && t.device == "":
+		t.device = "cuda"
+	case t.device == "cpu":
+		return fmt.Errorf("%w: -device cpu: the loops of the CPU device do not depend on shapes, so there is nothing to tune; expected cuda or metal", errUsage)
+	}
+	switch {
+	case t.device != "cuda" && t.device != "metal":
+		return fmt.Errorf("%w: -device is %q; expected cuda or metal", errUsage, t.device)
+	case t.compileOnly && t.device != "cuda":
+		return fmt.Errorf("%w: -compile-only goes with -device cuda: Metal compiles kernels where they run", errUsage)
+	case t.model != "" && t.quants != nil:
+		return fmt.Errorf("%w: give either -model or -quant", errUsage)
+	case len(t.depths) == 0 || t.beam < 1 || t.budget < 0:
+		return fmt.Errorf("%w: -depth needs a number, -beam one from 1, -budget a duration from 0s", errUsage)
+	}
+	if t.quants == nil && t.model == "" {
+		t.quants = []string{"q4_0"}
+	}
+	return nil
+}
+
+// runTune tunes a spec by measurement.
+func runTune(args []string, stdout io.Writer) (err error) {
+	t, err := parseTune(args)
+	if errors.Is(err, flag.ErrHelp) {
+		_, err := io.WriteString(stdout, tuneUsage)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(t.spec)
+	if err != nil {
+		return err
+	}
+	s, err := spec.Parse(t.spec, text)
+	if err != nil {
+		return err
+	}
+	rigs, err := t.rigs(s)
+	if err != nil {
+		return err
+	}
+	knobs, err := t.knobs(rigs[0].spec)
+	if err != nil {
+		return err
+	}
+	if t.compileOnly {
+		return t.compileAll(rigs, knobs, stdout)
+	}
+	dir, err := os.MkdirTemp("", "tune")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	m, err := t.bench(rigs, knobs, dir)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	found, err := tune.Search(m.knobs, m, tune.Options{Beam: t.beam, Least: m.least, Repeats: repeats,
+		Stop: func() bool { return time.Since(start) > t.budget },
+		Log:  func(format string, args ...any) { fmt.Fprintf(stdout, format+"\n", args...) }})
+	if err = errors.Join(err, m.Close()); err != nil {
+		return err
+	}
+	if err := printChoices(stdout, found); err != nil {
+		return err
+	}
+	return t.write(s, text, found, m.device.Name(), stdout)
+}
+
+// repeats is how often the two sides of a comparison are measured.
+const repeats = 4
+
+// knobs are those that the flags ask for. Attention is cut for depths: at depth 0
+// there is one row.
+func (t *tuneFlags) knobs(s *spec.Spec) ([]tune.Knob, error) {
+	knobs, err := tune.Knobs(s, t.kernels)
+	if err != nil {
+		return nil, err
+	}
+	deep := t.kernels != nil
+	for _, d := range t.depths {
+		deep = deep || d > 0
+	}
+	if last := len(knobs) - 1; !deep && knobs[last].Name == tune.Attention {
+		knobs = knobs[:last]
+	}
+	return knobs, nil
+}
+
+// printChoices is the result for people.
+func printChoices(w io.Writer, found []tune.Choice) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nkernel\tnow\tbest\tµs now\tµs best\ttried")
+	for _, c := range found {
+		if c.To == c.From {
+			fmt.Fprintf(table, "%s\t%s\t\t\t\t%d\n", c.Knob.Name, c.From, c.Tried)
+			continue
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%.2f\t%.2f\t%d\n", c.Knob.Name, c.From, c.To, 1e6*c.Before, 1e6*c.After, c.Tried)
+	}
+	return table.Flush()
+}
+
+// write writes what was found into the spec, unless that is nothing.
+func (t *tuneFlags) write(s *spec.Spec, text []byte, found []tune.Choice, device string, stdout io.Writer) error {
+	var changes []spec.Change
+	for _, c := range found {
+		if c.To == c.From {
+			continue
+		}
+		why := fmt.Sprintf("%s, %s: %.2f → %.2f µs (−%.0f %%)", device, time.Now().UTC().Format(time.DateOnly), 1e6*c.Before, 1e6*c.After, 100*c.Gain())
+		changes = append(changes, c.Change(why))
+	}
+	if len(changes) == 0 {
+		fmt.Fprintf(stdout, "\nnothing better was found; %s stays as it is\n", t.spec)
+		return nil
+	}
+	tuned, err := spec.Retune(text, changes)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.spec, err)
+	}
+	with, err := spec.Parse(t.spec, tuned)
+	if err != nil {
+		return err
+	}
+	if _, err := gen.Compile(with, nil); err != nil { // with all quant profiles
+		return err
+	}
+	if t.dryRun {
+		fmt.Fprintf(stdout, "\n%s would be:\n\n%s", t.spec, tuned)
+		return nil
+	}
+	if err := atomicfile.Write(t.spec, tuned); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\n%s is tuned (was sha256 %.12s); next: go run ./cmd/mlagen -spec %s && go run ./cmd/mlagen ptx -spec %s\n", t.spec, s.Hash, filepath.ToSlash(t.spec), filepath.ToSlash(t.spec))
+	return nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mla/gen"
+	"mla/gen/spec"
+	"mla/gen/synth"
+	"mla/gen/tune"
+	"mla/runtime/bind"
+	"mla/runtime/gguf"
+)
+
+// rig is a model to measure with.
+type rig struct {
+	spec *spec.Spec // with the one quant profile that the file has
+	path string     // of the file; "": random weights
+}
+
+// rigs are the models that the flags name.
+func (t *tuneFlags) rigs(s *spec.Spec) ([]*rig, error) {
+	if t.model != "" {
+		q, err := profileOf(t.model, s)
+		if err != nil {
+			return nil, err
+		}
+		return []*rig{{withQuant(s, q), t.model}}, nil
+	}
+	var rigs []*rig
+	for _, name := range t.quants {
+		q, err := findQuant(s, name)
+		if err != nil {
+			return nil, fmt.Errorf("%w: -quant: %v", errUsage, err)
+		}
+		one := withQuant(s, q)
+		if q.Types == nil { // which are by layer
+			one = tune.Short(one)
+		}
+		rigs = append(rigs, &rig{spec: one})
+	}
+	return rigs, nil
+}
+
+func withQuant(s *spec.Spec, q spec.Quant) *spec.Spec {
+	one := *s
+	one.Quants = []spec.Quant{q}
+	return &one
+}
+
+// findQuant is a profile of the spec by name, or a stock one.
+func findQuant(s *spec.Spec, name string) (spec.Quant, error) {
+	i := slices.IndexFunc(s.Quants, func(q spec.Quant) bool { return strings.EqualFold(q.Name, name) })
+	if i >= 0 {
+		return s.Quants[i], nil
+	}
+	return spec.ParseQuant(name)
+}
+
+// profileOf is the profile of s that a file has.
+func profileOf(path string, s *spec.Spec) (q spec.Quant, err error) {
+	b, err := gen.Compile(s, nil)
+	if err != nil {
+		return q, err
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		return q, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if bad := bind.Fit(f, b); len(bad) > 0 {
+		return q, &bind.FitError{File: path, Bundle: b.Name, Mismatches: bad, Asked: true}
+	}
+	i := slices.IndexFunc(s.Quants, func(q spec.Quant) bool { return q.Name == bind.Profile(f, b) })
+	if i < 0 {
+		return q, fmt.Errorf("%s has the types of no single quant profile of %s; mlagen init -gguf %s makes a spec that has one", path, s.Path, path)
+	}
+	return s.Quants[i], nil
+}
+
+// make writes the random model of a rig that has no file into dir. The n-th model
+// has a name of its own.
+func (r *rig) make(dir string, n int) error {
+	if r.path != "" {
+		return nil
+	}
+	r.path = filepath.Join(dir, fmt.Sprintf("model%d.gguf", n))
+	return synth.Write(r.spec, r.spec.Quants[0].Name, r.path, 1)
+}

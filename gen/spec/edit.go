@@ -1,0 +1,307 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+)
+
+// editor changes single values of YAML text where they stand. It knows the layouts
+// that people use and refuses others; what it made is to be parsed and compared.
+type editor struct{ text string }
+
+var errLayout = errors.New("unusual YAML")
+
+func (e *editor) root() (*yaml.Node, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(e.text), &doc); err != nil {
+		return nil, err
+	}
+	if doc.Kind != yaml.DocumentNode {
+		return nil, errLayout
+	}
+	return doc.Content[0], nil
+}
+
+// pair is the key and the value at key of a mapping; nil, nil: it has none.
+func pair(n *yaml.Node, key string) (k, v *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i], n.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+// find returns the value at path, nil if there is none.
+func (e *editor) find(path []string) (*yaml.Node, error) {
+	n, err := e.root()
+	for i := 0; err == nil && i < len(path) && n != nil; i++ {
+		_, n = pair(n, path[i])
+	}
+	return n, err
+}
+
+// offset is where a node begins. Columns count characters.
+func (e *editor) offset(n *yaml.Node) (int, error) {
+	at, ok := e.lineStart(n.Line)
+	for i := 1; ok && i < n.Column; i++ {
+		_, size := utf8.DecodeRuneInString(e.text[at:])
+		ok = size > 0
+		at += size
+	}
+	if !ok {
+		return 0, errLayout
+	}
+	return at, nil
+}
+
+// lineStart is where a line begins, from 1; the line behind the last is the end.
+func (e *editor) lineStart(line int) (at int, ok bool) {
+	for ; line > 1; line-- {
+		n := strings.IndexByte(e.text[at:], '\n')
+		if n < 0 {
+			return len(e.text), line == 2
+		}
+		at += n + 1
+	}
+	return at, true
+}
+
+// splice replaces text[from:to].
+func (e *editor) splice(from, to int, by string) { e.text = e.text[:from] + by + e.text[to:] }
+
+// newline is how lines of the text end.
+func (e *editor) newline() string {
+	if strings.Contains(e.text, "\r\n") {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// insertLines puts lines before a line.
+func (e *editor) insertLines(line int, lines []string) error {
+	at, ok := e.lineStart(line)
+	if !ok {
+		return errLayout
+	}
+	end := e.newline()
+	if at == len(e.text) && e.text != "" && !strings.HasSuffix(e.text, "\n") {
+		e.text += end
+		at = len(e.text)
+	}
+	e.splice(at, at, strings.Join(lines, end)+end)
+	return nil
+}
+
+// set makes value, as YAML on one line, the value at path.
+func (e *editor) set(path []string, value string) error {
+	n, err := e.root()
+	if err != nil {
+		return err
+	}
+	root := n
+	for i, key := range path {
+		if n.Kind != yaml.MappingNode {
+			return errLayout
+		}
+		k, v := pair(n, key)
+		last := i == len(path)-1
+		switch {
+		case v == nil:
+			return e.insert(n, n == root, path[i:], value)
+		case isScalar(v, "!!null"):
+			return e.fill(n, k, v, path[i+1:], value)
+		case last && v.Kind == yaml.ScalarNode:
+			return e.replace(v, value)
+		}
+		n = v
+	}
+	return errLayout
+}
+
+// replace changes a plain scalar.
+func (e *editor) replace(v *yaml.Node, value string) error {
+	at, err := e.offset(v)
+	if err != nil || v.Style != 0 || v.Value == "" || !strings.HasPrefix(e.text[at:], v.Value) {
+		return errors.Join(err, errLayout)
+	}
+	e.splice(at, at+len(v.Value), value)
+	return nil
+}
+
+// insert adds path: value to a mapping that lacks its first key.
+func (e *editor) insert(n *yaml.Node, root bool, path []string, value string) error {
+	if n.Style&yaml.FlowStyle != 0 {
+		at, err := e.offset(n)
+		if err != nil || !strings.HasPrefix(e.text[at:], "{") {
+			return errors.Join(err, errLayout)
+		}
+		if len(n.Content) > 0 {
+			return e.inserted(at+1, flowPath(path, value)+", ")
+		}
+		return e.inserted(at+1, flowPath(path, value))
+	}
+	lines := blockPath(strings.Repeat(" ", n.Column-1), path, value)
+	if root {
+		return e.insertLines(strings.Count(strings.TrimSuffix(e.text, "\n"), "\n")+2, append([]string{""}, lines...))
+	}
+	line, err := e.lastLine(n)
+	if err != nil {
+		return err
+	}
+	return e.insertLines(line+1, lines)
+}
+
+func (e *editor) inserted(at int, text string) error {
+	e.splice(at, at, text)
+	return nil
+}
+
+// fill gives a key a value that has none, or null.
+func (e *editor) fill(n, k, v *yaml.Node, path []string, value string) error {
+	if v.Value != "" {
+		by := ""
+		if n.Style&yaml.FlowStyle != 0 || len(path) == 0 {
+			by = flowPath(path, value)
+		}
+		if err := e.replace(v, by); err != nil || by != "" {
+			return err
+		}
+	}
+	if n.Style&yaml.FlowStyle != 0 || len(path) == 0 {
+		return errLayout
+	}
+	return e.insertLines(k.Line+1, blockPath(strings.Repeat(" ", k.Column+1), path, value))
+}
+
+// flowPath is path: value on one line; without a path, value.
+func flowPath(path []string, value string) string {
+	if len(path) == 0 {
+		return value
+	}
+	for _, key := range slices.Backward(path[1:]) {
+		value = "{" + key + ": " + value + "}"
+	}
+	return path[0] + ": " + value
+}
+
+// blockPath is path: value with a line for every key.
+func blockPath(indent string, path []string, value string) []string {
+	var lines []string
+	for i, key := range path {
+		lines = append(lines, indent+key+":")
+		if i == len(path)-1 {
+			lines[i] += " " + value
+		}
+		indent += "  "
+	}
+	return lines
+}
+
+// lastLine is the line where a node ends. Of scalars it knows those on one line.
+func (e *editor) lastLine(n *yaml.Node) (int, error) {
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0:
+		return n.Line, nil
+	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
+		_, end, err := e.braces(n)
+		if err != nil {
+			return 0, err
+		}
+		return strings.Count(e.text[:end], "\n") + 1, nil
+	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
+		last := n.Content[len(n.Content)-1]
+		if isScalar(last, "!!null") && last.Value == "" {
+			last = n.Content[len(n.Content)-2] // the key: an empty value may be anywhere
+		}
+		return e.lastLine(last)
+	}
+	return 0, errLayout
+}
+
+// braces is the range of a flow mapping, its braces included. It may hold plain
+// values, other such mappings and comments.
+func (e *editor) braces(n *yaml.Node) (from, to int, err error) {
+	from, err = e.offset(n)
+	if err != nil || !strings.HasPrefix(e.text[from:], "{") {
+		return 0, 0, errors.Join(err, errLayout)
+	}
+	depth := 0
+	for at := from; at < len(e.text); at++ {
+		switch c := e.text[at]; c {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return from, at + 1, nil
+			}
+		case '"', '\'':
+			return 0, 0, errLayout
+		case '#':
+			end := strings.IndexByte(e.text[at:], '\n')
+			if end < 0 {
+				return 0, 0, errLayout
+			}
+			at += end
+		}
+	}
+	return 0, 0, errLayout
+}
+
+// plainFlow says whether a node is a flow mapping on one line.
+func (e *editor) plainFlow(n *yaml.Node) bool {
+	if n.Kind != yaml.MappingNode || n.Style&yaml.FlowStyle == 0 {
+		return false
+	}
+	from, to, err := e.braces(n)
+	return err == nil && !strings.Contains(e.text[from:to], "\n")
+}
+
+// replaceFlow replaces a flow mapping.
+func (e *editor) replaceFlow(n *yaml.Node, by string) error {
+	from, to, err := e.braces(n)
+	if err == nil {
+		e.splice(from, to, by)
+	}
+	return err
+}
+
+// tunedMark is what the comments of Retune say behind the name of what they are about.
+const tunedMark = " tuned on "
+
+// comment says above the line of a key why it is what it is. It replaces what an
+// earlier call said about the same name.
+func (e *editor) comment(path []string, name, why string) error {
+	parent, err := e.find(path[:len(path)-1])
+	if err != nil || parent == nil {
+		return errors.Join(err, errLayout)
+	}
+	key, _ := pair(parent, path[len(path)-1])
+	if key == nil {
+		return errLayout
+	}
+	lines := strings.Split(e.text, "\n")
+	own := lines[key.Line-1]
+	indent := own[:len(own)-len(strings.TrimLeft(own, " "))]
+	text := fmt.Sprintf("%s# %s%s%s", indent, name, tunedMark, why)
+	for i := key.Line - 2; i >= 0 && isTuned(lines[i]); i-- {
+		if strings.HasPrefix(strings.TrimLeft(lines[i], " "), "# "+name+tunedMark) {
+			lines[i] = text + strings.TrimSuffix(e.newline(), "\n")
+			e.text = strings.Join(lines, "\n")
+			return nil
+		}
+	}
+	return e.insertLines(key.Line, []string{text})
+}
+
+// isTuned says whether a line is a comment of Retune.
+func isTuned(line string) bool {
+	comment, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "# ")
+	_, after, marked := strings.Cut(comment, tunedMark)
+	return ok && marked && after != "" && !strings.Contains(strings.TrimSuffix(comment, tunedMark+after), " ")
+}

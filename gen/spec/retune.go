@@ -1,0 +1,160 @@
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Change is one thing that Retune writes: the shape of a kernel, all of it, or, if
+// Kernel is empty, how attention is cut.
+type Change struct {
+	Kernel    string
+	Shape     Shape
+	Attention Attention
+	Why       string // for a comment: on what was it measured, when, and with what gain
+}
+
+// Retune writes changes into the tuning of a spec's text and nothing else: comments
+// and layout stay as they are. Above each change goes a comment with the reason, in
+// place of the one that an earlier Retune left. What the text says already is not
+// written. The result is a spec that differs from the one before in its tuning only;
+// where a file is laid out so that this fails, the error says what to write by hand.
+func Retune(text []byte, changes []Change) ([]byte, error) {
+	before, err := Parse("spec.yaml", text)
+	if err != nil {
+		return nil, err
+	}
+	want, e := before.Tuning, &editor{text: string(text)}
+	for _, c := range changes {
+		if !c.changes(&want) {
+			continue
+		}
+		c.apply(&want)
+		if err := c.write(e); err != nil {
+			return nil, byHand(err, changes)
+		}
+	}
+	out := []byte(e.text)
+	after, err := Parse("spec.yaml", out)
+	switch {
+	case err != nil:
+		return nil, byHand(err, changes)
+	case !sameBut(before, after, want):
+		return nil, byHand(errors.New("other values would change"), changes)
+	}
+	return out, nil
+}
+
+// byHand says what to write where Retune cannot.
+func byHand(err error, changes []Change) error {
+	var all []string
+	for _, c := range changes {
+		all = append(all, c.text())
+	}
+	return fmt.Errorf("tuning cannot be written into this layout (%w); write by hand: %s", err, strings.Join(all, "; "))
+}
+
+// sameBut says whether after is before with the tuning want.
+func sameBut(before, after *Spec, want Tuning) bool {
+	x, y := *before, *after
+	x.Hash, y.Hash = "", ""
+	x.Tuning, y.Tuning = want.withoutPositions(), after.Tuning.withoutPositions()
+	return reflect.DeepEqual(x, y)
+}
+
+// withoutPositions is t with its kernels in the order of their names.
+func (t Tuning) withoutPositions() Tuning {
+	t.Kernels = slices.Clone(t.Kernels)
+	for i := range t.Kernels {
+		t.Kernels[i].Line, t.Kernels[i].Column = 0, 0
+	}
+	slices.SortFunc(t.Kernels, func(a, b KernelShape) int { return strings.Compare(a.Kernel, b.Kernel) })
+	return t
+}
+
+// changes says whether a tuning says anything else than c.
+func (c *Change) changes(t *Tuning) bool {
+	if c.Kernel == "" {
+		return c.Attention != t.Attention
+	}
+	s, _ := t.Shape(c.Kernel)
+	return s != c.Shape
+}
+
+func (c *Change) apply(t *Tuning) {
+	if c.Kernel == "" {
+		t.Attention = c.Attention
+	} else {
+		t.SetShape(c.Kernel, c.Shape)
+	}
+}
+
+// value is a key and what it is to be.
+type value struct {
+	key string
+	is  int
+}
+
+// path is where c stands in the file, and what stands there.
+func (c *Change) path() ([]string, []value) {
+	if c.Kernel == "" {
+		a := c.Attention
+		return []string{"tuning", "attention"}, []value{{"splits", a.Splits}, {"tile", a.Tile}, {"simdgroups", a.Simdgroups}}
+	}
+	s := c.Shape
+	return []string{"tuning", "kernels", c.Kernel}, []value{{"rows_per_simdgroup", s.RowsPerSimdgroup}, {"simdgroups", s.Simdgroups}, {"split_k", s.SplitK}}
+}
+
+// flow is values on one line.
+func flow(values []value) string {
+	var parts []string
+	for _, v := range values {
+		parts = append(parts, v.key+": "+strconv.Itoa(v.is))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// text is c as one writes it.
+func (c *Change) text() string {
+	path, values := c.path()
+	return strings.Join(path, ".") + ": " + flow(values)
+}
+
+// write puts c into the text.
+func (c *Change) write(e *editor) error {
+	path, values := c.path()
+	old, err := e.find(path)
+	switch {
+	case err != nil:
+		return err
+	case old == nil, isScalar(old, "!!null"):
+		err = e.set(path, flow(values))
+	case e.plainFlow(old):
+		err = e.replaceFlow(old, flow(values))
+	default:
+		for _, v := range values {
+			if err = e.set(append(path[:len(path):len(path)], v.key), strconv.Itoa(v.is)); err != nil {
+				return err
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return e.comment(path, path[len(path)-1], printable(c.Why))
+}
+
+// printable is text that cannot end a comment.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}

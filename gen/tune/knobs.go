@@ -1,0 +1,212 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mla/gen"
+	"mla/gen/ir"
+	"mla/gen/pass"
+	"mla/gen/spec"
+)
+
+// What is proposed. A simdgroup makes an even number of rows: rotary pairs must not
+// straddle two.
+var (
+	rows       = []int{2, 4, 8}
+	simdgroups = []int{2, 4, 8, 16}
+	splits     = []int{32, 64, 128, 256}
+	tiles      = []int{8, 16, 32}
+	attenders  = []int{4, 8, 16}
+)
+
+// Knobs lists the choices that s leaves: one per mat-vec kernel, and how attention
+// is cut. names picks some of them; none picks all. s has one quant profile.
+func Knobs(s *spec.Spec, names []string) ([]Knob, error) {
+	all, err := starts(s)
+	if err != nil {
+		return nil, err
+	}
+	var picked []Knob
+	for _, k := range all {
+		if len(names) == 0 || slices.Contains(names, k.Name) {
+			picked = append(picked, k)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(k Knob) bool { return k.Name == name }) {
+			return nil, fmt.Errorf("%s has nothing to tune in %q; it has %s", s.File, name, strings.Join(knobNames(all), ", "))
+		}
+	}
+	legal(s, picked)
+	return picked, nil
+}
+
+func knobNames(knobs []Knob) []string {
+	var names []string
+	for _, k := range knobs {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// starts are all knobs with all values that may be legal.
+func starts(s *spec.Spec) ([]Knob, error) {
+	p, err := gen.Program(s, pass.Options{})
+	if err != nil {
+		return nil, err
+	}
+	b, kernels, err := Trial(s, s.Tuning)
+	if err != nil {
+		return nil, err
+	}
+	stages := stages(b, kernels)
+	var shapes []Knob
+	cut := Knob{Name: Attention, Values: attentionValues(s.Tuning.Attention)}
+	for i, step := range p.Steps {
+		if has(step, attending) {
+			cut.Stages = add(cut.Stages, stages[i])
+		}
+		if !has(step, shaped) {
+			continue
+		}
+		at := slices.IndexFunc(shapes, func(k Knob) bool { return k.Name == step.Name() })
+		if at < 0 {
+			at = len(shapes)
+			shapes = append(shapes, Knob{Name: step.Name(), Values: shapeValues(p.Shape(step))})
+		}
+		shapes[at].Stages = add(shapes[at].Stages, stages[i])
+	}
+	return append(shapes, cut), nil
+}
+
+// add appends name unless it is there.
+func add(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+func shapeValues(start spec.Shape) []Value {
+	values := []Value{{Shape: start}}
+	for _, r := range rows {
+		for _, n := range simdgroups {
+			for k := 1; k <= n; k *= 2 {
+				if s := (spec.Shape{RowsPerSimdgroup: r, Simdgroups: n, SplitK: k}); s != start {
+					values = append(values, Value{Shape: s})
+				}
+			}
+		}
+	}
+	return values
+}
+
+func attentionValues(start spec.Attention) []Value {
+	values := []Value{{Attention: start}}
+	for _, count := range splits {
+		for _, tile := range tiles {
+			for _, n := range attenders {
+				if a := (spec.Attention{Splits: count, Tile: tile, Simdgroups: n}); a != start {
+					values = append(values, Value{Attention: a})
+				}
+			}
+		}
+	}
+	return values
+}
+
+// Cover lists choices in which every value of every knob occurs, knobs that change a
+// stage together never both off their first values. With them go all kernels that a
+// search can ask for, but for those of two such knobs that both won.
+func Cover(knobs []Knob) [][]int {
+	var all [][]int
+	next := make([]int, len(knobs)) // the last value of each that was covered
+	for {
+		var moved []int
+		choice := make([]int, len(knobs))
+		for i, k := range knobs {
+			if next[i]+1 < len(k.Values) && !overlaps(knobs, moved, i) {
+				moved = append(moved, i)
+				next[i]++
+				choice[i] = next[i]
+			}
+		}
+		if len(moved) == 0 && len(all) > 0 {
+			return all
+		}
+		all = append(all, choice)
+	}
+}
+
+// overlaps says whether a knob changes a stage that one of others does.
+func overlaps(knobs []Knob, others []int, knob int) bool {
+	return slices.ContainsFunc(others, func(o int) bool {
+		return slices.ContainsFunc(knobs[o].Stages, func(stage string) bool { return slices.Contains(knobs[knob].Stages, stage) })
+	})
+}
+
+// legal leaves the values that compile. Kernels know nothing of each other's shapes
+// (see Trial), so values of many knobs are tried at once; only where that fails, one
+// by one.
+func legal(s *spec.Spec, knobs []Knob) {
+	good := make([][]Value, len(knobs))
+	for i, k := range knobs {
+		good[i] = k.Values[:1:1]
+	}
+	for _, choice := range Cover(knobs) {
+		_, _, all := Trial(s, Tuning(s.Tuning, knobs, choice))
+		for i, value := range choice {
+			if value > 0 && (all == nil || compiles(s, knobs, i, value)) {
+				good[i] = append(good[i], knobs[i].Values[value])
+			}
+		}
+	}
+	for i := range knobs {
+		knobs[i].Values = good[i]
+	}
+}
+
+// compiles says whether one knob can have a value, the others being at their first.
+func compiles(s *spec.Spec, knobs []Knob, knob, value int) bool {
+	choice := make([]int, len(knobs))
+	choice[knob] = value
+	_, _, err := Trial(s, Tuning(s.Tuning, knobs, choice))
+	return err == nil
+}
+
+// Short is s with as few layers as have all its kernels, so that a model of the same
+// matrices is quickly made, loaded and measured. If that is no model (some families
+// are told by the number of their layers), or has other kernels, it is s itself.
+func Short(s *spec.Spec) *spec.Spec {
+	short, dense := *s, s.Model.NumHiddenLayers
+	if s.MoE != nil {
+		moe := *s.MoE
+		short.MoE, dense = &moe, s.MoE.FirstKDenseReplace
+		moe.FirstKDenseReplace = min(dense, shortLayers)
+		short.Model.NumHiddenLayers = moe.FirstKDenseReplace + min(s.Model.NumHiddenLayers-dense, shortLayers)
+	} else {
+		short.Model.NumHiddenLayers = min(dense, shortLayers)
+	}
+	whole, err := gen.Program(s, pass.Options{})
+	if err != nil {
+		return s
+	}
+	less, err := gen.Program(&short, pass.Options{})
+	if err != nil || !slices.Equal(distinct(whole), distinct(less)) {
+		return s
+	}
+	return &short
+}
+
+// shortLayers is how many layers of a kind a short model has: the first, the last,
+// and one between them.
+const shortLayers = 3
+
+// distinct are the names of a program's kernels, each once, in order of their names.
+func distinct(p *ir.Program) []string {
+	names := kernelNames(p)
+	slices.Sort(names)
+	return slices.Compact(names)
+}

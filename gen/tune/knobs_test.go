@@ -1,0 +1,183 @@
+package tune
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/gen"
+	"mla/gen/spec"
+	"mla/gen/spectest"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// one is a shipped spec with one quant profile.
+func one(t *testing.T, name, profile string) *spec.Spec {
+	t.Helper()
+	s, err := spec.Load("../../specs/" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := spec.ParseQuant(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Quants = []spec.Quant{q}
+	return s
+}
+
+// TestKnobs: every value of every knob compiles as it would stand in the spec, the
+// first is the spec's own, and no value comes twice.
+func TestKnobs(t *testing.T) {
+	for _, s := range []*spec.Spec{one(t, "yoututiny", "f32"), one(t, "glm47tiny", "q4_0"), spectest.Random(5)} {
+		knobs, err := Knobs(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(knobs) < 6 || knobs[len(knobs)-1].Name != Attention {
+			t.Errorf("%s: %v", s.File, knobNames(knobs))
+		}
+		for i := range knobs {
+			k := &knobs[i]
+			if len(k.Values) < 5 || len(k.Stages) == 0 {
+				t.Errorf("%s: %s has %d values, stages %v", s.File, k.Name, len(k.Values), k.Stages)
+			}
+			for j, v := range k.Values {
+				if slices.Contains(k.Values[:j], v) {
+					t.Errorf("%s: %s has %s twice", s.File, k.Name, v)
+				}
+				if j%3 != i%3 {
+					continue // each third is enough
+				}
+				choice := make([]int, len(knobs))
+				choice[i] = j
+				with, err := s.WithTuning(Tuning(s.Tuning, knobs, choice))
+				if err == nil {
+					_, err = gen.Compile(with, nil)
+				}
+				if err != nil {
+					t.Errorf("%s: %s at %s: %v", s.File, k.Name, v, err)
+				}
+			}
+		}
+	}
+}
+
+// TestKnobsIllegal: shapes that no threadgroup has room for are not proposed.
+func TestKnobsIllegal(t *testing.T) {
+	s := one(t, "yoututiny", "f32")
+	s.Model.KVLoraRank = 7936 // nearly all of the memory that a combine may take
+	knobs, err := Knobs(s, []string{Attention})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(knobs) != 1 {
+		t.Fatal(knobNames(knobs))
+	}
+	for _, v := range knobs[0].Values[1:] {
+		if v.Attention.Splits > 128 {
+			t.Errorf("%s is proposed", v)
+		}
+	}
+	if len(knobs[0].Values) < 10 {
+		t.Errorf("only %v are proposed", knobs[0].Values)
+	}
+	if _, err := Knobs(s, []string{"o_proj", "nothing"}); err == nil || !strings.Contains(err.Error(), `nothing to tune in "nothing"; it has q_a_kv_a`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestCover: every value occurs, attention and the kernel that combines its splits
+// never both changed.
+func TestCover(t *testing.T) {
+	knobs, err := Knobs(one(t, "yoututiny", "f32"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make([]map[int]bool, len(knobs))
+	for i := range seen {
+		seen[i] = map[int]bool{}
+	}
+	vb := slices.Index(knobNames(knobs), "v_b")
+	for _, choice := range Cover(knobs) {
+		for i, v := range choice {
+			seen[i][v] = true
+		}
+		if choice[vb] > 0 && choice[len(choice)-1] > 0 {
+			t.Errorf("%v moves v_b and attention", choice)
+		}
+	}
+	for i, k := range knobs {
+		if len(seen[i]) != len(k.Values) {
+			t.Errorf("%d of %d values of %s", len(seen[i]), len(k.Values), k.Name)
+		}
+	}
+}
+
+// TestPieces: a kernel's source is the same whatever the shapes of the others are,
+// so what was compiled for one choice serves all.
+func TestPieces(t *testing.T) {
+	s := one(t, "glm47tiny", "q4_0")
+	knobs, err := Knobs(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := map[string]bool{}
+	add := func(choice []int) (fresh int) {
+		for _, p := range pieces(t, s, knobs, choice) {
+			if !sources[p.Source] {
+				fresh++
+			}
+			sources[p.Source] = true
+		}
+		return fresh
+	}
+	for _, choice := range Cover(knobs) {
+		add(choice)
+	}
+	for at := 1; at < 40; at += 7 { // combinations that Cover does not have
+		choice := make([]int, len(knobs))
+		for i := range len(knobs) - 1 {
+			choice[i] = (at * (i + 3)) % len(knobs[i].Values)
+		}
+		if n := add(choice); n > 0 {
+			t.Errorf("%v has %d kernels that Cover does not", choice, n)
+		}
+	}
+	for _, p := range pieces(t, s, knobs, make([]int, len(knobs))) {
+		for _, v := range p.Kernels[0].Variants {
+			if strings.Contains(p.Kernels[0].Name, "store_kv") && !strings.Contains(v.Func, "f16") || strings.HasPrefix(v.Func, "sample") {
+				t.Errorf("%s is compiled for nothing", v.Func)
+			}
+		}
+	}
+}
+
+func pieces(t *testing.T, s *spec.Spec, knobs []Knob, choice []int) []*plan.Bundle {
+	t.Helper()
+	b, _, err := Trial(s, Tuning(s.Tuning, knobs, choice))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := Pieces(b, quant.F16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestShort: the large models have all their kernels in a few layers; the names that
+// tuning knows are the same.
+func TestShort(t *testing.T) {
+	for name, layers := range map[string]int{"youtu2b": 3, "deepseekv2lite": 4, "glm47flash": 4, "yoututiny": 3} {
+		s := one(t, name, "q4_0")
+		short := Short(s)
+		if short.Model.NumHiddenLayers != layers {
+			t.Errorf("%s: %d layers, expected %d", name, short.Model.NumHiddenLayers, layers)
+		}
+		if s.MoE != nil && (short.MoE == s.MoE || short.MoE.FirstKDenseReplace != 1) {
+			t.Errorf("%s: %+v", name, short.MoE)
+		}
+	}
+}

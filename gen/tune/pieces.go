@@ -1,0 +1,51 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+
+	"mla/gen/msl"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// pieceHeader is the first line of a piece's source: the same for all specs, as what
+// a compiler makes of a piece is kept by the hash of its source.
+const pieceHeader = "// One kernel, to be measured by mlagen tune. DO NOT EDIT."
+
+// Pieces cuts a bundle into bundles of one kernel each, with a source of its own and
+// only the variants that have a cache of type kv. The sampler is left out.
+func Pieces(b *plan.Bundle, kv quant.Type) ([]*plan.Bundle, error) {
+	var pieces []*plan.Bundle
+	for i := range b.Kernels {
+		if !slices.ContainsFunc(b.Decode, func(d plan.Dispatch) bool { return d.Kernel == i }) {
+			continue
+		}
+		k := b.Kernels[i]
+		k.Variants = withCache(&k, kv)
+		piece := &plan.Bundle{Name: b.Name, Activations: b.Activations, Kernels: []plan.Kernel{k}}
+		source, err := msl.Print(piece, pieceHeader)
+		if err != nil {
+			return nil, fmt.Errorf("kernel %s alone: %w", k.Name, err)
+		}
+		piece.Source = source
+		pieces = append(pieces, piece)
+	}
+	return pieces, nil
+}
+
+// withCache are the variants of a kernel for a cache of type kv.
+func withCache(k *plan.Kernel, kv quant.Type) []plan.Variant {
+	var variants []plan.Variant
+	slots := k.TypedSlots()
+	for _, v := range k.Variants {
+		other := false
+		for i, slot := range slots {
+			other = other || k.Slots[slot].Space == plan.SpaceKV && v.Types[i] != kv
+		}
+		if !other {
+			variants = append(variants, v)
+		}
+	}
+	return variants
+}

@@ -1,0 +1,309 @@
+package tune
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A Measurer times stages with one value of each knob, by index. It returns by name
+// how long a stage takes, in seconds, at least for the stages of the knobs.
+type Measurer interface {
+	Measure(choice []int) (map[string]float64, error)
+}
+
+// Options say how to search.
+type Options struct {
+	Beam    int     // how many of a knob's best values have their neighbours tried
+	Least   float64 // the gain that counts, as a fraction of the time before
+	Repeats int     // measurements of each side of a comparison, at least 2
+	// Stop says that no more values are to be tried; nil: all are.
+	Stop func() bool
+	// Log is told what is going on; nil: nobody is.
+	Log func(format string, args ...any)
+}
+
+// sigmas is how many standard errors a gain must exceed to be more than noise.
+const sigmas = 3
+
+// Choice is what the search found for a knob.
+type Choice struct {
+	Knob     *Knob
+	From, To Value
+	// Times of the knob's stages in seconds, measured in turn after the search; To is
+	// From, and both are 0, where nothing better was found.
+	Before, After float64
+	// Tried is how many values were measured.
+	Tried int
+}
+
+// Gain is how much of the time before is saved.
+func (c *Choice) Gain() float64 {
+	if c.Before == 0 {
+		return 0
+	}
+	return 1 - c.After/c.Before
+}
+
+// Search looks for the quickest value of every knob. It starts from their first
+// values and goes on from the best few to their neighbours, until no neighbour is
+// better by more than the noise. Each stage is timed by itself: so knobs that change
+// different stages are tried together. In the end the best values and the first ones
+// are measured in turn, and only those are kept that win again.
+func Search(knobs []Knob, m Measurer, o Options) ([]Choice, error) {
+	s := &search{Measurer: m, Options: o, knobs: knobs, tracks: make([]track, len(knobs))}
+	if err := s.start(); err != nil {
+		return nil, err
+	}
+	for s.round() {
+	}
+	return s.confirm()
+}
+
+type search struct {
+	Measurer
+	Options
+	knobs  []Knob
+	tracks []track
+}
+
+// track is what is known of one knob's values.
+type track struct {
+	cost    map[int]float64 // infinite where a value cannot be measured
+	noise   float64         // standard deviation of one measurement, relative
+	pending []int
+	done    bool
+}
+
+// best is the indices of a track's values, the quickest first.
+func (t *track) best() []int {
+	var list []int
+	for i := range t.cost {
+		list = append(list, i)
+	}
+	slices.SortFunc(list, func(a, b int) int { return cmp.Or(cmp.Compare(t.cost[a], t.cost[b]), cmp.Compare(a, b)) })
+	return list
+}
+
+func (s *search) logf(format string, args ...any) {
+	if s.Log != nil {
+		s.Log(format, args...)
+	}
+}
+
+// cost is the time of a knob's stages.
+func (k *Knob) cost(times map[string]float64) (sum float64, err error) {
+	for _, stage := range k.Stages {
+		t, ok := times[stage]
+		if !ok || !(t > 0) || math.IsInf(t, 0) {
+			return 0, fmt.Errorf("%s: no time for the stage %s", k.Name, stage)
+		}
+		sum += t
+	}
+	return sum, nil
+}
+
+// start measures the first values often enough to know the noise.
+func (s *search) start() error {
+	samples, err := s.sample(make([]int, len(s.knobs)), max(s.Repeats, 2))
+	if err != nil {
+		return err
+	}
+	for i := range s.knobs {
+		mean, sd := meanSD(samples[i])
+		s.tracks[i] = track{cost: map[int]float64{0: mean}, noise: sd / mean}
+		s.logf("%s: %.2f µs with %s, noise %.2f %%", s.knobs[i].Name, 1e6*mean, s.knobs[i].Values[0], 100*sd/mean)
+	}
+	return nil
+}
+
+// sample measures one choice n times: the costs by knob.
+func (s *search) sample(choice []int, n int) ([][]float64, error) {
+	samples := make([][]float64, len(s.knobs))
+	for range n {
+		if err := s.once(choice, samples); err != nil {
+			return nil, err
+		}
+	}
+	return samples, nil
+}
+
+// once measures one choice and appends each knob's cost to its samples.
+func (s *search) once(choice []int, samples [][]float64) error {
+	times, err := s.Measure(choice)
+	if err != nil {
+		return err
+	}
+	for i := range s.knobs {
+		c, err := s.knobs[i].cost(times)
+		if err != nil {
+			return err
+		}
+		samples[i] = append(samples[i], c)
+	}
+	return nil
+}
+
+// round tries the neighbours of the best values of all knobs. It is false when there
+// is nothing left to try.
+func (s *search) round() bool {
+	for i := range s.tracks {
+		s.tracks[i].pending = s.neighbours(i)
+	}
+	before := make([]float64, len(s.knobs))
+	for i := range s.tracks {
+		before[i] = s.tracks[i].cost[s.tracks[i].best()[0]]
+	}
+	for {
+		var moved []int
+		for i := range s.knobs {
+			if len(s.tracks[i].pending) > 0 && !overlaps(s.knobs, moved, i) {
+				moved = append(moved, i)
+			}
+		}
+		if len(moved) == 0 || s.Stop != nil && s.Stop() {
+			break
+		}
+		s.try(moved)
+	}
+	more := false
+	for i := range s.tracks {
+		t := &s.tracks[i]
+		best := t.cost[t.best()[0]]
+		t.done = t.done || best >= before[i]*(1-t.threshold(s.Least))
+		more = more || !t.done
+	}
+	return more && (s.Stop == nil || !s.Stop())
+}
+
+// threshold is the least gain of one measurement that counts.
+func (t *track) threshold(least float64) float64 { return max(least, sigmas*t.noise) }
+
+// neighbours are a knob's values beside its best ones that were not measured.
+func (s *search) neighbours(knob int) []int {
+	t, values := &s.tracks[knob], s.knobs[knob].Values
+	if t.done {
+		return nil
+	}
+	best := t.best()
+	best = best[:min(len(best), max(s.Beam, 1))]
+	var list []int
+	for i := range values {
+		_, known := t.cost[i]
+		if !known && slices.ContainsFunc(best, func(b int) bool { return !math.IsInf(t.cost[b], 0) && values[i].near(values[b]) }) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// try measures the next value of each of some knobs, all at once. If that fails,
+// each alone: a GPU may refuse a kernel that compiles.
+func (s *search) try(moved []int) {
+	choice := make([]int, len(s.knobs))
+	for _, i := range moved {
+		t := &s.tracks[i]
+		choice[i], t.pending = t.pending[0], t.pending[1:]
+	}
+	times, err := s.Measure(choice)
+	for _, i := range moved {
+		at, value := times, s.knobs[i].Values[choice[i]]
+		failed := err
+		if err != nil && len(moved) > 1 {
+			alone := make([]int, len(s.knobs))
+			alone[i] = choice[i]
+			at, failed = s.Measure(alone)
+		}
+		cost := math.Inf(1)
+		if failed == nil {
+			cost, failed = s.knobs[i].cost(at)
+		}
+		if failed != nil {
+			cost = math.Inf(1)
+			s.logf("%s: %s: %v", s.knobs[i].Name, value, failed)
+		}
+		s.tracks[i].cost[choice[i]] = cost
+		s.logf("%s: %.2f µs with %s", s.knobs[i].Name, 1e6*cost, value)
+	}
+}
+
+// confirm measures the best values against the first ones, in turn. Knobs that
+// change a stage together come one after the other, each on top of what was kept.
+func (s *search) confirm() ([]Choice, error) {
+	found := make([]Choice, len(s.knobs))
+	kept, waiting := make([]int, len(s.knobs)), []int{}
+	for i := range s.knobs {
+		t, k := &s.tracks[i], &s.knobs[i]
+		found[i] = Choice{Knob: k, From: k.Values[0], To: k.Values[0], Tried: len(t.cost)}
+		if best := t.cost[t.best()[0]]; best < t.cost[0]*(1-t.threshold(s.Least)) {
+			waiting = append(waiting, i)
+		}
+	}
+	for len(waiting) > 0 {
+		var batch, later []int
+		for _, i := range waiting {
+			if overlaps(s.knobs, batch, i) {
+				later = append(later, i)
+			} else {
+				batch = append(batch, i)
+			}
+		}
+		waiting = later
+		if err := s.compare(kept, batch, found); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// compare measures the best values of a batch of knobs against what is kept, and
+// keeps those that win by more than the noise.
+func (s *search) compare(kept, batch []int, found []Choice) error {
+	next := slices.Clone(kept)
+	for _, i := range batch {
+		next[i] = s.tracks[i].best()[0]
+	}
+	before, after := make([][]float64, len(s.knobs)), make([][]float64, len(s.knobs))
+	for range max(s.Repeats, 2) {
+		if err := s.once(kept, before); err != nil {
+			return err
+		}
+		if err := s.once(next, after); err != nil {
+			if len(batch) == 1 {
+				s.logf("%s: not kept: %v", s.knobs[batch[0]].Name, err)
+				return nil
+			}
+			var all error
+			for _, i := range batch {
+				all = errors.Join(all, s.compare(kept, []int{i}, found))
+			}
+			return all
+		}
+	}
+	for _, i := range batch {
+		was, sdWas := meanSD(before[i])
+		is, sdIs := meanSD(after[i])
+		noise := math.Hypot(sdWas, sdIs) / math.Sqrt(float64(len(before[i])))
+		if gain := was - is; gain <= s.Least*was || gain <= sigmas*noise {
+			s.logf("%s: %.2f µs before, %.2f after: not kept", s.knobs[i].Name, 1e6*was, 1e6*is)
+			continue
+		}
+		kept[i] = next[i]
+		c := &found[i]
+		c.To, c.Before, c.After = s.knobs[i].Values[next[i]], was, is
+	}
+	return nil
+}
+
+// meanSD is the mean and the sample standard deviation.
+func meanSD(x []float64) (mean, sd float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		sd += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(sd / float64(len(x)-1))
+}
