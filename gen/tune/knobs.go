@@ -117,11 +117,11 @@ func attentionValues(start spec.Attention) []Value {
 	return values
 }
 
-// Cover lists choices in which every value of every knob occurs, knobs that change a
-// stage together never both off their first values. With them go all kernels that a
+// Cover lists choices in which every value of every knob occurs, in the first one all
+// first values, and knobs that change a stage together never both others. With them go all kernels that a
 // search can ask for, but for those of two such knobs that both won.
 func Cover(knobs []Knob) [][]int {
-	var all [][]int
+	all := [][]int{make([]int, len(knobs))}
 	next := make([]int, len(knobs)) // the last value of each that was covered
 	for {
 		var moved []int
@@ -133,7 +133,7 @@ func Cover(knobs []Knob) [][]int {
 				choice[i] = next[i]
 			}
 		}
-		if len(moved) == 0 && len(all) > 0 {
+		if len(moved) == 0 {
 			return all
 		}
 		all = append(all, choice)

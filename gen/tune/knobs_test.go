@@ -95,6 +95,9 @@ func TestCover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if first := Cover(knobs[:2])[0]; !slices.Equal(first, []int{0, 0}) {
+		t.Errorf("%v comes first", first)
+	}
 	seen := make([]map[int]bool, len(knobs))
 	for i := range seen {
 		seen[i] = map[int]bool{}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/gen/spec"
+	"mla/gen/tune"
+)
+
+// The stand-ins for the drivers read their configuration once per process. So the
+// test binary is mlagen where argsVariable has its arguments, separated by tabs.
+const argsVariable = "MLAGEN_TEST_ARGS"
+
+func TestMain(m *testing.M) {
+	if args := os.Getenv(argsVariable); args != "" {
+		os.Exit(run(strings.Split(args, "\t"), os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// process is mlagen in a process of its own.
+func process(env []string, args ...string) (out string, err error) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), argsVariable+"="+strings.Join(args, "\t")), env...)
+	text, err := cmd.CombinedOutput()
+	return string(text), err
+}
+
+// standIn is a library that `make sim` builds.
+func standIn(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs("../../build/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v; make sim builds it", err)
+	}
+	return path
+}
+
+// tinyCopy is the smallest spec in a folder of its own.
+func tinyCopy(t *testing.T) (path string, text []byte) {
+	t.Helper()
+	text, err := os.ReadFile(tinySpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "tiny.yaml")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path, text
+}
+
+// TestTuneCUDA goes the way of a machine with a compiler and one with a GPU. Times of
+// the stand-in mean nothing: only that a search runs and leaves a spec that compiles.
+func TestTuneCUDA(t *testing.T) {
+	path, _ := tinyCopy(t)
+	cache := filepath.Join(t.TempDir(), "kernels")
+	env := []string{"CUDASIM_KERNELS=stub", "CUDASIM_L2=1000"}
+	args := []string{"tune", "-spec", path, "-quant", "f32", "-device", "cuda", "-cuda-lib", standIn(t, "libcudasim.so"),
+		"-kernels", "o_proj,down", "-beam", "1", "-depth", "0,16", "-cache", cache}
+
+	out, err := process(env, args...)
+	if err != nil || !strings.Contains(out, "\nkernel") || !strings.Contains(out, "\no_proj  rows 4, simdgroups 4, split_k 1") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if code, _, stderr := mlagen("-spec", path, "-out", t.TempDir()); code != exitOK {
+		t.Errorf("the spec that is left: %s", stderr)
+	}
+	files, err := os.ReadDir(cache)
+	if err != nil || len(files) < 15 { // ten kernels, and shapes of two of them
+		t.Errorf("%d compiled kernels, %v", len(files), err)
+	}
+
+	noCompiler := append(env, "PATH=")
+	args = append(args, "-budget", "0s") // measures what the spec says
+	if out, err := process(noCompiler, args...); err != nil || !strings.Contains(out, "stays as it is") {
+		t.Errorf("from the cache: %v\n%s", err, out)
+	}
+	if out, err := process(noCompiler, append(args, "-cache", t.TempDir())...); err == nil || !strings.Contains(out, "make it with -compile-only") || !strings.Contains(out, "clang-19") {
+		t.Errorf("without a cache: %v\n%s", err, out)
+	}
+}
+
+// TestTuneMetal measures whole tokens.
+func TestTuneMetal(t *testing.T) {
+	path, text := tinyCopy(t)
+	out, err := process([]string{"METALSIM_KERNELS=stub"}, "tune", "-spec", path, "-quant", "f32", "-device", "metal",
+		"-metal-lib", standIn(t, "libmetalsim.so"), "-kernels", "o_proj", "-budget", "0s")
+	if err != nil || !strings.Contains(out, "o_proj: ") || !strings.Contains(out, "stays as it is") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if now, err := os.ReadFile(path); err != nil || string(now) != string(text) {
+		t.Errorf("%v; the spec is now\n%s", err, now)
+	}
+}
+
+// TestTuneCompileOnly compiles each shape of a kernel once, and what it leaves is a
+// bundle's PTX.
+func TestTuneCompileOnly(t *testing.T) {
+	rigs := []*rig{{spec: tinyF32(t)}}
+	knobs, err := tune.Knobs(rigs[0].spec, []string{"k_b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	knobs[0].Values = knobs[0].Values[:3]
+	f := &tuneFlags{cache: filepath.Join(t.TempDir(), "kernels")}
+	var says strings.Builder
+	if err := f.compileAll(rigs, knobs, &says); err != nil {
+		t.Fatal(err)
+	}
+	before := modified(t, f.cache)
+	if err := f.compileAll(rigs, knobs, &says); err != nil {
+		t.Fatal(err)
+	}
+	if after := modified(t, f.cache); strings.Count(before, "\n") != 12 || before != after { // ten kernels, one in three shapes
+		t.Errorf("%s%s\nafterwards:\n%s", &says, before, after)
+	}
+
+	b, _, err := tune.Trial(rigs[0].spec, rigs[0].spec.Tuning)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newKernelCache(f.cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", "") // no compiler
+	text, err := c.bundle(b)
+	if err != nil || strings.Count(text, ".visible .entry ") != 10 || strings.Count(text, ".version ") != 1 {
+		t.Errorf("%v\n%.2000s", err, text)
+	}
+	pieces, err := keyed(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.path(slices.Sorted(maps.Keys(pieces))[0]), []byte("damaged"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&kernelCache{f.cache, map[string]string{}}).bundle(b); err == nil || !strings.Contains(err.Error(), "delete it") {
+		t.Errorf("damaged: %v", err)
+	}
+}
+
+// modified lists a folder with times.
+func modified(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list strings.Builder
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list.WriteString(f.Name() + " " + info.ModTime().String() + "\n")
+	}
+	return list.String()
+}
+
+func tinyF32(t *testing.T) *spec.Spec {
+	t.Helper()
+	s, err := spec.Load(tinySpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := spec.ParseQuant("f32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return withQuant(s, q)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mla/gen/spec"
+	"mla/gen/synth"
+	"mla/gen/tune"
+)
+
+func TestTuneUsage(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"-h", exitOK, "-compile-only"},
+		{"", exitUsage, "tune needs -spec"},
+		{"-spec F", exitUsage, `-device is ""; expected cuda or metal`},
+		{"-spec F -device cpu", exitUsage, "do not depend on shapes, so there is nothing to tune"},
+		{"-spec F -device cuda -compile-only", exitUsage, "needs -cache"},
+		{"-spec F -device metal -compile-only -cache D", exitUsage, "Metal compiles kernels where they run"},
+		{"-spec F -device cuda -model M -quant q4_0", exitUsage, "either -model or -quant"},
+		{"-spec F -device cuda -depth 1,x", exitUsage, `"x" is no number`},
+		{"-spec F -device cuda -depth ,", exitUsage, "-depth needs a number"},
+		{"-spec F -device cuda -beam 0", exitUsage, "-beam"},
+		{"-spec missing.yaml -device cuda", exitError, "missing.yaml"},
+		{"-spec " + tinySpec + " -device cuda -quant q9", exitUsage, "q9"},
+		{"-spec " + tinySpec + " -device cuda -kernels o_proj,nothing", exitError, `nothing to tune in "nothing"`},
+		{"-spec " + tinySpec + " -device cuda -model missing.gguf", exitError, "missing.gguf"},
+		{"-spec " + tinySpec + " -device cuda -quant f32 -cuda-lib /missing.so", exitError, "missing.so"},
+		{"-spec " + tinySpec + " -device metal -quant f32 -metal-lib /missing.so", exitError, "missing.so"},
+	} {
+		code, stdout, stderr := mlagen(append([]string{"tune"}, strings.Fields(tt.args)...)...)
+		if code != tt.code || !strings.Contains(stdout+stderr, tt.says) {
+			t.Errorf("mlagen tune %s: exit %d, want %d and %q:\n%s%s", tt.args, code, tt.code, tt.says, stdout, stderr)
+		}
+	}
+}
+
+// TestTuneProfile: a file is measured with the quant profile that it has.
+func TestTuneProfile(t *testing.T) {
+	s, err := spec.Load("../../specs/glm47tiny.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	name := s.Quants[len(s.Quants)-1].Name
+	if err := synth.Write(s, name, path, 1); err != nil {
+		t.Fatal(err)
+	}
+	rigs, err := (&tuneFlags{model: path}).rigs(s)
+	if err != nil || len(rigs) != 1 || len(rigs[0].spec.Quants) != 1 || rigs[0].spec.Quants[0].Name != name || rigs[0].path != path {
+		t.Errorf("%v, %v", rigs, err)
+	}
+	other, err := spec.Load(tinySpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&tuneFlags{model: path}).rigs(other); err == nil || !strings.Contains(err.Error(), "does not fit") {
+		t.Errorf("another model's file: %v", err)
+	}
+	if rigs, err = (&tuneFlags{quants: words("f32, " + name)}).rigs(s); err != nil || len(rigs) != 2 {
+		t.Errorf("%v, %v", rigs, err)
+	}
+}
+
+// TestTuneWrite: the winners stand in the spec, with the device and the gain above
+// them; -n leaves it; without winners it is not touched.
+func TestTuneWrite(t *testing.T) {
+	text, err := os.ReadFile(tinySpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tiny.yaml")
+	s, err := spec.Parse(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	knobs, err := tune.Knobs(s, []string{"o_proj", "down"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stays := tune.Choice{Knob: &knobs[1], From: knobs[1].Values[0], To: knobs[1].Values[0], Tried: 7}
+	wins := tune.Choice{Knob: &knobs[0], From: knobs[0].Values[0], To: knobs[0].Values[5], Before: 4e-6, After: 3e-6, Tried: 9}
+	for _, tt := range []struct {
+		name    string
+		found   []tune.Choice
+		dry     bool
+		written bool
+		says    string
+	}{
+		{"nothing better", []tune.Choice{stays}, false, false, "stays as it is"},
+		{"only printed", []tune.Choice{wins, stays}, true, false, "    # o_proj tuned on GPU, 20"},
+		{"written", []tune.Choice{wins, stays}, false, true, "mlagen -spec " + filepath.ToSlash(path)},
+	} {
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := (&tuneFlags{spec: path, dryRun: tt.dry}).write(s, text, tt.found, "GPU", &out); err != nil {
+			t.Fatal(err)
+		}
+		now, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), tt.says) || bytes.Equal(now, text) == tt.written || os.SameFile(before, after) == tt.written {
+			t.Errorf("%s: it prints\n%s\nand leaves\n%s", tt.name, &out, now)
+		}
+		if tt.written {
+			tuned, err := spec.Parse(path, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if shape, ok := tuned.Tuning.Shape("o_proj"); !ok || shape != wins.To.Shape || !strings.Contains(string(now), ": 4.00 → 3.00 µs (−25 %)\n") {
+				t.Errorf("%s: %+v\n%s", tt.name, shape, now)
+			}
+		}
+	}
+	var table strings.Builder
+	if err := printChoices(&table, []tune.Choice{wins, stays}); err != nil || !strings.Contains(table.String(), "4.00    3.00     9\n") {
+		t.Errorf("%v\n%s", err, &table)
+	}
+}
