@@ -161,6 +161,7 @@ func runTune(args []string, stdout io.Writer) (err error) {
 	if err = errors.Join(err, m.Close()); err != nil {
 		return err
 	}
+	fmt.Fprintf(stdout, "\n%d measurements in %.0f s on %s\n", m.measured, time.Since(start).Seconds(), m.device.Name())
 	if err := printChoices(stdout, found); err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (t *tuneFlags) knobs(s *spec.Spec) ([]tune.Knob, error) {
 // printChoices is the result for people.
 func printChoices(w io.Writer, found []tune.Choice) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nkernel\tnow\tbest\tµs now\tµs best\ttried")
+	fmt.Fprintln(table, "kernel\tnow\tbest\tµs now\tµs best\ttried")
 	for _, c := range found {
 		if c.To == c.From {
 			fmt.Fprintf(table, "%s\t%s\t\t\t\t%d\n", c.Knob.Name, c.From, c.Tried)

@@ -37,6 +37,8 @@ type tuneBench struct {
 	least  float64
 	ready  []*trial // of the last choice
 	choice []int
+
+	measured int // how often Measure was called
 }
 
 // trial is a rig that is ready to be measured with one choice.
@@ -93,6 +95,7 @@ func (t *tuneFlags) open(dir string) (device.Device, error) {
 
 // Measure implements tune.Measurer. Times of several models and depths are added up.
 func (m *tuneBench) Measure(choice []int) (map[string]float64, error) {
+	m.measured++
 	if m.ready == nil || !slices.Equal(choice, m.choice) {
 		if err := m.prepare(choice); err != nil {
 			return nil, errors.Join(err, m.Close())

@@ -42,6 +42,23 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
+// TestHandOverSumGroup: the bound of mlagen tune holds, whatever the shapes allow.
+func TestHandOverSumGroup(t *testing.T) {
+	for seed := range uint64(10) {
+		s := spectest.Random(seed)
+		s.Tuning.MatVec.RowsPerSimdgroup, s.Tuning.SumGroup = []int{2, 4, 6, 16}[seed%4], 2
+		p := lower.Lower(s)
+		if err := Compile(p, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
+			if op.Kind == ir.HandOver && op.Group != 2 {
+				t.Errorf("seed %d: sums of %d squares", seed, op.Group)
+			}
+		})
+	}
+}
+
 // TestHandOverKeeps: a value that norms of two weights read is not handed over, and
 // the residual stays stored.
 func TestHandOverKeeps(t *testing.T) {

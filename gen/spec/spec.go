@@ -1,6 +1,6 @@
 // Package spec reads the YAML description of a model that mlagen compiles.
 // Every value keeps its line and column, so that all mistakes are reported
-// together as file:line:col: message.
+// together as file:line:col: message. Retune writes into such a file.
 package spec
 
 import "mla/runtime/quant"

@@ -50,6 +50,10 @@ func profile(lib string) error {
 		if bytes[1] <= bytes[0] {
 			return fmt.Errorf("a token moves %d bytes with one row, %d with all", bytes[0], bytes[1])
 		}
+		one, err := p.Profile(&device.Profiling{Rows: 1, Wanted: func(functions []string) bool { return functions[0] == "attend_f16" }})
+		if err != nil || len(one) != 1 || !slices.Equal(one[0].Functions, []string{"attend_f16"}) {
+			return fmt.Errorf("one kind: %+v, %w", one, err)
+		}
 		for _, rows := range []int{0, len(ref.Prompt) + 1} {
 			if _, err := p.Profile(&device.Profiling{Rows: rows}); err == nil {
 				return fmt.Errorf("%d rows of %d are accepted", rows, len(ref.Prompt))
