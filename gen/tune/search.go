@@ -2,7 +2,6 @@ package tune
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -259,7 +258,7 @@ func (s *search) confirm() ([]Choice, error) {
 }
 
 // compare measures the best values of a batch of knobs against what is kept, and
-// keeps those that win by more than the noise.
+// keeps those that win by more than the noise. If that fails, each knob is alone.
 func (s *search) compare(kept, batch []int, found []Choice) error {
 	next := slices.Clone(kept)
 	for _, i := range batch {
@@ -270,23 +269,23 @@ func (s *search) compare(kept, batch []int, found []Choice) error {
 		if err := s.once(kept, before); err != nil {
 			return err
 		}
-		if err := s.once(next, after); err != nil {
-			if len(batch) == 1 {
-				s.logf("%s: not kept: %v", s.knobs[batch[0]].Name, err)
-				return nil
-			}
-			var all error
+		err := s.once(next, after)
+		switch {
+		case err != nil && len(batch) > 1:
 			for _, i := range batch {
-				all = errors.Join(all, s.compare(kept, []int{i}, found))
+				if err := s.compare(kept, []int{i}, found); err != nil {
+					return err
+				}
 			}
-			return all
+			return nil
+		case err != nil:
+			s.logf("%s: %s is not kept: %v", s.knobs[batch[0]].Name, s.knobs[batch[0]].Values[next[batch[0]]], err)
+			return nil
 		}
 	}
 	for _, i := range batch {
-		was, sdWas := meanSD(before[i])
-		is, sdIs := meanSD(after[i])
-		noise := math.Hypot(sdWas, sdIs) / math.Sqrt(float64(len(before[i])))
-		if gain := was - is; gain <= s.Least*was || gain <= sigmas*noise {
+		was, is, ok := s.wins(before[i], after[i])
+		if !ok {
 			s.logf("%s: %.2f µs before, %.2f after: not kept", s.knobs[i].Name, 1e6*was, 1e6*is)
 			continue
 		}
@@ -295,6 +294,16 @@ func (s *search) compare(kept, batch []int, found []Choice) error {
 		c.To, c.Before, c.After = s.knobs[i].Values[next[i]], was, is
 	}
 	return nil
+}
+
+// wins says whether the second of two samples is less by as much as counts, and by
+// more than its standard error allows for.
+func (s *search) wins(before, after []float64) (was, is float64, ok bool) {
+	was, sdWas := meanSD(before)
+	is, sdIs := meanSD(after)
+	noise := math.Hypot(sdWas, sdIs) / math.Sqrt(float64(len(before)))
+	gain := was - is
+	return was, is, gain > s.Least*was && gain > sigmas*noise
 }
 
 // meanSD is the mean and the sample standard deviation.
