@@ -105,6 +105,14 @@ tuning: {kernels: {lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}}}
   # attention tuned on X
   attention: {splits: 64, tile: 32, simdgroups: 8}
 `, []Change{head, cut}},
+		{"behind braces on many lines", "tuning:\n  matvec: {simdgroups: 4, # why }\n    split_k: 2}\n# the end\n", `tuning:
+  matvec: {simdgroups: 4, # why }
+    split_k: 2}
+  kernels:
+    # down tuned on X
+    down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}
+# the end
+`, []Change{down}},
 		{"attention", "tuning:\n  attention:\n    tile: 8 # why\n", `tuning:
   # attention tuned on X
   attention:

@@ -101,11 +101,38 @@ func TestSearchNoise(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// The start, two rounds of neighbours as the noise of four is not known well, a comparison.
+			if most := 3*options.Repeats + 2*8; len(m.asked) > most {
+				t.Errorf("%+v, seed %d: %d measurements; expected at most %d", tt, seed, len(m.asked), most)
+			}
 			for _, c := range found {
 				if c.To != c.From {
 					t.Errorf("%+v, seed %d: %s instead of %s, %g s instead of %g", tt, seed, c.To, c.From, c.After, c.Before)
 				}
 			}
+		}
+	}
+}
+
+// TestSearchBeam: the way to the best value may begin at the second best neighbour.
+func TestSearchBeam(t *testing.T) {
+	knobs := []Knob{grid("a")} // from 2, 4, 4
+	times := map[[3]int]float64{{4, 4, 4}: 0.9, {2, 8, 8}: 0.95, {2, 16, 16}: 0.5}
+	m := measurer(func(choice []int) (map[string]float64, error) {
+		if time, ok := times[knobs[0].Values[choice[0]].numbers()]; ok {
+			return map[string]float64{"a": time}, nil
+		}
+		return map[string]float64{"a": 1}, nil
+	})
+	for _, tt := range []struct {
+		beam int
+		want float64
+	}{{1, 0.9}, {3, 0.5}} {
+		o := options
+		o.Beam = tt.beam
+		found, err := Search(knobs, m, o)
+		if err != nil || found[0].After != tt.want {
+			t.Errorf("beam %d: %+v, %v", tt.beam, found, err)
 		}
 	}
 }
