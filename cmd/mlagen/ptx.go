@@ -45,17 +45,18 @@ func runPTX(args []string, stdout io.Writer) error {
 	return each(specs, func(s *spec.Spec) error { return writePTX(root, s, *force, stdout) })
 }
 
-// each calls f with every spec, on as many cores as there are, and joins the errors.
-func each(specs []*spec.Spec, f func(s *spec.Spec) error) error {
-	errs := make([]error, len(specs))
+// each calls f with every element of a list, on as many cores as there are, and joins
+// the errors.
+func each[T any](list []T, f func(T) error) error {
+	errs := make([]error, len(list))
 	var all sync.WaitGroup
 	slots := make(chan struct{}, runtime.NumCPU())
-	for i, s := range specs {
+	for i, e := range list {
 		all.Add(1)
 		go func() {
 			defer all.Done()
 			slots <- struct{}{}
-			errs[i] = f(s)
+			errs[i] = f(e)
 			<-slots
 		}()
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -23,6 +24,7 @@ GPU and writes the best into the spec's tuning.
 
   -quant Q,…       types of a model with random weights to measure with (default q4_0)
   -model F         a GGUF file to measure with instead; it must fit a quant profile of the spec
+  -act A,…         types of activations (default: those that the spec asks for)
   -device D        cuda or metal
   -cuda-lib F, -metal-lib F
                    a library that stands in for NVIDIA's driver or for Metal
@@ -35,14 +37,14 @@ GPU and writes the best into the spec's tuning.
   -compile-only    compile every shape that can be asked for into -cache, measure nothing
 
 On a machine with a GPU but without clang-19: run it with -compile-only and -cache DIR where
-clang is, carry DIR over, and run it there with the same -quant, -kernels and -depth, and
+clang is, carry DIR over, and run it there with the same -quant, -act, -kernels and -depth, and
 without -compile-only. The CPU device does not depend on shapes: it has nothing to tune.
 `
 
 // tuneFlags are the flags of mlagen tune.
 type tuneFlags struct {
 	spec, model, device, cudaLib, metalLib, cache string
-	quants, kernels                               []string
+	quants, acts, kernels                         []string
 	depths                                        []int
 	budget                                        time.Duration
 	beam                                          int
@@ -59,6 +61,7 @@ func parseTune(args []string) (*tuneFlags, error) {
 	f.StringVar(&t.metalLib, "metal-lib", "", "")
 	f.StringVar(&t.cache, "cache", "", "")
 	quants := f.String("quant", "", "")
+	acts := f.String("act", "", "")
 	kernels := f.String("kernels", "", "")
 	depths := f.String("depth", "0", "")
 	f.DurationVar(&t.budget, "budget", time.Minute, "")
@@ -68,7 +71,7 @@ func parseTune(args []string) (*tuneFlags, error) {
 	if err := f.parse(args, "spec"); err != nil {
 		return nil, err
 	}
-	t.quants, t.kernels = words(*quants), words(*kernels)
+	t.quants, t.acts, t.kernels = words(*quants), words(*acts), words(*kernels)
 	for _, word := range words(*depths) {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 0 {
@@ -107,6 +110,8 @@ func (t *tuneFlags) check() error {
 		return fmt.Errorf("%w: -compile-only goes with -device cuda: Metal compiles kernels where they run", errUsage)
 	case t.model != "" && t.quants != nil:
 		return fmt.Errorf("%w: give either -model or -quant", errUsage)
+	case slices.ContainsFunc(t.acts, func(act string) bool { return !slices.Contains(spec.Activations, act) }):
+		return fmt.Errorf("%w: -act: expected %s", errUsage, strings.Join(spec.Activations, " or "))
 	case len(t.depths) == 0 || t.beam < 1 || t.budget < 0:
 		return fmt.Errorf("%w: -depth needs a number, -beam one from 1, -budget a duration from 0s", errUsage)
 	}
@@ -224,8 +229,10 @@ func (t *tuneFlags) write(s *spec.Spec, text []byte, found []tune.Choice, device
 	if err != nil {
 		return err
 	}
-	if _, err := gen.Compile(with, nil); err != nil { // with all quant profiles
-		return err
+	for _, v := range with.Variants() { // with all quant profiles
+		if _, err := gen.Compile(v, nil); err != nil {
+			return err
+		}
 	}
 	if t.dryRun {
 		fmt.Fprintf(stdout, "\n%s would be:\n\n%s", t.spec, tuned)

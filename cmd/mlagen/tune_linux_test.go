@@ -178,5 +178,6 @@ func tinyF32(t *testing.T) *spec.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return withQuant(s, q)
+	s.Quants = []spec.Quant{q}
+	return s
 }

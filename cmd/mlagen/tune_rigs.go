@@ -17,38 +17,53 @@ import (
 
 // rig is a model to measure with.
 type rig struct {
-	spec *spec.Spec // with the one quant profile that the file has
+	spec *spec.Spec // with one type of activations and the quant profile of the file
 	path string     // of the file; "": random weights
 }
 
-// rigs are the models that the flags name.
+// rigs are the models that the flags name, with each type of activations.
 func (t *tuneFlags) rigs(s *spec.Spec) ([]*rig, error) {
-	if t.model != "" {
-		q, err := profileOf(t.model, s)
-		if err != nil {
-			return nil, err
+	quants, err := t.profiles(s)
+	if err != nil {
+		return nil, err
+	}
+	variants := s.Variants()
+	if t.acts != nil {
+		variants = nil
+		for _, act := range t.acts {
+			variants = append(variants, s.WithActivations(act))
 		}
-		return []*rig{{withQuant(s, q), t.model}}, nil
 	}
 	var rigs []*rig
+	for _, q := range quants {
+		for _, v := range variants {
+			one := *v
+			one.Quants = []spec.Quant{q}
+			r := &rig{&one, t.model}
+			if r.path == "" && q.Types == nil { // which are by layer
+				r.spec = tune.Short(r.spec)
+			}
+			rigs = append(rigs, r)
+		}
+	}
+	return rigs, nil
+}
+
+// profiles are the quant profiles to measure with.
+func (t *tuneFlags) profiles(s *spec.Spec) ([]spec.Quant, error) {
+	if t.model != "" {
+		q, err := profileOf(t.model, s)
+		return []spec.Quant{q}, err
+	}
+	var quants []spec.Quant
 	for _, name := range t.quants {
 		q, err := findQuant(s, name)
 		if err != nil {
 			return nil, fmt.Errorf("%w: -quant: %v", errUsage, err)
 		}
-		one := withQuant(s, q)
-		if q.Types == nil { // which are by layer
-			one = tune.Short(one)
-		}
-		rigs = append(rigs, &rig{spec: one})
+		quants = append(quants, q)
 	}
-	return rigs, nil
-}
-
-func withQuant(s *spec.Spec, q spec.Quant) *spec.Spec {
-	one := *s
-	one.Quants = []spec.Quant{q}
-	return &one
+	return quants, nil
 }
 
 // findQuant is a profile of the spec by name, or a stock one.

@@ -27,6 +27,7 @@ func TestTuneUsage(t *testing.T) {
 		{"-spec F -device cuda -model M -quant q4_0", exitUsage, "either -model or -quant"},
 		{"-spec F -device cuda -depth 1,x", exitUsage, `"x" is no number`},
 		{"-spec F -device cuda -depth ,", exitUsage, "-depth needs a number"},
+		{"-spec F -device cuda -act f16,f8", exitUsage, "-act: expected f32 or f16"},
 		{"-spec F -device cuda -beam 0", exitUsage, "-beam"},
 		{"-spec missing.yaml -device cuda", exitError, "missing.yaml"},
 		{"-spec " + tinySpec + " -device cuda -quant q9", exitUsage, "q9"},
@@ -64,7 +65,8 @@ func TestTuneProfile(t *testing.T) {
 	if _, err := (&tuneFlags{model: path}).rigs(other); err == nil || !strings.Contains(err.Error(), "does not fit") {
 		t.Errorf("another model's file: %v", err)
 	}
-	if rigs, err = (&tuneFlags{quants: words("f32, " + name)}).rigs(s); err != nil || len(rigs) != 2 {
+	rigs, err = (&tuneFlags{quants: words("f32, " + name), acts: words("f16,f32")}).rigs(s)
+	if err != nil || len(rigs) != 4 || rigs[2].spec.Activations != "f16" || rigs[2].spec.Quants[0].Name != name || rigs[3].spec.Activations != "f32" {
 		t.Errorf("%v, %v", rigs, err)
 	}
 }

@@ -104,11 +104,18 @@ func (k *Knob) cost(times map[string]float64) (sum float64, err error) {
 	return sum, nil
 }
 
-// start measures the first values often enough to know the noise.
+// start measures the first values often enough to know the noise. A device that has
+// been idle is slow at first: the very first measurement does not count.
 func (s *search) start() error {
-	samples, err := s.sample(make([]int, len(s.knobs)), max(s.Repeats, 2))
-	if err != nil {
+	first := make([]int, len(s.knobs))
+	if _, err := s.Measure(first); err != nil {
 		return err
+	}
+	samples := make([][]float64, len(s.knobs))
+	for range max(s.Repeats, 2) {
+		if err := s.once(first, samples); err != nil {
+			return err
+		}
 	}
 	for i := range s.knobs {
 		mean, sd := meanSD(samples[i])
@@ -116,17 +123,6 @@ func (s *search) start() error {
 		s.logf("%s: %.2f µs with %s, noise %.2f %%", s.knobs[i].Name, 1e6*mean, s.knobs[i].Values[0], 100*sd/mean)
 	}
 	return nil
-}
-
-// sample measures one choice n times: the costs by knob.
-func (s *search) sample(choice []int, n int) ([][]float64, error) {
-	samples := make([][]float64, len(s.knobs))
-	for range n {
-		if err := s.once(choice, samples); err != nil {
-			return nil, err
-		}
-	}
-	return samples, nil
 }
 
 // once measures one choice and appends each knob's cost to its samples.
@@ -222,9 +218,10 @@ func (s *search) try(moved []int) {
 		if failed != nil {
 			cost = math.Inf(1)
 			s.logf("%s: %s: %v", s.knobs[i].Name, value, failed)
+		} else {
+			s.logf("%s: %.2f µs with %s", s.knobs[i].Name, 1e6*cost, value)
 		}
 		s.tracks[i].cost[choice[i]] = cost
-		s.logf("%s: %.2f µs with %s", s.knobs[i].Name, 1e6*cost, value)
 	}
 }
 
