@@ -32,13 +32,15 @@ GPU and writes the best into the spec's tuning.
   -depth N,…       tokens in the context before the one that is measured (default 0)
   -budget D        no new shapes are tried after so long (default 60s)
   -beam N          how many of a kernel's best shapes have their neighbours tried (default 3)
+  -rounds N        how many neighbours away from the spec's shapes it looks (default 2); where
+                   the best is that far away, tune again
   -n               only print
   -cache DIR       keeps compiled kernels (cuda)
   -compile-only    compile every shape that can be asked for into -cache, measure nothing
 
 On a machine with a GPU but without clang-19: run it with -compile-only and -cache DIR where
-clang is, carry DIR over, and run it there with the same -quant, -act, -kernels and -depth, and
-without -compile-only. The CPU device does not depend on shapes: it has nothing to tune.
+clang is, carry DIR over, and run it there with the same -quant, -act, -kernels, -depth and
+-rounds, and without -compile-only. The CPU device does not depend on shapes: it has nothing to tune.
 `
 
 // tuneFlags are the flags of mlagen tune.
@@ -47,7 +49,7 @@ type tuneFlags struct {
 	quants, acts, kernels                         []string
 	depths                                        []int
 	budget                                        time.Duration
-	beam                                          int
+	beam, rounds                                  int
 	dryRun, compileOnly                           bool
 }
 
@@ -66,6 +68,7 @@ func parseTune(args []string) (*tuneFlags, error) {
 	depths := f.String("depth", "0", "")
 	f.DurationVar(&t.budget, "budget", time.Minute, "")
 	f.IntVar(&t.beam, "beam", 3, "")
+	f.IntVar(&t.rounds, "rounds", 2, "")
 	f.BoolVar(&t.dryRun, "n", false, "")
 	f.BoolVar(&t.compileOnly, "compile-only", false, "")
 	if err := f.parse(args, "spec"); err != nil {
@@ -112,8 +115,8 @@ func (t *tuneFlags) check() error {
 		return fmt.Errorf("%w: give either -model or -quant", errUsage)
 	case slices.ContainsFunc(t.acts, func(act string) bool { return !slices.Contains(spec.Activations, act) }):
 		return fmt.Errorf("%w: -act: expected %s", errUsage, strings.Join(spec.Activations, " or "))
-	case len(t.depths) == 0 || t.beam < 1 || t.budget < 0:
-		return fmt.Errorf("%w: -depth needs a number, -beam one from 1, -budget a duration from 0s", errUsage)
+	case len(t.depths) == 0 || t.beam < 1 || t.rounds < 1 || t.budget < 0:
+		return fmt.Errorf("%w: -depth needs a number, -beam and -rounds one from 1, -budget a duration from 0s", errUsage)
 	}
 	if t.quants == nil && t.model == "" {
 		t.quants = []string{"q4_0"}
@@ -190,7 +193,7 @@ func (t *tuneFlags) knobs(s *spec.Spec) ([]tune.Knob, error) {
 	if last := len(knobs) - 1; !deep && knobs[last].Name == tune.Attention {
 		knobs = knobs[:last]
 	}
-	return knobs, nil
+	return tune.Within(knobs, t.rounds), nil
 }
 
 // printChoices is the result for people.

@@ -131,6 +131,6 @@ func (t *tuneFlags) compileAll(rigs []*rig, knobs []tune.Knob, stdout io.Writer)
 	if err := c.compile(all); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s has all %d kernels; next, where the GPU is: mlagen tune with the same -quant, -act, -kernels and -depth, and -device cuda -cache\n", t.cache, len(all))
+	fmt.Fprintf(stdout, "%s has all %d kernels; next, where the GPU is: mlagen tune with the same -quant, -act, -kernels, -depth and -rounds, and -device cuda -cache\n", t.cache, len(all))
 	return nil
 }

@@ -117,6 +117,26 @@ func attentionValues(start spec.Attention) []Value {
 	return values
 }
 
+// Within leaves the values that a search reaches in so many rounds: those that many
+// neighbours away from the first.
+func Within(knobs []Knob, rounds int) []Knob {
+	near := slices.Clone(knobs)
+	for i := range near {
+		all := near[i].Values
+		reached := all[:1:1]
+		for range rounds {
+			before := reached
+			for _, v := range all {
+				if !slices.Contains(reached, v) && slices.ContainsFunc(before, v.near) {
+					reached = append(reached, v)
+				}
+			}
+		}
+		near[i].Values = reached
+	}
+	return near
+}
+
 // Cover lists choices in which every value of every knob occurs, in the first one all
 // first values, and knobs that change a stage together never both others. With them go all kernels that a
 // search can ask for, but for those of two such knobs that both won.

@@ -118,6 +118,20 @@ func TestCover(t *testing.T) {
 	}
 }
 
+// TestWithin: the values around a shape, round by round.
+func TestWithin(t *testing.T) {
+	knobs := []Knob{grid("a")} // from 2, 4, 4
+	for rounds, want := range []int{1, 6, 17, 29} {
+		near := Within(knobs, rounds)
+		if got := len(near[0].Values); got != want || near[0].Values[0] != knobs[0].Values[0] {
+			t.Errorf("%d rounds: %d values, expected %d: %v", rounds, got, want, near[0].Values)
+		}
+	}
+	if got := len(Within(knobs, 100)[0].Values); got != len(knobs[0].Values) {
+		t.Errorf("%d of %d values are reached", got, len(knobs[0].Values))
+	}
+}
+
 // TestPieces: a kernel's source is the same whatever the shapes of the others are,
 // so what was compiled for one choice serves all.
 func TestPieces(t *testing.T) {
