@@ -30,7 +30,7 @@ func TestCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for depth, splits := range []int64{1, 1, 2, 2, 2, 2, 2, 2, 3, 3} { // at most 4 splits of whole tiles of 2 rows, past 4 rows of 4
+	for depth, splits := range []int64{1, 1, 2, 2, 3, 3, 4, 4, 3, 3} { // at most 4 splits of whole tiles of 2 rows
 		r, rows := describe.Make(b, 0, depth), int64(depth)+1
 		if want := int64(4 * (matElems + 64)); r.WeightBytesPerToken != want { // and one row of the embedding
 			t.Errorf("%d weight bytes, want %d", r.WeightBytesPerToken, want)

@@ -6,6 +6,7 @@ import "mla/runtime/plan"
 // of halves; see templates/msl/attend_matrix.msl.
 type matrixAttention struct {
 	Tile   int // cache rows at a time, a power of two
+	Piece  int // rows that pass through threadgroup memory at a time
 	Terms  int // halves that a query is the sum of
 	floats int // of threadgroup memory
 }
@@ -22,7 +23,7 @@ const (
 )
 
 // matrixShape fits the matrix form into registers and threadgroup memory, with the
-// largest tile. It returns nil where the plain form has to serve: columns that are no
+// largest tile and in the largest pieces. It returns nil where the plain form has to serve: columns that are no
 // whole blocks, or too many heads.
 func matrixShape(p *plan.Attend, threads int) *matrixAttention {
 	if !wholeBlocks(p) {
@@ -38,14 +39,22 @@ func matrixShape(p *plan.Attend, threads int) *matrixAttention {
 		// register, of scores and sums two; and 16 bytes per load of the next tile.
 		loads := ceil(tile*values, simdWidth) + ceil(tile*(keys-values), simdWidth)
 		registers := rows*keys + queryTerms*keys*heads + 2*rows*heads + 2*values*heads + 4*loads
-		shares := max(block*heads*(tile+4), block*block*(keys|1)/2)
-		floats := simdgroups*shares + block*heads*block + block*heads*(tile+8)/2
-		if registers <= maxMatrixRegisters && 4*floats <= maxThreadgroupBytes {
-			return &matrixAttention{Tile: tile, Terms: queryTerms, floats: floats}
+		if registers > maxMatrixRegisters {
+			continue
+		}
+		for piece := tile; piece >= block; piece /= 2 {
+			shares := max(block*heads*(tile+4), piece*block*(keys|1)/2)
+			floats := simdgroups*shares + block*heads*block + block*heads*(tile+8)/2
+			if 4*floats <= maxThreadgroupBytes {
+				return &matrixAttention{Tile: tile, Piece: piece, Terms: queryTerms, floats: floats}
+			}
 		}
 	}
 	return nil
 }
 
-// wholeBlocks says whether every block has columns of one kind.
-func wholeBlocks(p *plan.Attend) bool { return p.LatDim%block == 0 && p.PeDim%block == 0 }
+// wholeBlocks says whether every block has columns of one kind, and whether queries can
+// be loaded four columns at a time.
+func wholeBlocks(p *plan.Attend) bool {
+	return p.LatDim%block == 0 && p.PeDim%block == 0 && (p.QAbs.Offset|p.QAbs.Stride|p.QPe.Offset|p.QPe.Stride)%4 == 0
+}

@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"testing"
@@ -19,6 +20,25 @@ const matrixTolerance = 0x1p-11
 func (m *memory) inMatrices(slot int) bool {
 	a, ok := m.k.Parts[0].(*plan.Attend)
 	return ok && m.types[a.Cache] == quant.F16 && (slot == a.Out || slot == a.ML)
+}
+
+// rebase expresses the results of attention by want's references: (m, l) and out stand
+// for e^m·l and e^m·out, and the matrix form takes something near the maximum for m.
+func (m *memory) rebase(want *memory) {
+	a, ok := m.k.Parts[0].(*plan.Attend)
+	if !ok {
+		return
+	}
+	used := ceil(m.pos+1, a.Splits.Per(m.pos+1))
+	for row := range used * a.Heads {
+		top := want.at(a.ML, 2*row)
+		factor := math.Exp(m.at(a.ML, 2*row) - top)
+		m.set(a.ML, 2*row, top)
+		m.set(a.ML, 2*row+1, factor*m.at(a.ML, 2*row+1))
+		for i := row * a.LatDim; i < (row+1)*a.LatDim; i++ {
+			m.set(a.Out, i, factor*m.at(a.Out, i))
+		}
+	}
 }
 
 // oddAttention are shapes at the edges of blocks: heads of one to three of them, some
@@ -60,6 +80,44 @@ func TestOddAttention(t *testing.T) {
 			m.poisonBehind(rows)
 			t.Run(fmt.Sprintf("%d-%d/%d", oddAttention[i].heads, oddAttention[i].lat, rows), func(t *testing.T) { m.execute(t, e, k.Variants[0].Func) })
 		}
+	}
+}
+
+// TestHalfQueriesAreExact runs attention on queries of halves, and on the same queries as
+// floats: a query of halves is the one half that the matrix form takes of it, so the
+// results have the same bits.
+func TestHalfQueriesAreExact(t *testing.T) {
+	b := &plan.Bundle{Name: "halves", Activations: plan.ElemF16}
+	for i, shape := range oddAttention {
+		k := attendKernel(fmt.Sprintf("halves_%d", i), shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: shape.tile})
+		k.Variants = k.Variants[1:]
+		b.Kernels = append(b.Kernels, k)
+	}
+	halves := executor(t, print(t, b))
+	wide := *b
+	wide.Activations = plan.ElemF32
+	floats := executor(t, print(t, &wide))
+	for i := range b.Kernels {
+		k := &b.Kernels[i]
+		a := k.Parts[0].(*plan.Attend)
+		t.Run(k.Name, func(t *testing.T) {
+			m := newMemory(k, &k.Variants[0], plan.ElemF16, 37)
+			same := m.clone()
+			same.act = plan.ElemF32
+			for _, slot := range []int{a.QAbs.Slot, a.QPe.Slot} {
+				same.data[slot] = make([]byte, 2*len(m.data[slot]))
+				for i := range len(m.data[slot]) / 2 {
+					same.set(slot, i, m.at(slot, i))
+				}
+			}
+			m.execute(t, halves, k.Variants[0].Func)
+			same.execute(t, floats, k.Variants[0].Func)
+			for _, slot := range []int{a.Out, a.ML} {
+				if !bytes.Equal(m.data[slot], same.data[slot]) {
+					t.Errorf("%s differs", k.Slots[slot].Name)
+				}
+			}
+		})
 	}
 }
 

@@ -123,6 +123,7 @@ func (m *memory) execute(t *testing.T, e *execute.Copies, function string) {
 	for _, p := range m.k.Parts {
 		want.run(p)
 	}
+	m.rebase(want)
 	m.compare(t, want)
 }
 

@@ -68,8 +68,8 @@ func (p *printer) body(v *kernelView, parts []partView, floats int) {
 // part prints part i: each of several parts has its range of threadgroups.
 func (p *printer) part(parts []partView, i int) {
 	text := p.render(parts[i].template, &parts[i])
-	if matrix, _ := matrix(parts[i].P); matrix == 0 {
-		text = "    EARLIER_DONE;\n" + text // mat-vecs wait later, after WEIGHTS_SOON
+	if !waitsItself(parts[i].P) {
+		text = "    EARLIER_DONE;\n" + text
 	}
 	if len(parts) == 1 {
 		p.out.WriteString(strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n  ", "\n"), "\n"))
@@ -87,6 +87,16 @@ func (p *printer) part(parts []partView, i int) {
 	if i == len(parts)-1 {
 		p.line("  }")
 	}
+}
+
+// waitsItself says whether a part's template has EARLIER_DONE itself, behind what need
+// not wait: weights, the step's state, and cache rows of earlier tokens.
+func waitsItself(p plan.Part) bool {
+	switch p.(type) {
+	case *plan.MatVec, *plan.Experts, *plan.ExpertsSum, *plan.Attend, *plan.StoreKV:
+		return true
+	}
+	return false
 }
 
 // variant prints the kernel function of one combination of types.

@@ -300,6 +300,9 @@ func (v *partView) CombineDim() int {
 	return cols
 }
 
+// Teams is how many teams of threads combine.
+func (v *partView) Teams() int { return teams(v.CombineDim(), v.Threads) }
+
 // Merged is where a combined latent goes.
 func (v *partView) Merged() string {
 	if p, ok := v.P.(*plan.CombineVec); ok {

@@ -28,7 +28,7 @@ func (v *partView) floats() int {
 	case *plan.NormVec:
 		return v.Simdgroups()
 	case *plan.CombineVec:
-		return p.Combine.Splits.Count
+		return combineFloats(&p.Combine, p.Dim, v.Threads)
 	case *plan.Attend:
 		return v.Attention.floats()
 	case *plan.ScanLogits:
@@ -45,7 +45,7 @@ func (v *partView) SlicesAt() int {
 	switch p := v.P.(type) {
 	case *plan.MatVec:
 		if p.Combine != nil {
-			return p.Cols + p.Combine.Splits.Count
+			return p.Cols + combineFloats(p.Combine, p.Cols, v.Threads)
 		}
 		return v.normFloats(p.Norm)
 	case *plan.Experts:
@@ -95,6 +95,20 @@ func (v *partView) normFloats(n *plan.Norm) int {
 		return 0
 	}
 	return v.StageFloats() + v.Simdgroups()
+}
+
+// combineFloats are the factors of the splits and the sums of all teams but one.
+func combineFloats(c *plan.Combine, dim, threads int) int {
+	return c.Splits.Count + (teams(dim, threads)-1)*dim
+}
+
+// teams is how many teams of threads combine splits, each with a thread for every
+// four columns, or for each if their number is no multiple of four.
+func teams(dim, threads int) int {
+	if dim%4 == 0 {
+		dim /= 4
+	}
+	return max(threads/max(dim, 1), 1)
 }
 
 // FactorsAt is where the factors of the splits are, behind a combined input.

@@ -117,6 +117,9 @@ func (k *kernelView) Sub(a, b int) int { return a - b }
 func (k *kernelView) Mul(a, b int) int { return a * b }
 func (k *kernelView) Half(a int) int   { return a / 2 }
 
+// PerThread is how many of n elements a thread takes at most.
+func (k *kernelView) PerThread(n int) int { return ceil(n, k.Threads) }
+
 // Residual is where the residual of an output is: at its place in another slot.
 func (k *kernelView) Residual(out plan.Vec, slot int) plan.Vec {
 	out.Slot = slot

@@ -117,7 +117,7 @@ static inline float turn(float v, float neighbour, device const float * cs, bool
 template <uint COUNT, uint TILE>
 static inline uint split_rows(uint nkv) {
   uint least = TILE;
-  while (least * least < nkv) least *= 2u;
+  while (4u * least * least < nkv) least *= 2u;
   return max(least, (nkv + COUNT * TILE - 1u) / (COUNT * TILE) * TILE);
 }
 
@@ -785,51 +785,105 @@ static inline void weigh(threadgroup Routing * chosen, float scale, ushort lane)
   if (lane < K) chosen[lane].weight = chosen[lane].weight / divisor * scale;
 }
 
-// Merges the attention splits of one head, the exact flash-decode combine:
-// m = max m_s, o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s over the splits in use. Each
-// simdgroup works out m and the sum of l for itself, a lane per split, and writes its
-// part of the splits' factors.
-template <uint COUNT, uint TILE, uint HEADS, uint DIM, uint THREADS, typename O>
-static inline void combine_splits(device const float * out, device const float * ml, uint head, uint nkv,
-                                  threadgroup float * factors, O merged, uint tid, ushort sg, ushort lane) {
-  enum : uint { TURNS = (COUNT + 31u) / 32u, COLUMNS = (DIM + THREADS - 1u) / THREADS, AT_ONCE = COLUMNS < 4u ? 32u / COLUMNS : 8u };
+// How many attention splits hold rows.
+template <uint COUNT, uint TILE>
+static inline uint used_splits(uint nkv) {
   const uint rows = split_rows<COUNT, TILE>(nkv);
-  const uint used = (nkv + rows - 1u) / rows;
-  float m[TURNS], l[TURNS];
-  float highest = -1e30f;
-  UNROLL for (uint k = 0; k < TURNS; ++k) {
-    const uint s = 32u * k + lane;
-    m[k] = s < used ? ml[(s * HEADS + head) * 2u] : -1e30f;
-    l[k] = s < used ? ml[(s * HEADS + head) * 2u + 1u] : 0.0f;
-    highest = max(highest, m[k]);
-  }
-  highest = simd_max(highest);
-  float sum = 0.0f;
-  UNROLL for (uint k = 0; k < TURNS; ++k) {
-    m[k] = exp(m[k] - highest);
-    sum = fma(m[k], l[k], sum);
-  }
-  sum = simd_sum(sum);
-  UNROLL for (uint k = 0; k < TURNS; ++k) {
-    if (k % (THREADS / 32u) == sg && 32u * k + lane < COUNT) factors[32u * k + lane] = m[k] / sum;
-  }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  float o[COLUMNS] = {};
-  for (uint s = 0; s < used; s += AT_ONCE) { // loads that wait for nothing but each other
-    float v[AT_ONCE * COLUMNS];
-    UNROLL for (uint i = 0; i < AT_ONCE; ++i) {
-      device const float * part = out + (min(s + i, used - 1u) * HEADS + head) * DIM;
-      UNROLL for (uint j = 0; j < COLUMNS; ++j) v[i * COLUMNS + j] = part[min(tid + j * THREADS, DIM - 1u)];
-    }
-    UNROLL for (uint i = 0; i < AT_ONCE; ++i) {
-      const float factor = s + i < used ? factors[s + i] : 0.0f;
-      UNROLL for (uint j = 0; j < COLUMNS; ++j) o[j] = fma(factor, v[i * COLUMNS + j], o[j]);
-    }
-  }
-  UNROLL for (uint j = 0; j < COLUMNS; ++j) {
-    if (tid + j * THREADS < DIM) merged[tid + j * THREADS] = o[j];
-  }
+  return (nkv + rows - 1u) / rows;
 }
+
+// Merges the attention splits of one head, the exact flash-decode combine:
+// m = max m_s, o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s over the splits in use. Teams of
+// threads, one for all columns, add up every TEAMS-th split.
+template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS>
+struct combine_splits {
+  enum : uint {
+    TURNS = (COUNT + 31u) / 32u,                          // a lane per split
+    WIDE = DIM % 4u == 0u ? 4u : 1u,                      // columns per load
+    TEAM = TEAMS > 1u || DIM / WIDE < THREADS ? DIM / WIDE : THREADS, // threads
+    LOADS = (DIM / WIDE + TEAM - 1u) / TEAM,              // of a thread, per split
+    AT_ONCE = LOADS < 8u ? 16u / LOADS : 2u,              // splits whose loads wait for nothing but each other
+  };
+
+  // Loads the thread's columns of splits first, first + TEAMS, …; 0 for those not in use.
+  static inline void load_parts(device const float * out, uint head, uint first, uint used, thread float * v, uint tid) {
+    UNROLL for (uint i = 0; i < AT_ONCE; ++i) {
+      device const float * part = out + ((first + i * TEAMS) * HEADS + head) * DIM;
+      UNROLL for (uint j = 0; j < LOADS; ++j) {
+        const uint c = (tid % TEAM + j * TEAM) * WIDE;
+        thread float * to = v + (i * LOADS + j) * WIDE;
+        UNROLL for (uint e = 0; e < WIDE; ++e) to[e] = 0.0f;
+        if (first + i * TEAMS < used && c < DIM) {
+          if (WIDE == 4u) {
+            load4(in_floats{part}, c, to);
+          } else {
+            to[0] = part[c];
+          }
+        }
+      }
+    }
+  }
+
+  // Puts e^(m_s-m) / Σ e^(m_s-m) l_s of all splits into factors. Each simdgroup works out
+  // m and the sum for itself, and writes its share.
+  static inline void weigh(device const float * ml, uint head, uint used, threadgroup float * factors, ushort sg, ushort lane) {
+    float m[TURNS], l[TURNS];
+    float highest = -1e30f;
+    UNROLL for (uint k = 0; k < TURNS; ++k) {
+      const uint s = 32u * k + lane;
+      m[k] = s < used ? ml[(s * HEADS + head) * 2u] : -1e30f;
+      l[k] = s < used ? ml[(s * HEADS + head) * 2u + 1u] : 0.0f;
+      highest = max(highest, m[k]);
+    }
+    highest = simd_max(highest);
+    float sum = 0.0f;
+    UNROLL for (uint k = 0; k < TURNS; ++k) {
+      m[k] = exp(m[k] - highest);
+      sum = fma(m[k], l[k], sum);
+    }
+    const float scale = 1.0f / simd_sum(sum);
+    UNROLL for (uint k = 0; k < TURNS; ++k) {
+      if (k % (THREADS / 32u) == sg && 32u * k + lane < COUNT) factors[32u * k + lane] = m[k] * scale;
+    }
+  }
+
+  // scratch holds [COUNT] factors and [TEAMS - 1][DIM] sums.
+  template <typename O>
+  static inline void run(device const float * out, device const float * ml, uint head, uint used, threadgroup float * scratch, O merged,
+                         uint tid, ushort sg, ushort lane) {
+    threadgroup float * factors = scratch;
+    const uint team = tid / TEAM, end = team < TEAMS ? used : 0u;
+    float v[AT_ONCE * LOADS * WIDE], o[LOADS * WIDE] = {};
+    load_parts(out, head, team, end, v, tid);
+    weigh(ml, head, used, factors, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint s = team; s < end;) {
+      UNROLL for (uint i = 0; i < AT_ONCE; ++i) {
+        const float factor = s + i * TEAMS < end ? factors[s + i * TEAMS] : 0.0f;
+        UNROLL for (uint j = 0; j < LOADS * WIDE; ++j) o[j] = fma(factor, v[i * LOADS * WIDE + j], o[j]);
+      }
+      s += AT_ONCE * TEAMS;
+      load_parts(out, head, s, end, v, tid);
+    }
+    threadgroup float * sums = scratch + COUNT;
+    if (TEAMS > 1u) {
+      UNROLL for (uint j = 0; j < LOADS * WIDE; ++j) {
+        if (team > 0u && team < TEAMS) sums[(team - 1u) * DIM + column(j, tid)] = o[j];
+      }
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    UNROLL for (uint j = 0; j < LOADS * WIDE; ++j) {
+      const uint c = column(j, tid);
+      if (team == 0u && c < DIM) {
+        for (uint t = 1; t < TEAMS; ++t) o[j] += sums[(t - 1u) * DIM + c];
+        merged[c] = o[j];
+      }
+    }
+  }
+
+  // The column of a thread's sum j.
+  static inline uint column(uint j, uint tid) { return (tid % TEAM + j / WIDE * TEAM) * WIDE + j % WIDE; }
+};
 
 // Sampling as in runtime/sample, to the bit: every statement on floats is one IEEE
 // operation that nothing contracts (see the pragma at the beginning), all else is
@@ -1321,7 +1375,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 // A query is the sum of TERMS halves. The weights P are e^(score - reference) in
 // halves, rounded as the cached values are; the reference follows the maximum only when
 // a weight would leave half's range, so that O is hardly ever rescaled.
-template <uint HEADS, uint LAT, uint PE, uint TILE, uint SIMDGROUPS, uint TERMS>
+template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS>
 struct attend_matrix {
   enum : uint {
     WIDTH = LAT + PE,
@@ -1332,12 +1386,12 @@ struct attend_matrix {
     TURNS = (HEADS * TILE + SIMDGROUPS * 32u - 1u) / (SIMDGROUPS * 32u), // of softmax, a lane per row and head
     VALUE_LOADS = (TILE * VALUES + 31u) / 32u,                      // a lane's loads of 16 bytes per tile
     LOADS = VALUE_LOADS + (TILE * (KEYS - VALUES) + 31u) / 32u,
+    QUERY_LOADS = (16u * KEYS + 31u) / 32u,                         // a lane's loads of 4 columns per 8 heads
     SHARE_ROW = TILE + 4u,                                          // floats; the odd ends keep the rows
     WEIGHT_ROW = TILE + 8u,                                         // halves; of a block in banks of their own
     STAGE_ROW = (KEYS | 1u) * 8u,                                   // halves
-    SHARES = 2u * H * SHARE_ROW > STAGE_ROW ? 8u * H * SHARE_ROW : 4u * STAGE_ROW, // floats of a simdgroup's shares, or of 8 rows
-    STORED = SHARES / 64u,                                          // blocks at a time
-    PIECE = TILE >= 16u && 16u * STAGE_ROW <= 2u * SHARES ? 16u : 8u, // rows
+    STAGED = PIECE * STAGE_ROW / 2u,                                // floats of PIECE rows
+    SHARES = STAGED > 8u * H * SHARE_ROW ? STAGED : 8u * H * SHARE_ROW, // floats of a simdgroup's shares, or of what it stages
   };
 
   // The threadgroup's memory, one part behind the other.
@@ -1364,17 +1418,15 @@ struct attend_matrix {
   }
 
   // Loads the simdgroup's columns of rows [at, at + TILE), whole blocks' rows of 16
-  // bytes, neighbouring lanes neighbouring ones. Blocks of rows that would end behind
-  // row to begin before their place: valid() knows. There are 8 rows or more before to.
+  // bytes, neighbouring lanes neighbouring ones. Behind the last row before to come
+  // copies of it, which get no weight.
   static inline void load_rows(device const half * cache, uint at, uint to, thread uint4 * loaded, ushort sg, ushort lane) {
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const bool value = k < VALUE_LOADS;
       const uint i = 32u * (value ? k : k - VALUE_LOADS) + lane, blocks = value ? VALUES : KEYS - VALUES;
       const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks;
       loaded[k] = 0u;
-      if (r < TILE && has(j, sg)) {
-        loaded[k] = *(device const uint4 *)(cache + ulong(min(at + r / 8u * 8u, to - 8u) + r % 8u) * WIDTH + column(j, sg));
-      }
+      if (r < TILE && has(j, sg)) loaded[k] = *(device const uint4 *)(cache + ulong(min(at + r, to - 1u)) * WIDTH + column(j, sg));
     }
   }
 
@@ -1397,31 +1449,30 @@ struct attend_matrix {
     }
   }
 
-  // Whether row t of the tile is one that no other block holds.
-  static inline bool valid(uint t, uint at, uint to) {
-    const uint place = at + t / 8u * 8u;
-    return min(place, to - 8u) + t % 8u >= place;
-  }
-
   // Loads the simdgroup's columns of the queries, transposed, 8 heads at a time by way
-  // of its shares.
-  template <typename QA, typename QP>
-  static inline void load_queries(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride, memory m, thread simdgroup_half8x8 * q,
+  // of its shares; a lane loads 4 columns at once.
+  template <typename Q>
+  static inline void load_queries(Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, memory m, thread simdgroup_half8x8 * q,
                                   ushort sg, ushort lane) {
     threadgroup half * staged = (threadgroup half *)(m.shares + sg * SHARES);
-    float v[H * 2u * KEYS];
-    UNROLL for (uint k = 0; k < H * 2u * KEYS; ++k) {
-      const uint i = 32u * (k % (2u * KEYS)) + lane, h = k / (2u * KEYS) * 8u + i / (8u * KEYS), j = i / 8u % KEYS, c = column(j, sg) + lane % 8u;
-      v[k] = 0.0f;
-      if (h < HEADS && has(j, sg)) v[k] = c < LAT ? float(q_abs[h * abs_stride + c]) : float(q_pe[h * pe_stride + c - LAT]);
+    float v[H * QUERY_LOADS * 4u];
+    UNROLL for (uint k = 0; k < H * QUERY_LOADS; ++k) {
+      const uint i = 32u * (k % QUERY_LOADS) + lane, h = k / QUERY_LOADS * 8u + i / (2u * KEYS), j = i / 2u % KEYS, c = column(j, sg) + i % 2u * 4u;
+      UNROLL for (uint e = 0; e < 4; ++e) v[4u * k + e] = 0.0f;
+      const bool latent = c < LAT;
+      if (i < 16u * KEYS && h < HEADS && has(j, sg)) load4(latent ? q_abs : q_pe, latent ? h * abs_stride + c : h * pe_stride + c - LAT, v + 4u * k);
     }
     UNROLL for (uint h = 0; h < H; ++h) {
       UNROLL for (uint t = 0; t < TERMS; ++t) {
-        UNROLL for (uint k = 0; k < 2u * KEYS; ++k) {
+        UNROLL for (uint k = 0; k < QUERY_LOADS; ++k) {
           const uint i = 32u * k + lane;
-          const half term = half(v[h * 2u * KEYS + k]);
-          v[h * 2u * KEYS + k] -= float(term);
-          staged[i / (8u * KEYS) * STAGE_ROW + i % (8u * KEYS)] = term;
+          thread float * left = v + 4u * (h * QUERY_LOADS + k);
+          half4 term;
+          UNROLL for (uint e = 0; e < 4; ++e) {
+            term[e] = half(left[e]);
+            left[e] -= float(term[e]);
+          }
+          if (i < 16u * KEYS) *(threadgroup half4 *)(staged + i / (2u * KEYS) * STAGE_ROW + i % (2u * KEYS) * 4u) = term;
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         UNROLL for (uint j = 0; j < KEYS; ++j) simdgroup_load(q[(t * KEYS + j) * H + h], staged + 8u * j, STAGE_ROW, 0, true);
@@ -1455,16 +1506,15 @@ struct attend_matrix {
 
   // Turns the scores of the simdgroup's own heads into weights. A lane's sum is over
   // its own rows.
-  static inline void softmax(memory m, uint at, uint to, bool first, float scale, thread float * reference, thread float * highest, thread float * sum,
+  static inline void softmax(memory m, uint at, uint to, bool first, float scale, thread float * reference, thread float * sum,
                              ushort sg, ushort lane) {
     const uint t = lane % TILE;
-    const bool counts = valid(t, at, to);
+    const bool counts = at + t < to;
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint h = own_head(k, sg, lane);
       float s = 0.0f;
       UNROLL for (uint i = 0; i < SIMDGROUPS; ++i) s += m.shares[i * SHARES + min(h, 8u * H - 1u) * SHARE_ROW + t];
       s = counts ? s * scale : -1e30f;
-      highest[k] = max(highest[k], s);
       float shrink = 1.0f;
       if (simd_any(s > reference[k] + 10.397f)) { // ln 2^15: such a weight could be more than half's 65504
         const float top = head_max(s);
@@ -1484,6 +1534,10 @@ struct attend_matrix {
 
   // Adds weights times rows to o[head block][column block].
   static inline void add_values(thread const simdgroup_half8x8 * rows, memory m, thread simdgroup_float8x8 * o, ushort lane) {
+    simdgroup_half8x8 weights[H * R];
+    UNROLL for (uint h = 0; h < H; ++h) {
+      UNROLL for (uint i = 0; i < R; ++i) simdgroup_load(weights[h * R + i], m.weights + 8u * (h * WEIGHT_ROW + i), WEIGHT_ROW);
+    }
     bool shrinks = false;
     for (uint h = lane; h < HEADS; h += 32u) shrinks = shrinks || m.shrink[h * 8u + h % 8u] != 1.0f;
     if (simd_any(shrinks)) {
@@ -1493,78 +1547,72 @@ struct attend_matrix {
         UNROLL for (uint j = 0; j < VALUES; ++j) simdgroup_multiply(o[h * VALUES + j], shrink, o[h * VALUES + j]);
       }
     }
-    simdgroup_half8x8 weights[H * R];
-    UNROLL for (uint h = 0; h < H; ++h) {
-      UNROLL for (uint i = 0; i < R; ++i) simdgroup_load(weights[h * R + i], m.weights + 8u * (h * WEIGHT_ROW + i), WEIGHT_ROW);
-    }
     multiply_matrix<H, VALUES, R>(o, VALUES, weights, R, rows, KEYS);
   }
 
-  // Finishes (m, l) of the simdgroup's own heads with the true maximum, and puts what
-  // their sums must be multiplied by into factors.
-  static inline void finish(thread const float * reference, thread const float * highest, thread const float * sum, threadgroup float * factors,
-                            device float * ml, ushort sg, ushort lane) {
+  // Stores (m, l) of the simdgroup's own heads: m is the reference.
+  static inline void store_ml(thread const float * reference, thread const float * sum, device float * ml, ushort sg, ushort lane) {
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint h = own_head(k, sg, lane);
-      const float top = head_max(highest[k]), l = head_sum(sum[k]), factor = exp(reference[k] - top);
+      const float l = head_sum(sum[k]);
       if (h < HEADS && lane % TILE == 0u) {
-        factors[h] = factor;
-        ml[2u * h] = top;
-        ml[2u * h + 1u] = l * factor;
+        ml[2u * h] = reference[k];
+        ml[2u * h + 1u] = l;
       }
     }
   }
 
-  // Stores the simdgroup's columns to out[HEADS][LAT], block after block by way of its
-  // shares.
-  static inline void store(thread const simdgroup_float8x8 * o, threadgroup const float * factors, memory m, device float * out, ushort sg, ushort lane) {
+  // Stores the simdgroup's columns to out[HEADS][LAT]: blocks of eight heads as they are,
+  // those of the last few by way of its shares.
+  static inline void store(thread const simdgroup_float8x8 * o, memory m, device float * out, ushort sg, ushort lane) {
+    UNROLL for (uint h = 0; h < HEADS / 8u; ++h) {
+      UNROLL for (uint j = 0; j < VALUES; ++j) {
+        if (has(j, sg)) simdgroup_store(o[h * VALUES + j], out + 8u * h * LAT + column(j, sg), LAT);
+      }
+    }
     threadgroup float * staged = m.shares + sg * SHARES;
-    UNROLL for (uint h = 0; h < H; ++h) {
-      UNROLL for (uint first = 0; first < VALUES; first += STORED) {
-        UNROLL for (uint j = first; j < first + STORED && j < VALUES; ++j) simdgroup_store(o[h * VALUES + j], staged + 64u * (j - first));
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-        UNROLL for (uint j = first; j < first + STORED && j < VALUES; ++j) {
-          UNROLL for (uint i = 0; i < 2; ++i) {
-            const uint head = 8u * h + 4u * i + lane / 8u;
-            if (head < HEADS && has(j, sg)) out[head * LAT + column(j, sg) + lane % 8u] = staged[64u * (j - first) + 32u * i + lane] * factors[head];
-          }
-        }
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-      }
+    UNROLL for (uint j = 0; HEADS % 8u > 0u && j < VALUES; ++j) {
+      simdgroup_store(o[(H - 1u) * VALUES + j], staged);
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      for (uint i = lane; i < HEADS % 8u * 8u && has(j, sg); i += 32u) out[((H - 1u) * 8u + i / 8u) * LAT + column(j, sg) + i % 8u] = staged[i];
+      simdgroup_barrier(mem_flags::mem_threadgroup);
     }
   }
 
-  // Attends over rows [from, to), of which there are some.
-  template <typename QA, typename QP>
-  static inline void run(device const half * cache, uint from, uint to, QA q_abs, uint abs_stride, QP q_pe, uint pe_stride, float scale,
+  // Attends over rows [from, to), of which there are some. All but the newest row, nkv - 1,
+  // have been there since the last token, so they need not wait for earlier dispatches.
+  template <typename Q>
+  static inline void run(device const half * cache, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
                          device float * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
     const memory m = in(scratch);
     simdgroup_half8x8 rows[R * KEYS], q[KEYS * TERMS * H];
     simdgroup_float8x8 o[VALUES * H];
-    float reference[TURNS], highest[TURNS], sum[TURNS];
+    float reference[TURNS], sum[TURNS];
     UNROLL for (uint i = 0; i < VALUES * H; ++i) o[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     UNROLL for (uint k = 0; k < TURNS; ++k) {
-      reference[k] = highest[k] = -1e30f;
+      reference[k] = -1e30f;
       sum[k] = 0.0f;
     }
-    uint4 next[LOADS];
-    load_rows(cache, from, to, next, sg, lane);
-    load_queries(q_abs, abs_stride, q_pe, pe_stride, m, q, sg, lane);
     for (uint i = HEADS * WEIGHT_ROW + sg * 32u + lane; i < 8u * H * WEIGHT_ROW; i += SIMDGROUPS * 32u) m.weights[i] = half(0.0f);
     for (uint i = HEADS * 8u + sg * 32u + lane; i < 64u * H; i += SIMDGROUPS * 32u) m.shrink[i] = 0.0f;
+    uint4 next[LOADS];
+    const bool early = min(from + TILE, to) < nkv;
+    if (early) load_rows(cache, from, to, next, sg, lane);
+    EARLIER_DONE;
+    if (!early) load_rows(cache, from, to, next, sg, lane);
+    load_queries(q_abs, abs_stride, q_pe, pe_stride, m, q, sg, lane);
     for (uint at = from; at < to; at += TILE) {
       form_rows(next, m, rows, sg, lane);
       if (at + TILE < to) load_rows(cache, at + TILE, to, next, sg, lane);
       share_scores(rows, q, m, sg);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      softmax(m, at, to, at == from, scale, reference, highest, sum, sg, lane);
+      softmax(m, at, to, at == from, scale, reference, sum, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       add_values(rows, m, o, lane);
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    finish(reference, highest, sum, m.shrink, ml, sg, lane);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    store(o, m.shrink, m, out, sg, lane);
+    LATER_MAY_START;
+    store_ml(reference, sum, ml, sg, lane);
+    store(o, m, out, sg, lane);
   }
 };
 
@@ -1706,26 +1754,36 @@ static inline void q_b_store_kv_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
-    EARLIER_DONE;
-    // cache row [latent | k_pe] of the current position
+    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
     device uchar * row = cache_ + ulong(step_.pos) * T_cache::row_bytes(288u);
+    float weight[2];
+    UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
+    const uint pair = min(tid, 15u); // the thread's first one
+    device const float * cs = rope + (ulong(step_.pos) * 16u + pair) * 2u;
+    float cosine = cs[0], sine = cs[1];
+    EARLIER_DONE;
+    float lat[2];
+    UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 255u)]);
+    for (uint i = tid; i < 16u; i += 128u) {
+      if (i != pair) {
+        cosine = cs[(i - pair) * 2u];
+        sine = cs[(i - pair) * 2u + 1u];
+      }
+      const float a = float(kv_a[256u + 2u * i]);
+      const float b = float(kv_a[256u + 2u * i + 1u]);
+      T_cache::put(row, 256u + 2u * i, turn_by(a, b, cosine, sine, false));
+      T_cache::put(row, 256u + 2u * i + 1u, turn_by(b, a, cosine, sine, true));
+    }
     float squares = 0.0f;
-    for (uint i = tid; i < 256u; i += 128u) {
-      const float v = float(kv_a[i]);
-      squares = fma(v, v, squares);
+    UNROLL for (uint k = 0; k < 2u; ++k) {
+      if (tid + k * 128u < 256u) squares = fma(lat[k], lat[k], squares);
     }
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-05f);
-    for (uint i = tid; i < 256u; i += 128u) {
-      T_cache::put(row, i, float(kv_a[i]) * factor * w_kv_a_layernorm[i]);
-    }
-    for (uint i = tid; i < 16u; i += 128u) {
-      const float a = float(kv_a[256u + 2u * i]);
-      const float b = float(kv_a[256u + 2u * i + 1u]);
-      device const float * cs = rope + (ulong(step_.pos) * 16u + i) * 2u;
-      T_cache::put(row, 256u + 2u * i, turn(a, b, cs, false));
-      T_cache::put(row, 256u + 2u * i + 1u, turn(b, a, cs, true));
+    UNROLL for (uint k = 0; k < 2u; ++k) {
+      const uint i = tid + k * 128u;
+      if (i < 256u) T_cache::put(row, i, lat[k] * factor * weight[k]);
     }
   } else {
     // 640 × 256 mat-vec
@@ -1852,21 +1910,23 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
   // 5 heads on one of 128 splits; one without rows says just that
   const uint split = tg;
-  const uint per = split_rows<128u, 16u>(step_.nkv);
-  const uint from = min(split * per, step_.nkv);
-  const uint to = min(from + per, step_.nkv);
+  const uint nkv = step_.nkv;
+  const uint per = split_rows<128u, 16u>(nkv);
+  const uint from = min(split * per, nkv);
+  const uint to = min(from + per, nkv);
   device float * out = attend_out + split * 1280u;
   device float * out_ml = attend_ml + split * 10u;
   if (from == to) {
+    EARLIER_DONE;
     for (uint i = tid; i < 10u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
-  } else if (T_cache::row_bytes(1u) == 2u && to >= 8u) { // halves, and a block of rows to load
-    attend_matrix<5u, 256u, 32u, 32u, 8u, 1u>::run(
-        (device const half *)cache_, from, to, q_abs_, 256u, q_rope + 96u, 128u,
+  } else if (T_cache::row_bytes(1u) == 2u) { // halves
+    attend_matrix<5u, 256u, 32u, 32u, 32u, 8u, 1u>::run(
+        (device const half *)cache_, from, to, nkv, in_floats{q_abs_}, 256u, in_floats{q_rope + 96u}, 128u,
         0.088388346f, out, out_ml, scratch, sg, lane);
   } else { // 16 rows of 288 at a time
+    EARLIER_DONE;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 640u;
@@ -1952,10 +2012,11 @@ static inline void v_b_body(
   const bool mine = lane < 4 && at >= row && at < end;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
+  const uint used = used_splits<128u, 16u>(step_.nkv);
   EARLIER_DONE;
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  combine_splits<128u, 16u, 5u, 256u, 128u>(attend_out, attend_ml, entry, step_.nkv, scratch + 256u, xs, tid, sg, lane);
+  combine_splits<128u, 5u, 256u, 128u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 256u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   if (row < end) {
     dot<T_w_v_b_proj, 4, 256u, 32u>(w, in_shared{xs, 0u}, 0u, 256u, lane, sum);
@@ -1977,7 +2038,7 @@ kernel void v_b_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[96];
+  threadgroup float4 scratch[160];
   v_b_body<q4_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 

@@ -57,11 +57,12 @@ type Splits struct {
 }
 
 // Per is the number of cache rows per split for n valid rows. A split costs its
-// combine about as much as a row costs attention, so none is much shorter than there
-// are splits: Tile is doubled until its square reaches n.
+// combine about as much as two or three rows cost attention, so there are at most some
+// four times as many splits as rows in each: Tile is doubled until four times its square
+// reach n.
 func (s Splits) Per(n int) int {
 	least := s.Tile
-	for least*least < n {
+	for 4*least*least < n {
 		least *= 2
 	}
 	return max(least, ceil(n, s.Count*s.Tile)*s.Tile)

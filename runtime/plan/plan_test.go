@@ -7,11 +7,11 @@ import (
 )
 
 // TestSplits: the splits cover every row once, are whole tiles, no more than
-// Count, and no longer than that or the square root of the rows demands.
+// Count, and no longer than that or half the square root of the rows demands.
 func TestSplits(t *testing.T) {
 	for _, tt := range []struct{ count, tile, rows, per int }{
-		{32, 16, 1, 16}, {32, 16, 16, 16}, {32, 16, 256, 16}, {32, 16, 257, 32}, {32, 16, 4096, 128},
-		{4, 2, 9, 4}, {1, 1, 7, 7}, {1024, 1, 5, 4}, {3, 5, 16, 10}, {128, 16, 1024, 32}, {128, 16, 4096, 64}, {128, 16, 32768, 256},
+		{32, 16, 1, 16}, {32, 16, 16, 16}, {32, 16, 512, 16}, {32, 16, 513, 32}, {32, 16, 4096, 128},
+		{4, 2, 9, 4}, {1, 1, 7, 7}, {1024, 1, 5, 2}, {3, 5, 16, 10}, {128, 16, 1024, 16}, {128, 16, 1025, 32}, {128, 16, 4096, 32}, {128, 16, 4097, 64}, {128, 16, 32768, 256},
 	} {
 		s := Splits{Count: tt.count, Tile: tt.tile}
 		if per := s.Per(tt.rows); per != tt.per {
@@ -26,7 +26,7 @@ func TestSplits(t *testing.T) {
 				if per%tile != 0 || per < tile || count*per < rows {
 					t.Fatalf("%+v: %d rows per split of %d", s, per, rows)
 				}
-				if per > tile && count*(per-tile) >= rows && per/2*(per/2) >= rows {
+				if per > tile && count*(per-tile) >= rows && 4*(per/2)*(per/2) >= rows {
 					t.Fatalf("%+v: a tile less than %d would cover %d rows", s, per, rows)
 				}
 			}
