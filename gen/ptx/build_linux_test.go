@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,17 +78,23 @@ func TestShipped(t *testing.T) {
 	}
 }
 
+var singleWord = regexp.MustCompile(`ld\.global(?:\.nc)?\.u32.*`)
+
 // TestSplitRows: the kernels read rows as quant.SplitRows lays them out: nibbles by
-// 8 bytes, where blocks as they are in a file have 2-byte words.
+// 8 bytes in one load, where blocks as they are in a file have 2-byte words.
 func TestSplitRows(t *testing.T) {
 	text, err := generated.PTX(bundle(t, "youtu2b"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := entries(t, text)
-	for _, name := range []string{"o_proj_q4_0", "o_proj_q8_0", "o_proj_q6_k"} {
-		if body := list[name].body; !strings.Contains(body, ".v2.u32") || strings.Contains(body, ".u16") {
+	for _, name := range []string{"o_proj_q4_0", "o_proj_q8_0", "o_proj_q6_k", "lm_head_q6_k"} {
+		body := list[name].body
+		if !strings.Contains(body, ".v2.u32") || strings.Contains(body, ".u16") {
 			t.Errorf("%s does not read rows that are split", name)
+		}
+		if word := singleWord.FindString(body); word != "" {
+			t.Errorf("%s loads single words: %s", name, word)
 		}
 	}
 }

@@ -21,12 +21,13 @@ const clang = "clang-19"
 // the source says fma. PTX 7.8 is what a driver of CUDA 11.8 reads, the first
 // that knows sm_90. The fields of blocks are apart (SPLIT_ROWS): weights are copied to
 // these devices anyway, and runtime/device/cuda lays them out so on the way, as words
-// of blocks that are not aligned would be loaded by halves.
+// of blocks that are not aligned would be loaded by halves. The pass that combines vectors would
+// take two of such words apart again, into two loads.
 var flags = []string{
 	"-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_90", "--cuda-feature=+ptx78",
 	"-std=c++20", "-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-verbose-asm",
 	"-Wno-unknown-cuda-version", "-Wno-unknown-pragmas", "-Wno-duplicate-decl-specifier", "-Wno-pass-failed",
-	"-DSPLIT_ROWS=true", "-Iinclude", "-S", "-o", "-", "kernels.cu",
+	"-DSPLIT_ROWS=true", "-mllvm", "-disable-vector-combine", "-Iinclude", "-S", "-o", "-", "kernels.cu",
 }
 
 // compile runs clang on translated source.

@@ -44,7 +44,11 @@ func (t *translator) kernel() {
 		return
 	}
 	body := t.next(close, 1)
-	fmt.Fprintf(&t.out, "extern \"C\" __attribute__((global, launch_bounds(%d))) void %s(%s) {%s", k.Threads, name, list, positions(params))
+	bounds := fmt.Sprint(k.Threads)
+	if k.Resident > 0 {
+		bounds += fmt.Sprintf(", %d", k.Resident)
+	}
+	fmt.Fprintf(&t.out, "extern \"C\" __attribute__((global, launch_bounds(%s))) void %s(%s) {%s", bounds, name, list, positions(params))
 	t.lines(from, body)
 	t.at = body + 1
 	t.depth++

@@ -121,7 +121,7 @@ var constant = map[plan.Space]bool{plan.SpaceWeight: true, plan.SpaceRope: true,
 func translate(b *plan.Bundle) (string, error) {
 	kernels := map[string]Kernel{}
 	for i := range b.Kernels {
-		k := Kernel{Threads: b.Kernels[i].Threads}
+		k := Kernel{Threads: b.Kernels[i].Threads, Resident: resident(b.Kernels[i].Groups(), b.Kernels[i].Threads)}
 		for _, s := range b.Kernels[i].Slots {
 			k.Constant = append(k.Constant, constant[s.Space])
 		}
@@ -139,6 +139,23 @@ func translate(b *plan.Bundle) (string, error) {
 		return "", fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
 	return cuda, nil
+}
+
+const (
+	// multiprocessors of the GPUs that the kernels are compiled for, H100 and H200.
+	multiprocessors = 132
+	// wide is how many threads of 64 registers a multiprocessor holds.
+	wide = 1024
+)
+
+// resident is how many threadgroups a multiprocessor has to hold for all those of a kernel
+// to run side by side; 0: they do not, or not with 64 registers a thread.
+func resident(groups, threads int) int {
+	n := (groups + multiprocessors - 1) / multiprocessors
+	if n*threads > wide {
+		return 0
+	}
+	return n
 }
 
 // headOf is the head of b's file but for the version of clang.

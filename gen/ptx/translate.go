@@ -25,6 +25,10 @@ func Translate(source string, kernel func(name string) (Kernel, error)) (string,
 // Kernel is what Translate has to know of a kernel.
 type Kernel struct {
 	Threads int // per threadgroup
+	// Resident is how many threadgroups a multiprocessor should be able to hold, 0: any
+	// number. The compiler uses the registers that this leaves a thread: more loads are
+	// under way at a time.
+	Resident int
 	// Constant[n] says that no kernel writes what is bound to buffer n. All others
 	// may change until EARLIER_DONE: a kernel can begin before the one that it
 	// depends on has ended.

@@ -6,12 +6,15 @@ import (
 	"testing"
 )
 
-// known knows one kernel.
+// known knows two kernels.
 func known(name string) (Kernel, error) {
-	if name != "k" {
-		return Kernel{}, errors.New("not in the plan")
+	switch name {
+	case "k":
+		return Kernel{Threads: 64, Constant: []bool{true}}, nil
+	case "beside":
+		return Kernel{Threads: 64, Resident: 3}, nil
 	}
-	return Kernel{Threads: 64, Constant: []bool{true}}, nil
+	return Kernel{}, errors.New("not in the plan")
 }
 
 func TestTranslate(t *testing.T) {
@@ -34,6 +37,8 @@ func TestTranslate(t *testing.T) {
 				"  static __attribute__((shared, aligned(16))) float a[4], b[2][3];\n}"},
 		{"parameters in the order of their buffers", "kernel void k(device float * b [[buffer(1)]], device float * a [[buffer(0)]]) {}",
 			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a, float * b) {}`},
+		{"side by side", "kernel void beside(device float * a [[buffer(0)]]) {}",
+			`extern "C" __attribute__((global, launch_bounds(64, 3))) void beside(float * a) {}`},
 		{"pointer to threadgroup memory", "kernel void k(device float * a [[buffer(0)]]) { threadgroup float t[2]; threadgroup float * p = t; }",
 			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a) { static __attribute__((shared, aligned(16))) float t[2];  float * p = t; }`},
 	} {
@@ -95,4 +100,15 @@ func FuzzTranslate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source string) {
 		Translate(source, known)
 	})
+}
+
+func TestResident(t *testing.T) {
+	for _, tt := range []struct{ groups, threads, want int }{
+		{1, 128, 1}, {132, 128, 1}, {133, 128, 2}, {1056, 128, 8}, {528, 256, 4}, // 64 registers a thread
+		{1057, 128, 0}, {529, 256, 0}, {100000, 32, 0},
+	} {
+		if got := resident(tt.groups, tt.threads); got != tt.want {
+			t.Errorf("%d threadgroups of %d: %d on each multiprocessor, want %d", tt.groups, tt.threads, got, tt.want)
+		}
+	}
 }
