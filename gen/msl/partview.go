@@ -145,22 +145,26 @@ func (v *partView) Entry() string {
 
 // WeightRow points to a row of an entry of a weight matrix.
 func (v *partView) WeightRow(slot int, entry, row string) (string, error) {
-	rows, cols := matrix(v.P)
-	rowBytes := fmt.Sprintf("%s::row_bytes(%du)", v.Tag(slot), cols)
+	_, cols := matrix(v.P)
 	base := v.Name(slot)
-	i := slices.Index(v.Args, slot)
-	switch {
-	case v.Entries == 1 && entry == "entry":
-	case i >= 0:
-		args, err := v.only(plan.SpaceArgs, "batch strides")
+	if v.Entries > 1 || entry != "entry" {
+		stride, err := v.Stride(slot)
 		if err != nil {
 			return "", err
 		}
-		base += fmt.Sprintf(" + %s * %s.stride%d", entry, args, i)
-	default:
-		base += fmt.Sprintf(" + %s * (%du * %s)", entry, rows, rowBytes)
+		base += fmt.Sprintf(" + %s * %s", entry, stride)
 	}
-	return base + fmt.Sprintf(" + %s * %s", row, rowBytes), nil
+	return base + fmt.Sprintf(" + %s * %s::row_bytes(%du)", row, v.Tag(slot), cols), nil
+}
+
+// Stride is the distance between two entries of a weight matrix in bytes.
+func (v *partView) Stride(slot int) (string, error) {
+	if i := slices.Index(v.Args, slot); i >= 0 {
+		args, err := v.only(plan.SpaceArgs, "batch strides")
+		return fmt.Sprintf("%s.stride%d", args, i), err
+	}
+	rows, cols := matrix(v.P)
+	return fmt.Sprintf("(%du * %s::row_bytes(%du))", rows, v.Tag(slot), cols), nil
 }
 
 // Slices is how many simdgroups share the columns of a row.
@@ -221,11 +225,20 @@ func (v *partView) Normed() bool {
 func (v *partView) SquaresPerLane() int {
 	switch p := v.P.(type) {
 	case *plan.MatVec:
-		return ceil(p.Rescale.Count, v.Lanes())
+		return ceil(p.Rescale.Count, v.SquaresLanes())
 	case *plan.Experts:
-		return ceil(p.Rescale.Count, v.Lanes())
+		return ceil(p.Rescale.Count, v.SquaresLanes())
 	}
 	return 0
+}
+
+// SquaresLanes is how many lanes share the sums of squares that were handed over:
+// those of the threadgroup where its simdgroups meet at a barrier anyway.
+func (v *partView) SquaresLanes() int {
+	if v.Slices() > 1 {
+		return v.Threads
+	}
+	return simdWidth
 }
 
 // SquaresEarly says whether a lane has the registers to load them before the

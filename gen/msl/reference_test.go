@@ -252,7 +252,8 @@ func (m *memory) attend(p *plan.Attend) {
 
 // gate selects experts and writes their routing.
 func (m *memory) gate(g *plan.Gating, routing int) {
-	probs := m.vec(plan.Vec{Slot: g.Logits}, 0, g.Experts)
+	logits := m.vec(plan.Vec{Slot: g.Logits}, 0, g.Experts)
+	probs := slices.Clone(logits)
 	var sum float64
 	for i := range probs {
 		if g.Sigmoid {
@@ -268,6 +269,9 @@ func (m *memory) gate(g *plan.Gating, routing int) {
 		}
 	}
 	selection := slices.Clone(probs)
+	if g.ByLogits() {
+		selection = logits
+	}
 	if g.Bias >= 0 {
 		addTo(selection, m.vec(plan.Vec{Slot: g.Bias}, 0, g.Experts), 1)
 	}

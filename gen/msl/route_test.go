@@ -1,25 +1,41 @@
 package msl
 
 import (
+	"math"
 	"testing"
 
 	"mla/runtime/plan"
 )
 
-// TestRouteTies routes among 64 equal experts: the lowest numbers are chosen, also
-// between two that the same thread looks at.
-func TestRouteTies(t *testing.T) {
+// TestRouteOrder picks experts best first: of equal ones the lowest numbers, also
+// between two that the same thread looks at, and those of tiny weights by their logits,
+// whose softmax is 0 for all but one.
+func TestRouteOrder(t *testing.T) {
 	var s slots
 	p := &plan.RouteVec{Gating: *gating(&s, 1, false)}
 	p.Routing = s.route(true)
-	b := &plan.Bundle{Name: "ties", Activations: plan.ElemF32, Kernels: []plan.Kernel{s.kernelOf("ties", p)}}
-	k := &b.Kernels[0]
-	m := newMemory(k, &k.Variants[0], b.Activations, 0)
-	clear(m.data[p.Gating.Logits])
-	m.execute(t, executor(t, print(t, b)), k.Variants[0].Func)
-	for i := range p.Gating.K {
-		if e, _ := m.routing(p.Routing, i); e != i {
-			t.Errorf("choice %d is expert %d of equal ones; expected %d", i, e, i)
+	b := &plan.Bundle{Name: "order", Activations: plan.ElemF32, Kernels: []plan.Kernel{s.kernelOf("order", p)}}
+	program := executor(t, print(t, b))
+	mixed := func(e int) int { return e * 37 % p.Gating.Experts }
+	for name, c := range map[string]struct {
+		rank  func(e int) int // of an expert among all
+		logit func(rank int) float64
+	}{
+		"equal":         {func(e int) int { return e }, func(int) float64 { return 0 }},
+		"signs of zero": {func(e int) int { return e }, func(rank int) float64 { return math.Copysign(0, float64(rank%2)-0.5) }},
+		"tiny":          {mixed, func(rank int) float64 { return -200 * float64(rank) }},
+		"positive":      {mixed, func(rank int) float64 { return 100 - float64(rank) }},
+	} {
+		k := &b.Kernels[0]
+		m := newMemory(k, &k.Variants[0], b.Activations, 0)
+		for e := range p.Gating.Experts {
+			m.set(p.Gating.Logits, e, c.logit(c.rank(e)))
+		}
+		m.execute(t, program, k.Variants[0].Func)
+		for i := range p.Gating.K {
+			if e, _ := m.routing(p.Routing, i); c.rank(e) != i {
+				t.Errorf("%s: choice %d is expert %d, of rank %d", name, i, e, c.rank(e))
+			}
 		}
 	}
 }

@@ -189,7 +189,7 @@ func attendKernel(name string, heads, lat, pe, simdgroups int, splits plan.Split
 
 // singleKernels are the parts that stand alone.
 func singleKernels() []plan.Kernel {
-	var e, h, n, r, c, g, a, w, o slots
+	var e, h, n, r, c, g, a, w, o, q slots
 	e.step()
 	h.step()
 	return []plan.Kernel{
@@ -202,6 +202,7 @@ func singleKernels() []plan.Kernel {
 		a.kernelOf("add", &plan.AddVec{A: a.in("a"), B: a.in("b"), Out: a.out("y"), Dim: 300, RowsPerGroup: 128}),
 		w.kernelOf("weighted_sum", &plan.WeightedSum{In: plan.Vec{Slot: w.in("x").Slot, Stride: 300}, Out: w.out("y"), K: 6, Dim: 300, Routing: w.route(false), RowsPerGroup: 128}),
 		o.kernelOf("route", &plan.RouteVec{Gating: *gating(&o, 8, true), Routing: o.route(true)}),
+		q.kernelOf("route_softmax", &plan.RouteVec{Gating: *gating(&q, 4, false), Routing: q.route(true)}),
 	}
 }
 

@@ -19,8 +19,6 @@ func (v *partView) floats() int {
 		return v.SlicesAt() + v.slicesFloats(p.Up, p.Rescale)
 	case *plan.ExpertsSum:
 		return v.slicesFloats(-1, nil)
-	case *plan.RouteVec:
-		return gatingFloats(&p.Gating)
 	case *plan.StoreKV:
 		if p.Norm != nil {
 			return v.Simdgroups()
@@ -49,7 +47,7 @@ func (v *partView) SlicesAt() int {
 		}
 		return v.normFloats(p.Norm)
 	case *plan.Experts:
-		return v.normFloats(p.Norm) + gatingFloats(p.Gating)
+		return v.normFloats(p.Norm) + chosenFloats(p.Gating)
 	}
 	return 0
 }
@@ -115,24 +113,4 @@ func teams(dim, threads int) int {
 func (v *partView) FactorsAt() int {
 	_, cols := matrix(v.P)
 	return cols
-}
-
-// GatingAt is where gating's arrays are, behind the staged input.
-func (v *partView) GatingAt() int {
-	if p, ok := v.P.(*plan.Experts); ok {
-		return v.normFloats(p.Norm)
-	}
-	return 0
-}
-
-// gatingFloats are probabilities, selection scores, group scores and K Routing.
-func gatingFloats(g *plan.Gating) int {
-	if g == nil {
-		return 0
-	}
-	floats := 2*g.Experts + 2*g.K
-	if g.Groups > 1 {
-		floats += g.Groups
-	}
-	return floats
 }

@@ -44,6 +44,7 @@ var sharedParts = []struct {
 	usedBy   func(plan.Part) bool
 }{
 	{"route.shared", func(p plan.Part) bool { return gatingOf(p) != nil }},
+	{"experts_sum.shared", func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok }},
 	{"combine.shared", func(p plan.Part) bool { return combineOf(p) != nil }},
 	{"sample.shared", samples},
 	{"attend.shared", func(p plan.Part) bool { _, ok := p.(*plan.Attend); return ok }},
@@ -77,17 +78,6 @@ func (p *printer) anyPart(f func(plan.Part) bool) bool {
 		}
 	}
 	return false
-}
-
-// gatingOf returns the gating that a part runs, or nil.
-func gatingOf(p plan.Part) *plan.Gating {
-	switch p := p.(type) {
-	case *plan.Experts:
-		return p.Gating
-	case *plan.RouteVec:
-		return &p.Gating
-	}
-	return nil
 }
 
 // combineOf returns the combine that a part runs, or nil.

@@ -573,88 +573,119 @@ struct q4_0 {
   }
 };
 
-// Gating runs in the first simdgroup, an expert per lane at a time. Scores that are
-// not numbers count as the mask, so that there is always an expert to pick.
+// Gating runs in one simdgroup: lane l has the experts l, l + 32, …. What they are selected by
+// becomes keys, integers of the same order, since a simdgroup finds the greatest integer in
+// one step; a key of 0 is no expert. Scores that are not numbers count as the mask, so that
+// there is always an expert to pick.
+
+// The softmax of all logits: their maximum and Σ e^(logit - maximum).
+struct softmax { float top, sum; };
 
 template <uint E>
-static inline void softmax_scores(device const float * logits, threadgroup float * probs, ushort lane) {
-  float top = -1e30f;
-  for (uint e = lane; e < E; e += 32u) top = max(top, logits[e]);
-  top = simd_max(top);
-  float sum = 0.0f;
-  for (uint e = lane; e < E; e += 32u) {
-    probs[e] = exp(logits[e] - top);
-    sum += probs[e];
+static inline softmax softmax_of(device const float * logits, ushort lane) {
+  softmax s;
+  s.top = -1e30f;
+  for (uint e = lane; e < E; e += 32u) s.top = max(s.top, logits[e]);
+  s.top = simd_max(s.top);
+  s.sum = 0.0f;
+  for (uint e = lane; e < E; e += 32u) s.sum += exp(logits[e] - s.top);
+  s.sum = simd_sum(s.sum);
+  return s;
+}
+
+static inline float probability(softmax s, float logit) { return exp(logit - s.top) / s.sum; }
+
+static inline uint key_of(float score) {
+  const uint bits = as_type<uint>((score > -1e30f ? score : -1e30f) + 0.0f); // -0 becomes 0
+  return (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
+}
+
+static inline float score_of(uint key) { return as_type<float>((key & 0x80000000u) != 0u ? key & 0x7fffffffu : ~key); }
+
+// The greatest of a simdgroup's keys.
+template <uint N>
+static inline uint greatest(thread const uint * keys) {
+  uint best = keys[0];
+  UNROLL for (uint i = 1; i < N; ++i) best = max(best, keys[i]);
+  return simd_max(best);
+}
+
+// Returns the first of the experts with the greatest key, and removes it.
+template <uint N>
+static inline uint pick(thread uint * keys, ushort lane) {
+  const uint best = greatest<N>(keys);
+  uint at = 32u * N;
+  UNROLL for (uint i = N; i-- > 0u;) at = keys[i] == best ? 32u * i + lane : at;
+  const uint e = simd_min(at);
+  UNROLL for (uint i = 0; i < N; ++i) keys[i] = 32u * i + lane == e ? 0u : keys[i];
+  return e;
+}
+
+// Picks the count best experts, best first: lane k gets the k-th.
+template <uint N>
+static inline uint picks(thread uint * keys, uint count, ushort lane) {
+  uint picked = 0u;
+  for (uint k = 0; k < count; ++k) {
+    const uint e = pick<N>(keys, lane);
+    picked = lane == k ? e : picked;
   }
-  sum = simd_sum(sum);
-  for (uint e = lane; e < E; e += 32u) probs[e] /= sum;
+  return picked;
 }
 
-template <uint E>
-static inline void sigmoid_scores(device const float * logits, threadgroup float * probs, ushort lane) {
-  for (uint e = lane; e < E; e += 32u) probs[e] = sigmoid(logits[e]);
-}
-
-// The sum of a group's two best scores, or the score of a lone expert.
-template <uint SIZE>
-static inline float top_two(threadgroup const float * select) {
-  float first = select[0], second = -1e30f;
-  for (uint i = 1; i < SIZE; ++i) {
-    second = max(second, min(first, select[i]));
-    first = max(first, select[i]);
+// Masks all groups of SIZE experts but the KEEP best; a group's score is the sum of its two
+// best, or that of a lone expert.
+template <uint N, uint GROUPS, uint SIZE, uint KEEP>
+static inline void limit_groups(thread uint * keys, ushort lane) {
+  float scores[GROUPS];
+  UNROLL for (uint g = 0; g < GROUPS; ++g) {
+    uint members[N];
+    UNROLL for (uint i = 0; i < N; ++i) members[i] = (32u * i + lane) / SIZE == g ? keys[i] : 0u;
+    scores[g] = score_of(greatest<N>(members));
+    pick<N>(members, lane);
+    if (SIZE > 1u) scores[g] += score_of(greatest<N>(members));
   }
-  return SIZE > 1u ? first + second : first;
-}
-
-// Masks all groups but the KEEP best; a group's score is the sum of its two best.
-template <uint E, uint GROUPS, uint KEEP>
-static inline void limit_groups(threadgroup float * select, threadgroup float * scores, ushort lane) {
-  for (uint i = lane; i < GROUPS; i += 32u) scores[i] = top_two<E / GROUPS>(select + i * (E / GROUPS));
-  simdgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint i = lane; i < GROUPS; i += 32u) {
+  UNROLL for (uint g = 0; g < GROUPS; ++g) {
     uint better = 0;
-    for (uint j = 0; j < GROUPS; ++j) better += scores[j] > scores[i] || (scores[j] == scores[i] && j < i) ? 1u : 0u;
-    for (uint e = 0; better >= KEEP && e < E / GROUPS; ++e) select[i * (E / GROUPS) + e] = -1e30f;
+    UNROLL for (uint j = 0; j < GROUPS; ++j) better += scores[j] > scores[g] || (scores[j] == scores[g] && j < g) ? 1u : 0u;
+    UNROLL for (uint i = 0; i < N; ++i) keys[i] = better >= KEEP && (32u * i + lane) / SIZE == g ? key_of(-1e30f) : keys[i];
   }
-  simdgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// The first of the experts with the best score.
-template <uint E>
-static inline uint best_expert(threadgroup const float * select, ushort lane) {
-  float best = -3e38f;
-  uint at = E;
-  for (uint e = lane; e < E; e += 32u) {
-    at = select[e] > best ? e : at;
-    best = max(best, select[e]);
-  }
-  const float top = simd_max(best);
-  return simd_min(best == top ? at : E);
+// Divides the weights of the first K lanes by their sum, at least 2^-14.
+template <uint K>
+static inline float normalized(float weight, ushort lane) {
+  return weight / max(simd_sum(lane < K ? weight : 0.0f), 6.103515625e-05f);
 }
 
-// Picks the K best experts, best first; a picked one drops below the mask, written
-// by the one lane that reads it.
-template <uint E, uint K>
-static inline void pick(threadgroup float * select, threadgroup const float * probs, threadgroup Routing * chosen, ushort lane) {
-  for (uint k = 0; k < K; ++k) {
-    const uint e = best_expert<E>(select, lane);
-    if (lane == e % 32u) {
-      chosen[k].expert = e;
-      chosen[k].weight = probs[e];
-      select[e] = -3e38f;
-    }
-  }
-  simdgroup_barrier(mem_flags::mem_threadgroup);
+// Adds one block of one of several experts: b counts the blocks of a row of all of them, one
+// expert after the other. Their matrices are stride bytes apart, their inputs apart elements.
+template <typename T, ushort N, uint COLS, typename X>
+static inline void add_block(device const uchar * w, ulong stride, device const Routing * selected, X x, uint apart,
+                             uint b, uint part, thread float * sum) {
+  const uint blocks = COLS / T::COLUMNS, i = b / blocks;
+  float one[N] = {};
+  T::template step<N, COLS>(w + selected[i].expert * stride, X{x.p + i * apart}, b - i * blocks, part, one);
+  UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(selected[i].weight, one[r], sum[r]);
 }
 
-// Divides the weights by their sum (at least 2^-14) if NORMALIZE, and scales them.
-template <uint K, bool NORMALIZE>
-static inline void weigh(threadgroup Routing * chosen, float scale, ushort lane) {
-  float sum = 0.0f;
-  for (uint k = 0; k < K; ++k) sum += chosen[k].weight;
-  simdgroup_barrier(mem_flags::mem_threadgroup);
-  const float divisor = NORMALIZE ? max(sum, 6.103515625e-05f) : 1.0f;
-  if (lane < K) chosen[lane].weight = chosen[lane].weight / divisor * scale;
+// sum[r] += Σ of weight * (row r · input) over K experts: the share of one of LANES lanes. The
+// blocks of all experts are dealt out in one go, so that lanes idle at most once, and so
+// that the loads of several experts are under way together.
+template <typename T, ushort N, uint COLS, uint K, uint LANES, typename X>
+static inline void dot_experts(device const uchar * w, ulong stride, device const Routing * selected, X x, uint apart,
+                               uint lane, thread float * sum) {
+  const uint share = T::share(COLS), pass = LANES / share, last = K * (COLS / T::COLUMNS);
+  const uint mine = lane / share, part = lane % share;
+  uint b = 0;
+  IN_FLIGHT for (; b + pass <= last; b += pass) add_block<T, N, COLS>(w, stride, selected, x, apart, b + mine, part, sum);
+  if (b + mine < last) add_block<T, N, COLS>(w, stride, selected, x, apart, b + mine, part, sum);
+}
+
+// The number of a lane when the simdgroups that idle at the end of dot_experts come first.
+template <typename T, uint COLS, uint K, uint LANES>
+static inline uint idle_first(uint lane) {
+  const uint busy = (K * (COLS / T::COLUMNS) * T::share(COLS) % LANES + 31u) / 32u * 32u;
+  return (lane + LANES - busy) % LANES;
 }
 
 // How many attention splits hold rows.
@@ -2190,25 +2221,31 @@ static inline void experts_gate_experts_up_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end;
   EARLIER_DONE;
-  threadgroup float * probs = scratch + 0u;
-  threadgroup float * select = probs + 16u;
-  threadgroup Routing * chosen = (threadgroup Routing *)(select + 16u);
+  threadgroup uint * chosen = (threadgroup uint *)(scratch + 0u);
+  uint picked = 0u;
   if (sg == 0) {
-    sigmoid_scores<16u>(router, probs, lane);
-    for (uint e = lane; e < 16u; e += 32u) {
-      const float s = probs[e] + w_e_score_correction_bias[e];
-      select[e] = s > -1e30f ? s : -1e30f;
+    uint keys[1];
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint e = 32u * i + lane;
+      keys[i] = 0u;
+      if (e < 16u) {
+        const float logit = router[e];
+        keys[i] = key_of(sigmoid(logit) + w_e_score_correction_bias[e]);
+      }
     }
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-    pick<16u, 4u>(select, probs, chosen, lane);
-    weigh<4u, true>(chosen, 1.8f, lane);
+    picked = picks<1u>(keys, entry + 1u, lane); // no more than it takes to know its own
+    if (lane == entry) *chosen = picked;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (g == 0u && tid < 4u) {
-    routing[tid].expert = chosen[tid].expert;
-    routing[tid].weight = chosen[tid].weight;
+  const uint expert = *chosen;
+  if (g == 12u && sg == 0) { // which has picked all
+    float weight = sigmoid(router[picked]);
+    weight = normalized<4u>(weight, lane);
+    if (lane < 4u) {
+      routing[lane].expert = picked;
+      routing[lane].weight = weight * 1.8f;
+    }
   }
-  const uint expert = chosen[entry].expert;
   device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(96u);
   device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(96u);
   float sum[4] = {};
@@ -2244,7 +2281,7 @@ kernel void experts_gate_experts_up_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[10];
+  threadgroup float4 scratch[1];
   experts_gate_experts_up_body<q4_0, q4_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -2269,7 +2306,7 @@ static inline void experts_down_shared_down_body(
     device float * ready_squares,
     constant experts_down_shared_down_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 96 × 64 mat-vec of 4 experts, summed with their routing weights
+// 96 × 64 mat-vec of 4 experts, summed with their routing weights
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
   const uint end = min(g * 16u + 16u, 96u);
@@ -2283,17 +2320,11 @@ static inline void experts_down_shared_down_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   if (row < end) {
-    for (uint i = 0; i < 4u; ++i) {
-      const uint expert = routing[i].expert;
-      const float weight = routing[i].weight;
-      float one[4] = {};
-      dot<T_w_experts_down_proj, 4, 64u, 32u>(w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(64u),
-          in_floats{experts_swiglu + i * 64u}, 0u, 64u, lane, one);
-      UNROLL for (ushort r = 0; r < 4; ++r) sum[r] = fma(weight, one[r], sum[r]);
-    }
-    // the shared experts, one matrix of 64 columns
-    dot<T_w_shared_experts_down_proj, 4, 64u, 32u>(shared,
-        in_floats{shared_swiglu}, 0u, 64u, lane, sum);
+    // the shared experts, one matrix of 64 columns; its weights are the first to be there
+    dot<T_w_shared_experts_down_proj, 4, 64u, 32u>(shared, in_floats{shared_swiglu}, 0u, 64u,
+        idle_first<T_w_experts_down_proj, 64u, 4u, 32u>(lane), sum);
+    dot_experts<T_w_experts_down_proj, 4, 64u, 4u, 32u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(64u), args.stride0,
+        routing, in_floats{experts_swiglu}, 64u, lane, sum);
   }
   LATER_MAY_START;
   sum_lanes<4>(sum);
@@ -2422,7 +2453,7 @@ kernel void sample_scan(
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
-    device uint * picks,
+    device uint * picks_,
     device uint * recent,
     device uint * counts_,
     device const float * values_,
@@ -2460,7 +2491,7 @@ static inline void sample_pick_body(
     threadgroup_barrier(mem_flags::mem_device); // as above
   }
   if (tid == 0u) {
-    picks[picked % 256u] = any ? token : 0xffffffffu;
+    picks_[picked % 256u] = any ? token : 0xffffffffu;
     state->picked = picked + 1u;
     state->draw = draw + 1ul;
     if (any) {
@@ -2474,7 +2505,7 @@ static inline void sample_pick_body(
 
 kernel void sample_pick(
     device Sampling * state [[buffer(0)]],
-    device uint * picks [[buffer(1)]],
+    device uint * picks_ [[buffer(1)]],
     device uint * recent [[buffer(2)]],
     device uint * counts_ [[buffer(3)]],
     device const float * values_ [[buffer(4)]],
@@ -2488,5 +2519,5 @@ kernel void sample_pick(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  sample_pick_body(state, picks, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

@@ -1839,7 +1839,7 @@ static inline void q_a_kv_a_body(
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[2] = {};
     float partials[8];
-    load_partials<1024u, 128u>(ready_squares, part, partials);
+    load_partials<1024u, 128u>(ready_squares, tid, partials);
     if (row < end) {
       dot<T_w_q_a_proj, 2, 2048u, 128u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
@@ -1852,7 +1852,7 @@ static inline void q_a_kv_a_body(
     share(squares, slices + 8u, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<2, 4>(slices, sg, lane);
-    const float factor = norm_factor(total<4u>(slices + 8u + sg / 4u * 4u), 2048.0f, 1e-06f);
+    const float factor = norm_factor(total<4u>(slices + 8u), 2048.0f, 1e-06f);
     v *= factor;
     const float square = sum_group<2>(mine ? v * v : 0.0f);
     if (mine) ready_2[at] = v * next_norm;
@@ -1872,7 +1872,7 @@ static inline void q_a_kv_a_body(
     EARLIER_DONE;
     float sum[2] = {};
     float partials[8];
-    load_partials<1024u, 128u>(ready_squares, part, partials);
+    load_partials<1024u, 128u>(ready_squares, tid, partials);
     if (row < end) {
       dot<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
@@ -1885,7 +1885,7 @@ static inline void q_a_kv_a_body(
     share(squares, slices + 8u, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<2, 4>(slices, sg, lane);
-    const float factor = norm_factor(total<4u>(slices + 8u + sg / 4u * 4u), 2048.0f, 1e-06f);
+    const float factor = norm_factor(total<4u>(slices + 8u), 2048.0f, 1e-06f);
     v *= factor;
     if (mine) kv_a[at] = v;
   }
@@ -2094,7 +2094,7 @@ static inline void q_b_store_kv_body(
     const float cosine = cs[0], sine = cs[1];
     float sum[4] = {};
     float partials[6];
-    load_partials<768u, 128u>(ready_squares, part, partials);
+    load_partials<768u, 128u>(ready_squares, tid, partials);
     if (row < end) {
       dot<T_w_q_b_proj, 4, 1536u, 128u>(w, in_floats{ready}, 0u, 1536u, part, sum);
     }
@@ -2107,7 +2107,7 @@ static inline void q_b_store_kv_body(
     share(squares, slices + 16u, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<4, 4>(slices, sg, lane);
-    const float factor = norm_factor(total<4u>(slices + 16u + sg / 4u * 4u), 1536.0f, 1e-06f);
+    const float factor = norm_factor(total<4u>(slices + 16u), 1536.0f, 1e-06f);
     v *= factor;
     const float neighbour = simd_shuffle_xor(v, ushort(1));
     if (turns) v = turn_by(v, neighbour, cosine, sine, (d & 1u) != 0u);
@@ -2968,12 +2968,12 @@ static inline void gate_up_body(
   EARLIER_DONE;
   float sum[4] = {};
   float sum_up[4] = {};
-  float partials[16];
-  load_partials<1024u, 64u>(ready_squares, part, partials);
+  float partials[8];
+  load_partials<1024u, 128u>(ready_squares, tid, partials);
   if (row < end) {
     dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   }
-  const float squares = sum_of<16>(partials);
+  const float squares = sum_of<8>(partials);
   LATER_MAY_START;
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -2986,7 +2986,7 @@ static inline void gate_up_body(
   threadgroup_barrier(mem_flags::mem_threadgroup);
   v = add_slices<4, 2>(slices, sg, lane);
   up = add_slices<4, 2>(slices + 16u, sg, lane);
-  const float factor = norm_factor(total<2u>(slices + 32u + sg / 2u * 2u), 2048.0f, 1e-06f);
+  const float factor = norm_factor(total<4u>(slices + 32u), 2048.0f, 1e-06f);
   v *= factor;
   v = silu(v) * (up * factor);
   if (mine) swiglu[at] = v;
@@ -3411,7 +3411,7 @@ kernel void sample_scan(
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
-    device uint * picks,
+    device uint * picks_,
     device uint * recent,
     device uint * counts_,
     device const float * values_,
@@ -3449,7 +3449,7 @@ static inline void sample_pick_body(
     threadgroup_barrier(mem_flags::mem_device); // as above
   }
   if (tid == 0u) {
-    picks[picked % 256u] = any ? token : 0xffffffffu;
+    picks_[picked % 256u] = any ? token : 0xffffffffu;
     state->picked = picked + 1u;
     state->draw = draw + 1ul;
     if (any) {
@@ -3463,7 +3463,7 @@ static inline void sample_pick_body(
 
 kernel void sample_pick(
     device Sampling * state [[buffer(0)]],
-    device uint * picks [[buffer(1)]],
+    device uint * picks_ [[buffer(1)]],
     device uint * recent [[buffer(2)]],
     device uint * counts_ [[buffer(3)]],
     device const float * values_ [[buffer(4)]],
@@ -3477,5 +3477,5 @@ kernel void sample_pick(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1289];
-  sample_pick_body(state, picks, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

@@ -2042,7 +2042,7 @@ kernel void sample_scan(
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
-    device uint * picks,
+    device uint * picks_,
     device uint * recent,
     device uint * counts_,
     device const float * values_,
@@ -2080,7 +2080,7 @@ static inline void sample_pick_body(
     threadgroup_barrier(mem_flags::mem_device); // as above
   }
   if (tid == 0u) {
-    picks[picked % 256u] = any ? token : 0xffffffffu;
+    picks_[picked % 256u] = any ? token : 0xffffffffu;
     state->picked = picked + 1u;
     state->draw = draw + 1ul;
     if (any) {
@@ -2094,7 +2094,7 @@ static inline void sample_pick_body(
 
 kernel void sample_pick(
     device Sampling * state [[buffer(0)]],
-    device uint * picks [[buffer(1)]],
+    device uint * picks_ [[buffer(1)]],
     device uint * recent [[buffer(2)]],
     device uint * counts_ [[buffer(3)]],
     device const float * values_ [[buffer(4)]],
@@ -2108,5 +2108,5 @@ kernel void sample_pick(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  sample_pick_body(state, picks, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

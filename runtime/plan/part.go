@@ -109,6 +109,10 @@ type Gating struct {
 	Groups, KGroups int     // 1, 1: none
 }
 
+// ByLogits says that experts are selected by their logits: softmax keeps the order of
+// them, and with neither bias nor groups only that order counts.
+func (g *Gating) ByLogits() bool { return !g.Sigmoid && g.Bias < 0 && g.Groups <= 1 }
+
 // Experts computes, for each selected expert e_i, out_i = W_{e_i} · in_i.
 // In.Stride is 0 when all experts read the same input.
 type Experts struct {
@@ -120,7 +124,7 @@ type Experts struct {
 	In, Out      Vec
 	Norm         *Norm
 	Rescale      *Rescale
-	Gating       *Gating // recomputed by every threadgroup; threadgroup 0 of the part writes Routing
+	Gating       *Gating // recomputed by every threadgroup; one of them writes Routing
 	Routing      int     // [K]Routing; read when Gating is nil
 }
 

@@ -43,7 +43,11 @@ func (g *gating) choose(w *worker) []plan.Routing {
 	}
 	probs, selection, taken := w.probs[:g.Experts], w.selection[:g.Experts], w.taken[:g.Experts]
 	g.probabilities(probs)
-	copy(selection, probs)
+	if g.ByLogits() {
+		copy(selection, g.logits)
+	} else {
+		copy(selection, probs)
+	}
 	if g.bias != nil {
 		addTo(selection, g.bias)
 	}

@@ -134,3 +134,20 @@ func TestRouteEdges(t *testing.T) {
 		}
 	}
 }
+
+// TestRouteByLogits tells apart experts whose probability is 0 for all of them.
+func TestRouteByLogits(t *testing.T) {
+	rg := newRig(t, 1)
+	p := &plan.RouteVec{Gating: plan.Gating{Experts: 4, K: 3, Scale: 1, Groups: 1, KGroups: 1, Bias: -1}}
+	p.Gating.Logits, _ = rg.buffer(plan.ElemF32, false, []float64{-400, 0, -300, -200})
+	p.Routing = rg.routing(true, make([]plan.Routing, 3)...)
+	rg.kernel.Parts = []plan.Part{p}
+	r := rg.run(plan.Step{})
+	op := rg.ops[p.Routing]
+	want := []plan.Routing{{Expert: 1, Weight: 1}, {Expert: 3}, {Expert: 2}}
+	for i, got := range view[plan.Routing](r.arena[op.Offset : op.Offset+op.Bytes]) {
+		if got != want[i] {
+			t.Errorf("choice %d is %v, want %v", i, got, want[i])
+		}
+	}
+}
