@@ -15,7 +15,7 @@ func TestRouteOrder(t *testing.T) {
 	p := &plan.RouteVec{Gating: *gating(&s, 1, false)}
 	p.Routing = s.route(true)
 	b := &plan.Bundle{Name: "order", Activations: plan.ElemF32, Kernels: []plan.Kernel{s.kernelOf("order", p)}}
-	program := executor(t, print(t, b))
+	e := executor(t, print(t, b))
 	mixed := func(e int) int { return e * 37 % p.Gating.Experts }
 	for name, c := range map[string]struct {
 		rank  func(e int) int // of an expert among all
@@ -28,13 +28,13 @@ func TestRouteOrder(t *testing.T) {
 	} {
 		k := &b.Kernels[0]
 		m := newMemory(k, &k.Variants[0], b.Activations, 0)
-		for e := range p.Gating.Experts {
-			m.set(p.Gating.Logits, e, c.logit(c.rank(e)))
+		for i := range p.Gating.Experts {
+			m.set(p.Gating.Logits, i, c.logit(c.rank(i)))
 		}
-		m.execute(t, program, k.Variants[0].Func)
+		m.execute(t, e, k.Variants[0].Func)
 		for i := range p.Gating.K {
-			if e, _ := m.routing(p.Routing, i); c.rank(e) != i {
-				t.Errorf("%s: choice %d is expert %d, of rank %d", name, i, e, c.rank(e))
+			if expert, _ := m.routing(p.Routing, i); c.rank(expert) != i {
+				t.Errorf("%s: choice %d is expert %d, of rank %d", name, i, expert, c.rank(expert))
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func checkEntries(t *testing.T, b *plan.Bundle, text string) {
 				t.Errorf("%s: %s keeps an array in local memory; its loops must be unrolled", b.Name, v.Func)
 			case strings.Contains(e.body, "call"):
 				t.Errorf("%s: %s calls a function; all must be inlined", b.Name, v.Func)
-			case !waitsFirst(e.body):
+			case !waitsFirst(k, e.body):
 				t.Errorf("%s: %s touches memory that kernels write before it says EARLIER_DONE", b.Name, v.Func)
 			case approximate.MatchString(e.body):
 				t.Errorf("%s: %s has the instruction %s", b.Name, v.Func, approximate.FindString(e.body))

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"mla/runtime/plan"
 )
 
 // entry is what the text of a PTX file says about one kernel.
@@ -41,17 +43,44 @@ func entries(t *testing.T, text string) map[string]entry {
 	return list
 }
 
-// touches finds accesses to memory that kernels write; wait is EARLIER_DONE.
+// touches finds accesses to memory that kernels write, with the registers of what they
+// load; wait is EARLIER_DONE.
 var (
-	touches = regexp.MustCompile(`\b(?:ld\.(?:\w+\.)?global\.[^n]|st\.(?:\w+\.)?global|atom\.)`)
-	wait    = "griddepcontrol.wait"
+	touches    = regexp.MustCompile(`\b(?:ld\.(?:\w+\.)?global\.(?:[^n]\S*)\s[^[]*\[(%rd\d+)|st\.(?:\w+\.)?global|atom\.)`)
+	wait       = "griddepcontrol.wait"
+	paramLine  = regexp.MustCompile(`ld\.param\.u64\s+(%rd\d+), \[\w+_param_(\d+)\]`)
+	globalLine = regexp.MustCompile(`cvta\.to\.global\.u64\s+(%rd\d+), (%rd\d+)`)
 )
 
 // waitsFirst says whether a kernel, which may begin before the one that it depends
-// on has ended, waits for that one before it does more than load what is constant.
-func waitsFirst(body string) bool {
+// on has ended, waits for that one before it does more than load what is constant, and
+// the step. A token's step is written by the last kernel of the token before it. The
+// kernels that read it ahead, attention and its combine, are not the next after that
+// one, and as every kernel waits before it lets the next begin, all but the last
+// before a kernel have ended when it begins.
+func waitsFirst(k *plan.Kernel, body string) bool {
 	before, _, waits := strings.Cut(body, wait)
-	return waits && !touches.MatchString(before)
+	steps := stepRegisters(k, before)
+	for _, m := range touches.FindAllStringSubmatch(before, -1) {
+		if !steps[m[1]] {
+			return false
+		}
+	}
+	return waits
+}
+
+// stepRegisters are the registers that point to the step.
+func stepRegisters(k *plan.Kernel, body string) map[string]bool {
+	slots, steps := map[string]string{}, map[string]bool{}
+	for _, m := range paramLine.FindAllStringSubmatch(body, -1) {
+		slots[m[1]] = m[2]
+	}
+	for _, m := range globalLine.FindAllStringSubmatch(body, -1) {
+		if i, err := strconv.Atoi(slots[m[2]]); err == nil && k.Slots[i].Space == plan.SpaceStep {
+			steps[m[1]] = true
+		}
+	}
+	return steps
 }
 
 // approximate finds instructions that are not IEEE's.

@@ -32,6 +32,9 @@ const mask = 1e29
 // compare finds the slot that is off the most. Arguments that the kernel only
 // reads have to be the same to the byte, and so do parts that the twin leaves alone.
 func compare(r *Result, got, want *memory) {
+	if a := want.arguments.attend; a != nil {
+		got.rebase(a, want)
+	}
 	worst := -1.0
 	for slot := range want.kernel.Slots {
 		s := &want.kernel.Slots[slot]
@@ -123,6 +126,26 @@ func (d *difference) numbers(got, want *memory, slot int) {
 			off = max(0, off-halfTolerance*math.Abs(w))
 		}
 		d.add(off/max(largest, math.SmallestNonzeroFloat32), "number %d is %g; the twin's %g (largest %.3g)", i, g, w, largest)
+	}
+}
+
+// rebase expresses the results of attention by want's references: (m, l) and out
+// stand for e^m·l and e^m·out, and a kernel need not choose the maximum for m, only
+// something near it.
+func (m *memory) rebase(a *plan.Attend, want *memory) {
+	const near = 12 // e^12 leaves halves in range
+	ml, twins, out := floats(m.buffers[a.ML]), floats(want.buffers[a.ML]), floats(m.buffers[a.Out])
+	used, _ := m.usedSplits()
+	for row := range used * a.Heads {
+		shift := ml[2*row] - twins[2*row]
+		if !(math.Abs(float64(shift)) <= near) {
+			continue // numbers will tell
+		}
+		factor := float32(math.Exp(float64(shift)))
+		ml[2*row], ml[2*row+1] = twins[2*row], ml[2*row+1]*factor
+		for c := range out[row*a.LatDim : (row+1)*a.LatDim] {
+			out[row*a.LatDim+c] *= factor
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ type arguments struct {
 	kernel *plan.Kernel
 	slots  map[int]argument
 	splits *plan.Splits
+	attend *plan.Attend // nil: none
 	err    error
 }
 
@@ -178,7 +179,7 @@ func (a *arguments) part(p plan.Part) {
 		a.out(p.Cache, p.LatDim)
 	case *plan.Attend:
 		a.all(signal, p.QAbs.Slot, p.QPe.Slot, p.Cache)
-		a.splits = &p.Splits
+		a.splits, a.attend = &p.Splits, p
 		terms := p.LatDim + p.PeDim + context
 		a.add(p.Out, argument{holds: result, terms: terms, perSplit: p.Heads * p.LatDim, attention: true})
 		a.add(p.ML, argument{holds: result, terms: terms, attention: true})
