@@ -13,7 +13,7 @@ run=${MLARUN:-bin/mlarun}
 gen=${MLAGEN:-bin/mlagen}
 models=${MODELS:-$(mktemp -d)}
 [ -n "${MODELS:-}" ] || trap 'rm -rf "$models"' EXIT
-steps=${STEPS:-references kernels replays stress sanitizer}
+steps=${STEPS:-references act16 kernels replays stress sanitizer}
 real=${REAL:-youtu2b deepseekv2lite glm47flash}
 mkdir -p "$out" "$models"
 report=$out/report.txt
@@ -45,6 +45,21 @@ worst = float(np.abs(got.reshape(want.shape) - want).max())
 print(f"logits {stem.split('/')[-1]}, {kv} cache: {len(want)} rows, largest difference {worst:.2g}")
 sys.exit(not worst <= (1e-3 if kv == "f32" else 0.05))
 P
+		done
+	done
+}
+
+# Activations in half, for every file that has a bundle with them: each kernel that it
+# needs against its Go twin, then whole tokens, see act16.py.
+act16() {
+	for file in testdata/reference/*.gguf testdata/tinyglm.gguf; do
+		"$run" inspect "$file" | grep -q '^With -act f16' || continue
+		log=$out/act16.$(basename "$file" .gguf).txt
+		"$run" doctor -device cuda -act f16 -model "$file" >"$log" 2>&1 || wrong "kernels of $file with -act f16, see $(basename "$log")"
+		say "act f16 $(basename "$file"): $(grep 'launches checked' "$log")"
+		for kv in f32 f16; do
+			python3 scripts/act16.py "$run" "${file%.gguf}" $kv "$models" 2>&1 | tee -a "$report"
+			[ "${PIPESTATUS[0]}" = 0 ] || wrong "$file, $kv cache, -act f16"
 		done
 	done
 }
