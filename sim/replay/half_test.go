@@ -76,16 +76,35 @@ func (l *lockstep) dispatch(i int, run func() error) error {
 		return err
 	}
 	k := &one.Kernels[one.Decode[0].Kernel]
+	results, twins := make([][]float32, len(k.Slots)), make([][]float32, len(k.Slots))
 	for slot, s := range k.Slots {
-		if !s.Write {
-			continue
+		if s.Write {
+			results[slot], twins[slot] = l.numbers(got, i, slot), l.numbers(want, i, slot)
 		}
-		off, allowed := offBy(l.numbers(got, i, slot), l.numbers(want, i, slot)), l.allowed(k, slot)
+	}
+	if a, ok := k.Parts[0].(*plan.Attend); ok {
+		rebase(a, results, twins)
+	}
+	for slot, s := range k.Slots {
+		off, allowed := offBy(results[slot], twins[slot]), l.allowed(k, slot)
 		if !(off <= allowed) {
 			return fmt.Errorf("%s cache, position %d: %s of %s is off by %.2g of its largest number; at most %g is allowed", l.config.KV, l.step.Pos, s.Name, k.Name, off, allowed)
 		}
 	}
 	return nil
+}
+
+// rebase expresses results of attention by the twin's references: (m, l) and out
+// stand for e^m·l and e^m·out, and m need not be the maximum, only near it.
+func rebase(a *plan.Attend, results, twins [][]float32) {
+	ml, out := results[a.ML], results[a.Out]
+	for row := range len(ml) / 2 {
+		factor := float32(math.Exp(float64(ml[2*row] - twins[a.ML][2*row])))
+		ml[2*row], ml[2*row+1] = twins[a.ML][2*row], ml[2*row+1]*factor
+		for c := range out[row*a.LatDim : (row+1)*a.LatDim] {
+			out[row*a.LatDim+c] *= factor
+		}
+	}
 }
 
 // allowed is how far a slot may be from the twin's, relative to its largest number:
