@@ -28,10 +28,10 @@ func halves() []string {
 // float32: which tokens go to other experts than with activations in float32, and how
 // far the others' logits are off.
 //
-// Every kernel rounds a vector to half, off by up to 2^-11 of each number, and sums
-// products in halves, four at a time: by up to four times 2^-11 of their sum. The
-// residual passes all of that, and 1.5e-3 to 4.7e-3 of the logits' size remain on
-// these files of 3 to 6 layers.
+// Every kernel rounds a vector to half, off by up to 2^-11 of each number, and those
+// of some types sum products in halves, four at a time: by up to four times 2^-11 of
+// their sum. The residual passes all of that, and 6e-4 to 2.3e-3 of the logits' size
+// remain on these files of 3 to 6 layers.
 func TestHalf(t *testing.T) {
 	plainGo(t)
 	for _, name := range halves() {
@@ -43,7 +43,7 @@ func TestHalf(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d tokens, %d to other experts, the others within %.2g", name, c.Rows, c.Rerouted, c.Worst)
-		if err := c.Check(8e-3, model); err != nil {
+		if err := c.Check(5e-3, model); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c.Worst < 1e-5 {
@@ -55,12 +55,12 @@ func TestHalf(t *testing.T) {
 // TestHalfDivergence compares the probabilities that follow from activations in half
 // with those of the recorded logits.
 //
-// Logits of a size of 3 that are off by 4.7e-3 of it change probabilities by 1.4 %,
-// and the divergence is half the square of that, 1e-4 (measured: 1e-6 to 4.3e-5); 2e-4
+// Logits of a size of 3 that are off by 2.3e-3 of it change probabilities by 0.7 %,
+// and the divergence is half the square of that, 2.4e-5 (measured: 2e-7 to 6e-6); 5e-5
 // is allowed. A token that goes to another expert, because two were nearly equal, has
 // other logits, as have all behind it: up to 0.05 was seen, so 0.01 is allowed for
 // the mean over a file with experts. The best token changes where two are nearly
-// equal; none was seen to, and one of 24 is allowed.
+// equal; one of 144 was seen to, behind such a token; one of 24 is allowed.
 func TestHalfDivergence(t *testing.T) {
 	plainGo(t)
 	for _, name := range halves() {
@@ -79,7 +79,7 @@ func TestHalfDivergence(t *testing.T) {
 			}
 		}
 		t.Logf("%s: mean divergence %.2g, %d best tokens of %d changed", name, mean, changed, len(ref.Prompt))
-		allowed := 2e-4
+		allowed := 5e-5
 		if model.MoE.NRoutedExperts > 0 {
 			allowed = 0.01
 		}
