@@ -17,6 +17,10 @@ const (
 	// the cache's keys to halves has. With 2 the logits of the reference models are
 	// within 0.010 instead of 0.012, for half as many products again.
 	queryTerms = 1
+	// minBlocks is the fewest blocks of latent columns per simdgroup. Models that have
+	// fewer are for tests: what matters there is that the plain form rounds neither
+	// queries nor weights, as their routers may choose by differences of 1e-4.
+	minBlocks = 2
 	// maxMatrixRegisters bounds what a thread keeps in registers for long: an Apple GPU
 	// has 128 of 32 bits for each.
 	maxMatrixRegisters = 128
@@ -24,7 +28,7 @@ const (
 
 // matrixShape fits the matrix form into registers and threadgroup memory, with the
 // largest tile and in the largest pieces. It returns nil where the plain form has to serve: columns that are no
-// whole blocks, or too many heads.
+// whole blocks or too few, or too many heads.
 func matrixShape(p *plan.Attend, threads int) *matrixAttention {
 	if !wholeBlocks(p) {
 		return nil
@@ -32,6 +36,9 @@ func matrixShape(p *plan.Attend, threads int) *matrixAttention {
 	simdgroups := threads / simdWidth
 	heads := ceil(p.Heads, block)
 	values := ceil(p.LatDim/block, simdgroups)
+	if values < minBlocks {
+		return nil
+	}
 	keys := values + ceil(p.PeDim/block, simdgroups)
 	for tile := simdWidth; tile >= block; tile /= 2 {
 		rows := tile / block

@@ -42,20 +42,21 @@ func (m *memory) rebase(want *memory) {
 }
 
 // oddAttention are shapes at the edges of blocks: heads of one to three of them, some
-// of them full, columns that are dealt out evenly and unevenly, and two shapes that
-// only the plain form can have.
+// of them full, columns that are dealt out evenly and unevenly, and three shapes that
+// take the plain form.
 var oddAttention = []struct {
 	heads, lat, pe, simdgroups, tile int
 	matrix                           bool
 }{
-	{1, 8, 8, 1, 8, true},
+	{1, 16, 8, 1, 8, true},
 	{2, 24, 16, 2, 16, true},
-	{7, 64, 16, 8, 32, true},
+	{7, 128, 16, 8, 32, true},
 	{8, 40, 8, 3, 16, true},
 	{9, 256, 32, 8, 16, true},
 	{16, 72, 8, 4, 64, true},
 	{23, 128, 64, 8, 32, true},
 	{24, 64, 32, 2, 8, true},
+	{7, 64, 16, 8, 32, false},
 	{3, 60, 16, 4, 16, false},
 	{4, 64, 10, 4, 16, false},
 }

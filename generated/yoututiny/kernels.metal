@@ -1663,10 +1663,6 @@ static inline void attend_body(
   if (from == to) {
     EARLIER_DONE;
     for (uint i = tid; i < 6u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
-  } else if (T_cache::row_bytes(1u) == 2u) { // halves
-    attend_matrix<3u, 64u, 16u, 32u, 32u, 8u, 1u>::run(
-        (device const half *)cache_, from, to, nkv, in_floats{q_abs_}, 64u, in_floats{q_rope + 32u}, 48u,
-        0.14433756f, out, out_ml, scratch, sg, lane);
   } else { // 16 rows of 80 at a time
     EARLIER_DONE;
     threadgroup float * tile = scratch;
@@ -1709,7 +1705,7 @@ kernel void attend_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[824];
+  threadgroup float4 scratch[431];
   attend_body<f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -1724,7 +1720,7 @@ kernel void attend_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[824];
+  threadgroup float4 scratch[431];
   attend_body<f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 

@@ -72,7 +72,7 @@ func (s Splits) Per(n int) int {
 // flash-decode combine): m = max_s m_s, o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s.
 type Combine struct {
 	Out    int // [Splits.Count][heads][KVLoraRank] float32, unnormalised; undefined where a split holds nothing
-	ML     int // [Splits.Count][heads][2] float32: m, the largest score, and l = Σ e^(score-m); -1e30 and 0 where a split holds nothing
+	ML     int // [Splits.Count][heads][2] float32: m, the largest score or one near it, and l = Σ e^(score-m); -1e30 and 0 where a split holds nothing
 	Splits Splits
 	Heads  int
 }
