@@ -65,7 +65,7 @@ func TestTuneCUDA(t *testing.T) {
 	path, _ := tinyCopy(t)
 	cache := filepath.Join(t.TempDir(), "kernels")
 	env := []string{"CUDASIM_KERNELS=stub", "CUDASIM_L2=1000"}
-	args := []string{"tune", "-spec", path, "-quant", "f32", "-device", "cuda", "-cuda-lib", standIn(t, "libcudasim.so"),
+	args := []string{"tune", "-spec", path, "-quant", "f32", "-act", "f16", "-device", "cuda", "-cuda-lib", standIn(t, "libcudasim.so"),
 		"-kernels", "o_proj,down", "-beam", "1", "-depth", "0,16", "-cache", cache}
 
 	out, err := process(env, args...)

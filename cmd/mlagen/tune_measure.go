@@ -133,7 +133,7 @@ func (m *tuneBench) prepare(choice []int) error {
 			}
 		}
 		m.ready = append(m.ready, t)
-		if t.engine, err = engine.Open(r.path, engine.Options{Bundles: []*plan.Bundle{b}, Device: m.device}); err != nil {
+		if t.engine, err = engine.Open(r.path, engine.Options{Bundles: []*plan.Bundle{b}, Bundle: b.Name, Device: m.device}); err != nil {
 			return err
 		}
 		if t.session, err = t.engine.NewSession(device.Config{Context: slices.Max(m.depths) + tokens, KV: cacheType}); err != nil {
