@@ -30,6 +30,9 @@ GPU and writes the best into the spec's tuning.
                    a library that stands in for NVIDIA's driver or for Metal
   -kernels K,…     kernels to tune (default: all, and "attention" if a depth is not 0)
   -depth N,…       tokens in the context before the one that is measured (default 0)
+  -by stage|token  what is timed: each kernel by itself, many at once, or whole tokens, one change
+                   at a time, which sees what neighbours do to each other (default stage on
+                   cuda; on metal it is token); of lm_head tokens of a prompt tell nothing
   -budget D        no new shapes are tried after so long (default 60s)
   -beam N          how many of a kernel's best shapes have their neighbours tried (default 3)
   -rounds N        how many neighbours away from the spec's shapes it looks (default 2); where
@@ -45,12 +48,13 @@ clang is, carry DIR over, and run it there with the same -quant, -act, -kernels,
 
 // tuneFlags are the flags of mlagen tune.
 type tuneFlags struct {
-	spec, model, device, cudaLib, metalLib, cache string
-	quants, acts, kernels                         []string
-	depths                                        []int
-	budget                                        time.Duration
-	beam, rounds                                  int
-	dryRun, compileOnly                           bool
+	spec, model, device, by  string
+	cudaLib, metalLib, cache string
+	quants, acts, kernels    []string
+	depths                   []int
+	budget                   time.Duration
+	beam, rounds             int
+	dryRun, compileOnly      bool
 }
 
 func parseTune(args []string) (*tuneFlags, error) {
@@ -59,6 +63,7 @@ func parseTune(args []string) (*tuneFlags, error) {
 	f.StringVar(&t.spec, "spec", "", "")
 	f.StringVar(&t.model, "model", "", "")
 	f.StringVar(&t.device, "device", "", "")
+	f.StringVar(&t.by, "by", "", "")
 	f.StringVar(&t.cudaLib, "cuda-lib", "", "")
 	f.StringVar(&t.metalLib, "metal-lib", "", "")
 	f.StringVar(&t.cache, "cache", "", "")
@@ -111,6 +116,10 @@ func (t *tuneFlags) check() error {
 		return fmt.Errorf("%w: -device is %q; expected cuda or metal", errUsage, t.device)
 	case t.compileOnly && t.device != "cuda":
 		return fmt.Errorf("%w: -compile-only goes with -device cuda: Metal compiles kernels where they run", errUsage)
+	case t.by != "" && t.by != byStage && t.by != byToken:
+		return fmt.Errorf("%w: -by is %q; expected %s or %s", errUsage, t.by, byStage, byToken)
+	case t.by == byStage && t.device == "metal":
+		return fmt.Errorf("%w: -by stage: the Metal device cannot time single kernels", errUsage)
 	case t.model != "" && t.quants != nil:
 		return fmt.Errorf("%w: give either -model or -quant", errUsage)
 	case slices.ContainsFunc(t.acts, func(act string) bool { return !slices.Contains(spec.Activations, act) }):
@@ -121,8 +130,17 @@ func (t *tuneFlags) check() error {
 	if t.quants == nil && t.model == "" {
 		t.quants = []string{"q4_0"}
 	}
+	if t.by == "" {
+		t.by = map[string]string{"cuda": byStage, "metal": byToken}[t.device]
+	}
 	return nil
 }
+
+// The values of -by.
+const (
+	byStage = "stage"
+	byToken = "token"
+)
 
 // runTune tunes a spec by measurement.
 func runTune(args []string, stdout io.Writer) (err error) {

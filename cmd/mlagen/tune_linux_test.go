@@ -85,6 +85,9 @@ func TestTuneCUDA(t *testing.T) {
 	if out, err := process(noCompiler, args...); err != nil || !strings.Contains(out, "stays as it is") {
 		t.Errorf("from the cache: %v\n%s", err, out)
 	}
+	if out, err := process(noCompiler, append(args, "-by", "token")...); err != nil || !strings.Contains(out, "stays as it is") {
+		t.Errorf("whole tokens: %v\n%s", err, out)
+	}
 	if out, err := process(noCompiler, append(args, "-cache", t.TempDir())...); err == nil || !strings.Contains(out, "make it with -compile-only") || !strings.Contains(out, "clang-19") {
 		t.Errorf("without a cache: %v\n%s", err, out)
 	}

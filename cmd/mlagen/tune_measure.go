@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -22,8 +23,10 @@ const (
 	// itself, and of a whole token, of which a stage is a part.
 	leastStage = 0.02
 	leastToken = 0.002
-	// tokens are run for one time of a whole token; the median counts.
-	tokens = 15
+	// A time of whole tokens is the median of so many prompts of so many tokens: of
+	// those nobody waits for the one before, so the host costs nothing.
+	prompts = 5
+	tokens  = 96
 	// wholeToken is the name of the one stage of devices that time no others.
 	wholeToken = "a token"
 )
@@ -35,10 +38,15 @@ type tuneBench struct {
 	rigs   []*rig
 	knobs  []tune.Knob
 	least  float64
-	ready  []*trial // of the last choice
-	choice []int
+	ready  []*choiceReady // the last two, which are compared in turn
 
 	measured int // how often Measure was called
+}
+
+// choiceReady are all rigs, ready with one choice.
+type choiceReady struct {
+	choice []int
+	trials []*trial
 }
 
 // trial is a rig that is ready to be measured with one choice.
@@ -60,7 +68,7 @@ func (t *tuneFlags) bench(rigs []*rig, knobs []tune.Knob, dir string) (*tuneBenc
 			return nil, err
 		}
 	}
-	if t.device == "metal" {
+	if t.by == byToken {
 		m.least = leastToken
 		for i := range m.knobs {
 			m.knobs[i].Stages = []string{wholeToken}
@@ -96,13 +104,12 @@ func (t *tuneFlags) open(dir string) (device.Device, error) {
 // Measure implements tune.Measurer. Times of several models and depths are added up.
 func (m *tuneBench) Measure(choice []int) (map[string]float64, error) {
 	m.measured++
-	if m.ready == nil || !slices.Equal(choice, m.choice) {
-		if err := m.prepare(choice); err != nil {
-			return nil, errors.Join(err, m.Close())
-		}
+	r, err := m.prepare(choice)
+	if err != nil {
+		return nil, err
 	}
 	sum := map[string]float64{}
-	for _, t := range m.ready {
+	for _, t := range r.trials {
 		for _, depth := range m.depths {
 			times, err := m.times(t, depth)
 			if err != nil {
@@ -116,43 +123,64 @@ func (m *tuneBench) Measure(choice []int) (map[string]float64, error) {
 	return sum, nil
 }
 
-// prepare makes all rigs ready with a choice.
-func (m *tuneBench) prepare(choice []int) error {
-	if err := m.Close(); err != nil {
-		return err
+// prepare makes all rigs ready with a choice, unless they are.
+func (m *tuneBench) prepare(choice []int) (*choiceReady, error) {
+	at := slices.IndexFunc(m.ready, func(r *choiceReady) bool { return slices.Equal(r.choice, choice) })
+	if at >= 0 {
+		return m.ready[at], nil
 	}
-	for _, r := range m.rigs {
-		b, kernels, err := tune.Trial(r.spec, tune.Tuning(r.spec.Tuning, m.knobs, choice))
+	if len(m.ready) == 2 {
+		oldest := m.ready[0]
+		m.ready = m.ready[1:]
+		if err := oldest.close(); err != nil {
+			return nil, err
+		}
+	}
+	r := &choiceReady{choice: slices.Clone(choice)}
+	for _, rig := range m.rigs {
+		t, err := m.trial(rig, choice)
 		if err != nil {
-			return err
+			return nil, errors.Join(err, r.close())
 		}
-		t := &trial{stages: map[string]string{}}
-		for i, d := range b.Decode {
-			for _, v := range b.Kernels[d.Kernel].Variants {
-				t.stages[v.Func] = kernels[i]
-			}
-		}
-		m.ready = append(m.ready, t)
-		if t.engine, err = engine.Open(r.path, engine.Options{Bundles: []*plan.Bundle{b}, Bundle: b.Name, Device: m.device}); err != nil {
-			return err
-		}
-		if t.session, err = t.engine.NewSession(device.Config{Context: slices.Max(m.depths) + tokens, KV: cacheType}); err != nil {
-			return err
+		r.trials = append(r.trials, t)
+	}
+	m.ready = append(m.ready, r)
+	return r, nil
+}
+
+// trial makes one rig ready.
+func (m *tuneBench) trial(r *rig, choice []int) (*trial, error) {
+	b, kernels, err := tune.Trial(r.spec, tune.Tuning(r.spec.Tuning, m.knobs, choice))
+	if err != nil {
+		return nil, err
+	}
+	t := &trial{stages: map[string]string{}}
+	for i, d := range b.Decode {
+		for _, v := range b.Kernels[d.Kernel].Variants {
+			t.stages[v.Func] = kernels[i]
 		}
 	}
-	m.choice = slices.Clone(choice)
-	return nil
+	if t.engine, err = engine.Open(r.path, engine.Options{Bundles: []*plan.Bundle{b}, Bundle: b.Name, Device: m.device}); err != nil {
+		return nil, err
+	}
+	length := min(slices.Max(m.depths)+tokens, t.engine.MaxContext())
+	if t.session, err = t.engine.NewSession(device.Config{Context: length, KV: cacheType}); err != nil {
+		return nil, errors.Join(err, t.engine.Close())
+	}
+	return t, nil
+}
+
+func (r *choiceReady) close() (err error) {
+	for _, t := range r.trials {
+		err = errors.Join(err, t.session.Close(), t.engine.Close())
+	}
+	return err
 }
 
 // Close forgets what is ready.
 func (m *tuneBench) Close() (err error) {
-	for _, t := range m.ready {
-		if t.session != nil {
-			err = errors.Join(err, t.session.Close())
-		}
-		if t.engine != nil {
-			err = errors.Join(err, t.engine.Close())
-		}
+	for _, r := range m.ready {
+		err = errors.Join(err, r.close())
 	}
 	m.ready = nil
 	return err
@@ -160,10 +188,13 @@ func (m *tuneBench) Close() (err error) {
 
 // times are the times of stages at a depth.
 func (m *tuneBench) times(t *trial, depth int) (map[string]float64, error) {
-	p, ok := t.session.Profiler()
-	if !ok {
+	if m.by == byToken {
 		once, err := t.token(depth)
 		return map[string]float64{wholeToken: once.Seconds()}, err
+	}
+	p, ok := t.session.Profiler()
+	if !ok {
+		return nil, fmt.Errorf("%s cannot time single stages; -by token can be measured", m.device.Name())
 	}
 	stages, err := p.Profile(&device.Profiling{Rows: depth + 1, Least: leastProfile, Wanted: func(functions []string) bool {
 		return slices.ContainsFunc(m.knobs, func(k tune.Knob) bool { return slices.Contains(k.Stages, t.stage(functions)) })
@@ -192,18 +223,21 @@ func (t *trial) stage(functions []string) string {
 	return tune.StageName(kernels)
 }
 
-// token is the median time of some tokens at a depth, each waited for.
+// token is the time of a token of a prompt behind a depth. It leaves out the head,
+// whose results a prompt needs once.
 func (t *trial) token(depth int) (time.Duration, error) {
-	if err := t.session.Pretend(make([]int32, depth)); err != nil {
-		return 0, err
-	}
+	list := make([]int32, t.session.Context())
+	depth = min(depth, len(list)-1)
 	var times []time.Duration
-	for i := range tokens {
-		start := time.Now()
-		if err := t.session.Append(int32(i)); err != nil {
-			return 0, fmt.Errorf("measure a token: %w", err)
+	for range prompts {
+		if err := t.session.Pretend(list[:depth]); err != nil {
+			return 0, err
 		}
-		times = append(times, time.Since(start))
+		start := time.Now()
+		if err := t.session.Sync(context.Background(), list, nil); err != nil {
+			return 0, fmt.Errorf("measure tokens: %w", err)
+		}
+		times = append(times, time.Since(start)/time.Duration(len(list)-depth))
 	}
 	slices.Sort(times)
 	return times[len(times)/2], nil

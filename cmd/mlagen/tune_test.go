@@ -28,6 +28,8 @@ func TestTuneUsage(t *testing.T) {
 		{"-spec F -device cuda -depth 1,x", exitUsage, `"x" is no number`},
 		{"-spec F -device cuda -depth ,", exitUsage, "-depth needs a number"},
 		{"-spec F -device cuda -act f16,f8", exitUsage, "-act: expected f32 or f16"},
+		{"-spec F -device cuda -by kernel", exitUsage, `-by is "kernel"; expected stage or token`},
+		{"-spec F -device metal -by stage", exitUsage, "cannot time single kernels"},
 		{"-spec F -device cuda -beam 0", exitUsage, "-beam"},
 		{"-spec missing.yaml -device cuda", exitError, "missing.yaml"},
 		{"-spec " + tinySpec + " -device cuda -quant q9", exitUsage, "q9"},
