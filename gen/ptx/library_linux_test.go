@@ -61,7 +61,7 @@ var library = []struct{ statement, instructions string }{
 	{"device atomic_float * c = (device atomic_float *)a; atomic_fetch_add_explicit(c, 1.0f, memory_order_relaxed);", "atom.global.add.f32"},
 	{"simdgroup_half8x8 x, y; simdgroup_float8x8 z = make_filled_simdgroup_matrix<float, 8, 8>(0.0f); simdgroup_load(x, (device const half *)b, 16); " +
 		"simdgroup_load(y, (device const half *)b + 8, 16, 0, true); simdgroup_multiply_accumulate(z, x, y, z); simdgroup_store(z, a);",
-		"ld.global.nc.u32 mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 st.global.f32"},
+		"ld.global.nc.u32 mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 st.global.v2.f32"},
 	{"simdgroup_half8x8 x, y; simdgroup_load(x, (device const half *)b, 16); simdgroup_load(y, (device const half *)b + 8, 16); " +
 		"simdgroup_multiply(x, x, y); simdgroup_store(x, (device half *)a, 8, 0, true);", "movmatrix.sync.aligned.m8n8.trans.b16 st.global.b16"},
 	{"simdgroup_float8x8 x, y; simdgroup_load(x, b); simdgroup_load(y, b, 8, 0, true); simdgroup_multiply(x, x, y); simdgroup_store(x, a, 8, 0, true);",

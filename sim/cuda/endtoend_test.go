@@ -124,7 +124,7 @@ func TestProgram(t *testing.T) {
 	t.Run("kernels", func(t *testing.T) {
 		args := "bench -kernels -o csv -d 0,32" + youtu
 		out, stderr, err := run(program, "yoututiny", args, "CUDASIM_KERNELS=stub", "CUDASIM_MEMORY=20000000", "CUDASIM_L2=1000")
-		if err != nil || !strings.HasPrefix(out, "depth,functions,count,us,bytes,gb_s,fraction\n0,") || !strings.Contains(out, "\n32,attend_f32,3,") {
+		if err != nil || !strings.HasPrefix(out, "act,depth,functions,count,us,bytes,gb_s,fraction\nf32,0,") || !strings.Contains(out, "\nf32,32,attend_f32,3,") {
 			t.Errorf("%v\n%s\n%s", err, out, stderr)
 		}
 	})
