@@ -9,6 +9,7 @@ import (
 
 	"mla/gen/msl/execute"
 	"mla/runtime/device"
+	"mla/runtime/device/check"
 	"mla/runtime/device/cpu"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -83,7 +84,7 @@ func (l *lockstep) dispatch(i int, run func() error) error {
 		}
 	}
 	if a, ok := k.Parts[0].(*plan.Attend); ok {
-		rebase(a, results, twins)
+		check.Rebase(results[a.ML], results[a.Out], twins[a.ML])
 	}
 	for slot, s := range k.Slots {
 		off, allowed := offBy(results[slot], twins[slot]), l.allowed(k, slot)
@@ -92,19 +93,6 @@ func (l *lockstep) dispatch(i int, run func() error) error {
 		}
 	}
 	return nil
-}
-
-// rebase expresses results of attention by the twin's references: (m, l) and out
-// stand for e^m·l and e^m·out, and m need not be the maximum, only near it.
-func rebase(a *plan.Attend, results, twins [][]float32) {
-	ml, out := results[a.ML], results[a.Out]
-	for row := range len(ml) / 2 {
-		factor := float32(math.Exp(float64(ml[2*row] - twins[a.ML][2*row])))
-		ml[2*row], ml[2*row+1] = twins[a.ML][2*row], ml[2*row+1]*factor
-		for c := range out[row*a.LatDim : (row+1)*a.LatDim] {
-			out[row*a.LatDim+c] *= factor
-		}
-	}
 }
 
 // allowed is how far a slot may be from the twin's, relative to its largest number:

@@ -33,7 +33,9 @@ const mask = 1e29
 // reads have to be the same to the byte, and so do parts that the twin leaves alone.
 func compare(r *Result, got, want *memory) {
 	if a := want.arguments.attend; a != nil {
-		got.rebase(a, want)
+		used, _ := want.usedSplits()
+		rows := used * a.Heads
+		Rebase(floats(got.buffers[a.ML])[:2*rows], floats(got.buffers[a.Out])[:rows*a.LatDim], floats(want.buffers[a.ML]))
 	}
 	worst := -1.0
 	for slot := range want.kernel.Slots {
@@ -129,22 +131,23 @@ func (d *difference) numbers(got, want *memory, slot int) {
 	}
 }
 
-// rebase expresses the results of attention by want's references: (m, l) and out
-// stand for e^m·l and e^m·out, and a kernel need not choose the maximum for m, only
-// something near it.
-func (m *memory) rebase(a *plan.Attend, want *memory) {
+// Rebase expresses results of attention by a twin's references. ml holds (m, l) of rows,
+// one for each split and head, out as many latents, and twins begins with the (m, l)
+// of the same rows. They stand for e^m·l and e^m·out, and a kernel need not choose the
+// maximum for m, only something near it; where m is far away the row stays as it is.
+func Rebase(ml, out, twins []float32) {
 	const near = 12 // e^12 leaves halves in range
-	ml, twins, out := floats(m.buffers[a.ML]), floats(want.buffers[a.ML]), floats(m.buffers[a.Out])
-	used, _ := m.usedSplits()
-	for row := range used * a.Heads {
+	rows := len(ml) / 2
+	width := len(out) / max(rows, 1)
+	for row := range rows {
 		shift := ml[2*row] - twins[2*row]
 		if !(math.Abs(float64(shift)) <= near) {
-			continue // numbers will tell
+			continue
 		}
 		factor := float32(math.Exp(float64(shift)))
 		ml[2*row], ml[2*row+1] = twins[2*row], ml[2*row+1]*factor
-		for c := range out[row*a.LatDim : (row+1)*a.LatDim] {
-			out[row*a.LatDim+c] *= factor
+		for c := range out[row*width : (row+1)*width] {
+			out[row*width+c] *= factor
 		}
 	}
 }
