@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Speed on an NVIDIA GPU at real shapes with random weights.
+
+    scripts/gpu-bench.py OUT [--models youtu2b,...] [--quants q4_0,q4_k_m] [--acts f32,f16]
+                             [--depths 0,4096,32768] [--kernels-at 64,32768] [--rounds 5]
+                             [--llama-bench FILE] [--bin FOLDER] [--files FOLDER] [--commit ID]
+
+Makes a file for every model and quantisation (mlagen synth), and on it measures, one
+after the other on the same GPU:
+
+* tokens per second (mlarun bench), and with --llama-bench those of llama.cpp's own
+  llama-bench: OUT/speed.json, the rows of docs/performance.json;
+* every kind of dispatch inside a replayed graph: OUT/kernels-MODEL-QUANT-ACT.md;
+* how long loading takes beside reading the file from the disk cache, and the peak
+  of host memory: OUT/load.json.
+
+All rows are written as they come, so a run that is cut short keeps what it has. The
+rows before a depth are left empty (bench -empty): attention reads as many bytes, and
+no minutes go into prompts. llama-bench runs its prompts.
+"""
+import argparse
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def arguments():
+    split = lambda text: text.split(",")
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument("out")
+    a.add_argument("--models", type=split, default=split("youtu2b,deepseekv2lite,glm47flash"))
+    a.add_argument("--quants", type=split, default=split("q4_0,q4_k_m"))
+    a.add_argument("--acts", type=split, default=split("f32,f16"))
+    a.add_argument("--depths", default="0,4096,32768")
+    a.add_argument("--kernels-at", default="64,32768")
+    a.add_argument("--rounds", default="5")
+    a.add_argument("--llama-bench")
+    a.add_argument("--bin", default="bin", help="folder of mlarun and mlagen")
+    a.add_argument("--files", help="folder for the files that are made (default: one that is removed)")
+    a.add_argument("--commit", help="what the commands were built from, for the rows of speed.json")
+    return a.parse_args()
+
+
+def output(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+class Table:
+    """A list of rows in a JSON file, written anew with each row."""
+
+    def __init__(self, path):
+        self.path, self.rows = path, []
+
+    def add(self, row):
+        self.rows.append(row)
+        print(json.dumps(row), flush=True)
+        with open(self.path + ".new", "w") as f:
+            f.write("[\n  " + ",\n  ".join(map(json.dumps, self.rows)) + "\n]\n")
+        os.replace(self.path + ".new", self.path)
+
+
+def llama_cpp(o, path):
+    """Tokens per second at each depth, by llama-bench; none without it."""
+    if not o.llama_bench:
+        return {}
+    lines = output(o.llama_bench, "-m", path, "-ngl", "99", "-p", "0", "-n", "128", "-r", "2", "-d", o.depths, "-o", "jsonl").splitlines()
+    rows = [json.loads(line) for line in lines if line.startswith("{")]
+    if any("CUDA" not in r["backends"] for r in rows):
+        sys.exit(f"{o.llama_bench} runs without CUDA: {rows[0]['backends']}")
+    return {r["n_depth"]: round(r["avg_ts"], 1) for r in rows}
+
+
+def speed(o, table, model, quant, path):
+    other = llama_cpp(o, path)
+    for act in o.acts:
+        command = f"bench -act {act} -device cuda -p 0 -n 256 -r {o.rounds} -empty -d {o.depths}"
+        for r in json.loads(output(f"{o.bin}/mlarun", *command.split(), "-quiet", "-model", path, "-o", "json")):
+            table.add({"model": model, "quant": quant, "act": act, "depth": r["depth"], "tok_s": round(r["tok_s"], 1), "sd": round(r["sd"], 2),
+                       "llamacpp_tok_s": other.get(r["depth"]), "date": datetime.date.today().isoformat(),
+                       "command": f"mlarun {command} -model {model}-{quant}.gguf", "commit": o.commit})
+
+
+def kernels(o, model, quant, path):
+    for act in o.acts:
+        text = output(f"{o.bin}/mlarun", "bench", "-act", act, "-device", "cuda", "-kernels", "-d", o.kernels_at, "-quiet", "-model", path)
+        with open(f"{o.out}/kernels-{model}-{quant}-{act}.md", "w") as f:
+            f.write(text)
+
+
+def load(o, table, model, quant, path):
+    start = time.monotonic()
+    subprocess.run(["cat", path], check=True, stdout=subprocess.DEVNULL)
+    read = time.monotonic() - start
+    child = subprocess.Popen([f"{o.bin}/mlarun", "-v", "-device", "cuda", "-model", path, "-p", "a", "-n", "1"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    said = child.stderr.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        sys.exit(f"mlarun -v: {said}")
+    table.add({"model": model, "quant": quant, "file_bytes": os.path.getsize(path), "cat_s": round(read, 2),
+               "load_s": float(re.search(r"load ([0-9.]+) s", said)[1]), "peak_bytes": usage.ru_maxrss * 1024,
+               "date": datetime.date.today().isoformat()})
+
+
+def measure(o):
+    os.makedirs(o.out, exist_ok=True)
+    speeds, loads = Table(o.out + "/speed.json"), Table(o.out + "/load.json")
+    for model in o.models:
+        for quant in o.quants:
+            path = f"{o.files}/{model}-{quant}.gguf"
+            if not os.path.exists(path):
+                output(f"{o.bin}/mlagen", "synth", "-spec", f"specs/{model}.yaml", "-quant", quant, "-o", path)
+            load(o, loads, model, quant, path)
+            speed(o, speeds, model, quant, path)
+            kernels(o, model, quant, path)
+            os.remove(path)
+
+
+def main():
+    o = arguments()
+    o.out = os.path.abspath(o.out)
+    os.chdir(os.path.dirname(os.path.abspath(__file__)) + "/..")
+    with tempfile.TemporaryDirectory() as folder:
+        o.files = o.files or folder
+        measure(o)
+
+
+main()
