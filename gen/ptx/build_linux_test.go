@@ -88,13 +88,16 @@ func TestSplitRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := entries(t, text)
-	for _, name := range []string{"o_proj_q4_0", "o_proj_q8_0", "o_proj_q6_k", "lm_head_q6_k"} {
+	for name, single := range map[string]bool{
+		"o_proj_q4_0": false, "o_proj_q8_0": false, "o_proj_q6_k": false, "lm_head_q6_k": false,
+		"k_b_q5_0": true, // the fifth bits of a block
+	} {
 		body := list[name].body
 		if !strings.Contains(body, ".v2.u32") || strings.Contains(body, ".u16") {
 			t.Errorf("%s does not read rows that are split", name)
 		}
-		if word := singleWord.FindString(body); word != "" {
-			t.Errorf("%s loads single words: %s", name, word)
+		if word := singleWord.FindString(body); (word != "") != single {
+			t.Errorf("%s loads single words: %v (%s); expected %v", name, word != "", word, single)
 		}
 	}
 }

@@ -605,12 +605,24 @@ struct q4_1 {
 struct q5_0 {
   enum { COLUMNS = 32 };
 
-  static inline uint share(uint) { return 4u; }
+  static inline uint share(uint cols) { return is_split(row_bytes(cols)) ? 2u : 4u; }
 
   static inline ulong row_bytes(uint cols) { return ulong(cols / 32u) * 22u; }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
+    if (is_split(row_bytes(COLS))) {
+      typename X::eight y[2];
+      UNROLL for (ushort i = 0; i < 2; ++i) load_eight(x, b * 32u + 8u * part + 4u * i, b * 32u + 16u + 8u * part + 4u * i, y[i]);
+      UNROLL for (ushort r = 0; r < N; ++r) {
+        device const uchar * p = w + r * row_bytes(COLS);
+        const uint2 q = words_at(quants<COLS>(p, b) + 8u * part, row_bytes(COLS));
+        const uint fifths = word_at<4>(p + COLS / 2u + b * 4u) >> 8u * part;
+        const float s = add_fives<16>(q.y, fifths >> 4, fifths >> 20, y[1], add_fives<16>(q.x, fifths, fifths >> 16, y[0], 0.0f));
+        sum[r] = fma(scale<COLS>(p, b), s, sum[r]);
+      }
+      return;
+    }
     typename X::eight y;
     load_eight(x, b * 32u + 4u * part, b * 32u + 16u + 4u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) {
@@ -622,10 +634,20 @@ struct q5_0 {
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
-    device const uchar * p = row + ulong(i / 32u) * 22u;
-    const uint j = i & 31u;
-    const uint bit = ushort_at(p + 2 + (j / 16u) * 2u) >> (j & 15u) & 1u;
-    return half_at(p) * (float(nibble(p + 6, j) | bit << 4) - 16.0f);
+    const uint b = i / 32u, j = i & 31u;
+    const uint fifths = is_split(row_bytes(COLS)) ? word_at<4>(row + COLS / 2u + b * 4u) : word_at<2>(row + b * 22u + 2u);
+    return scale<COLS>(row, b) * (float(nibble(quants<COLS>(row, b), j) | (fifths >> j & 1u) << 4) - 16.0f);
+  }
+
+  // The 16 bytes of nibbles of block b, and its scale. Between those of all blocks are their fifth bits.
+  template <uint COLS>
+  static inline device const uchar * quants(device const uchar * row, uint b) {
+    return is_split(row_bytes(COLS)) ? row + b * 16u : row + b * 22u + 6u;
+  }
+
+  template <uint COLS>
+  static inline float scale(device const uchar * row, uint b) {
+    return half_at(is_split(row_bytes(COLS)) ? row + COLS / 8u * 5u + b * 2u : row + b * 22u);
   }
 };
 

@@ -9,6 +9,7 @@ const splitAlign = 4
 // sizes of a block's fields in bytes, in their order.
 var splitFields = map[Type][]int{
 	Q4_0: {2, 16},
+	Q5_0: {2, 4, 16},
 	Q8_0: {2, 32},
 	Q6_K: {128, 64, 16, 2},
 }

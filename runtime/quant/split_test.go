@@ -19,6 +19,15 @@ func TestSplitRows(t *testing.T) {
 			}
 			return 16*b + i - 2
 		}},
+		{Q5_0, 128, func(b, i int) int {
+			switch {
+			case i < 2:
+				return 80 + 2*b + i
+			case i < 6:
+				return 64 + 4*b + i - 2
+			}
+			return 16*b + i - 6
+		}},
 		{Q8_0, 64, func(b, i int) int {
 			if i < 2 {
 				return 64 + 2*b + i
