@@ -1,12 +1,18 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"mla/generated"
+	"mla/runtime/gguf"
 	"mla/runtime/plan"
 )
 
@@ -52,5 +58,32 @@ func TestActDoctor(t *testing.T) {
 		if r.code != 0 || strings.Count(r.out, "kernels of ") != 1 || !strings.Contains(r.out, "kernels of "+want+" (") {
 			t.Errorf("-act %s: code %d\n%s", act, r.code, r.out)
 		}
+	}
+}
+
+// TestActOverflow: a norm's weights that take activations out of half's range.
+func TestActOverflow(t *testing.T) {
+	f, err := gguf.Open(youtu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	norm, ok := f.Tensor("blk.1.ffn_norm.weight")
+	if !ok {
+		t.Fatal("no norm")
+	}
+	file := bytes.Clone(f.Shards[norm.Shard].Data)
+	for i := range norm.Elems() {
+		binary.LittleEndian.PutUint32(file[norm.Offset+4*i:], math.Float32bits(1e9))
+	}
+	path := filepath.Join(t.TempDir(), "large.gguf")
+	if err := errors.Join(f.Close(), os.WriteFile(path, file, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if r := mlarun("", "-model", path, "-p", "hello", "-n", "2", "-act", "f32"); r.code != 0 || r.out == "" {
+		t.Errorf("f32: code %d, %q\n%s", r.code, r.out, r.err)
+	}
+	const want = "all logits are -Inf or NaN; activations may have left the range of halves; try -act f32"
+	if r := mlarun("", "-model", path, "-p", "hello", "-n", "2", "-act", "f16"); r.code != 1 || !strings.Contains(r.err, want) {
+		t.Errorf("f16: code %d, %q\n%s", r.code, r.out, r.err)
 	}
 }

@@ -47,7 +47,7 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 	if out.err != nil {
 		return res, out.text.String(), out.err
 	}
-	return res, out.text.String(), explain(err, m.engine.MaxContext())
+	return res, out.text.String(), explain(err, m.engine)
 }
 
 // printer writes tokens as text, as soon as it is certain.

@@ -9,6 +9,7 @@ import (
 
 	"mla/runtime/chat"
 	"mla/runtime/engine"
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -179,15 +180,19 @@ func shares(t engine.Timing) string {
 }
 
 // explain adds to an error what can be done about it.
-func explain(err error, most int) error {
+func explain(err error, e *engine.Engine) error {
 	var full *engine.ContextError
-	switch {
+	var mute *engine.NoTokenError
+	switch most := e.MaxContext(); {
+	case errors.As(err, &mute) && e.Bundle().Activations == plan.ElemF16:
+		return fmt.Errorf("%w; activations may have left the range of halves; try -act f32", err)
 	case !errors.As(err, &full):
 		return err
 	case full.Tokens <= most:
 		return fmt.Errorf("%w; -c %d makes room (the model allows %d)", err, full.Tokens, most)
+	default:
+		return fmt.Errorf("%w, and the model allows no more than %d", err, most)
 	}
-	return fmt.Errorf("%w, and the model allows no more than %d", err, most)
 }
 
 func printVersion(e *env) error {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"mla/runtime/device"
@@ -159,7 +158,7 @@ func (s *Session) continueText(ctx context.Context, req Request, res *Result, fr
 			return ReasonError, err
 		}
 		if token < 0 {
-			return ReasonError, fmt.Errorf("no token can follow position %d: all logits are -Inf or NaN", len(s.tokens)-1)
+			return ReasonError, &NoTokenError{Position: len(s.tokens) - 1}
 		}
 		if req.Stop != nil && req.Stop(token) {
 			return ReasonStop, nil

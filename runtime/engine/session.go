@@ -27,6 +27,15 @@ func (e *ContextError) Error() string {
 	return fmt.Sprintf("%d tokens do not fit the context of %d", e.Tokens, e.Context)
 }
 
+// NoTokenError says that no token can follow a position, whose logits say nothing.
+type NoTokenError struct {
+	Position int
+}
+
+func (e *NoTokenError) Error() string {
+	return fmt.Sprintf("no token can follow position %d: all logits are -Inf or NaN", e.Position)
+}
+
 // Progress is called before each token that Sync runs, with how many of the
 // timeline's tokens are done.
 type Progress func(done, total int)
