@@ -39,7 +39,7 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 			return nil, err
 		}
 	}
-	b := &plan.Bundle{Name: s.Name, Spec: s.File, SpecHash: s.Hash, Model: model(s), Weights: kernel.WeightTable(p)}
+	b := &plan.Bundle{Name: s.Name, Spec: s.File, SpecHash: s.Hash, Class: s.Class, Model: model(s), Weights: kernel.WeightTable(p)}
 	if s.Activations == "f16" {
 		b.Activations = plan.ElemF16
 	}

@@ -22,7 +22,7 @@ func TestUnknownKernelInTuning(t *testing.T) {
 		want    string
 	}{
 		{"lm_head", nil, ""},
-		{"lm_hed", nil, `:5: unknown kernel in tuning.kernels "lm_hed" (did you mean "lm_head"?)`},
+		{"lm_hed", nil, `:5: unknown kernel in tuning "lm_hed" (did you mean "lm_head"?)`},
 		{"down_residual", []string{"fuse_residual"}, ""}, // names are others then
 	}
 	for _, tt := range tests {

@@ -23,6 +23,9 @@ var ptxFiles embed.FS
 // variant, under its name, with a pointer parameter for each slot of its kernel.
 func PTX(b *plan.Bundle) (string, error) {
 	file, err := ptxFiles.Open(b.Name + "/kernels.ptx.gz")
+	if own := b.In(plan.ClassNVIDIA, bundles); errors.Is(err, fs.ErrNotExist) && own != nil {
+		return "", fmt.Errorf("bundle %s is not compiled for NVIDIA GPUs, which run %s: leave out -bundle", b.Name, own.Name)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("bundle %s is not compiled for NVIDIA GPUs; run make ptx and build again", b.Name)
 	}

@@ -5,10 +5,14 @@ package generated
 import (
 	"mla/generated/deepseekv2lite"
 	"mla/generated/deepseekv2litef16"
+	"mla/generated/deepseekv2litef16nvidia"
+	"mla/generated/deepseekv2litenvidia"
 	"mla/generated/dsv2litemini"
 	"mla/generated/dsv2liteminif16"
 	"mla/generated/glm47flash"
 	"mla/generated/glm47flashf16"
+	"mla/generated/glm47flashf16nvidia"
+	"mla/generated/glm47flashnvidia"
 	"mla/generated/glm47mini"
 	"mla/generated/glm47minif16"
 	"mla/generated/glm47tiny"
@@ -16,6 +20,8 @@ import (
 	"mla/generated/tinyglmf16"
 	"mla/generated/youtu2b"
 	"mla/generated/youtu2bf16"
+	"mla/generated/youtu2bf16nvidia"
+	"mla/generated/youtu2bnvidia"
 	"mla/generated/youtumini"
 	"mla/generated/youtuminif16"
 	"mla/generated/yoututiny"
@@ -26,10 +32,14 @@ import (
 var bundles = []*plan.Bundle{
 	deepseekv2lite.Bundle,
 	deepseekv2litef16.Bundle,
+	deepseekv2litef16nvidia.Bundle,
+	deepseekv2litenvidia.Bundle,
 	dsv2litemini.Bundle,
 	dsv2liteminif16.Bundle,
 	glm47flash.Bundle,
 	glm47flashf16.Bundle,
+	glm47flashf16nvidia.Bundle,
+	glm47flashnvidia.Bundle,
 	glm47mini.Bundle,
 	glm47minif16.Bundle,
 	glm47tiny.Bundle,
@@ -37,6 +47,8 @@ var bundles = []*plan.Bundle{
 	tinyglmf16.Bundle,
 	youtu2b.Bundle,
 	youtu2bf16.Bundle,
+	youtu2bf16nvidia.Bundle,
+	youtu2bnvidia.Bundle,
 	youtumini.Bundle,
 	youtuminif16.Bundle,
 	yoututiny.Bundle,

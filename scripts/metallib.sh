@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles every generated kernels.metal with Apple's compiler into a folder, which
+# Compiles every kernels.metal that Apple GPUs run with Apple's compiler into a folder, which
 # is bin unless $1 names another: NAME-HASH.metallib, where HASH is the beginning of
 # the source's SHA-256. mlarun takes a library of that very name from beside itself,
 # or from -metallib DIR, and compiles the source where there is none.
@@ -21,6 +21,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for source in generated/*/kernels.metal; do
 	bundle=$(basename "$(dirname "$source")")
+	class=$(sed -n 's/^	Class: *"\(.*\)",$/\1/p' "generated/$bundle/zmodel.go")
+	if [ -n "$class" ] && [ "$class" != apple ]; then continue; fi
 	library=$bundle-$(hash_of "$source").metallib
 	# As the runtime compiles: version 3.1, macOS 14, no fast math. That nothing is
 	# contracted is a pragma in the source.

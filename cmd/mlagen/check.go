@@ -35,7 +35,7 @@ func (g *generateFlags) checkFiles(t *tree) error {
 		lines = append(lines, f.Name+" is out of date or missing")
 	}
 	for _, path := range orphans {
-		lines = append(lines, path+" has no spec")
+		lines = append(lines, path+" is not generated any more")
 	}
 	var commands []string
 	if len(lines) > 0 {
@@ -79,6 +79,9 @@ func (g *generateFlags) command() string {
 	}
 	if g.act != "" {
 		cmd += " -act " + g.act
+	}
+	if g.class != "" {
+		cmd += " -class " + g.class
 	}
 	if g.disable != "" {
 		cmd += " -disable " + g.disable

@@ -16,11 +16,12 @@ func runDescribe(args []string, stdout io.Writer) error {
 	profile := f.String("quant", "", "")
 	depth := f.Int("depth", 0, "")
 	act := f.String("act", "", "")
+	class := f.String("class", "", "")
 	asJSON := f.Bool("json", false, "")
 	if err := f.parse(args, "spec"); err != nil {
 		return err
 	}
-	s, err := variant(*path, *act)
+	s, err := variant(*path, *act, *class)
 	if err != nil {
 		return err
 	}
@@ -50,6 +51,7 @@ func runDump(args []string, stdout io.Writer) error {
 	f := newFlags("dump")
 	path := f.String("spec", "", "")
 	act := f.String("act", "", "")
+	class := f.String("class", "", "")
 	after := f.String("after", "", "")
 	list := f.Bool("passes", false, "")
 	if err := f.parse(args); err != nil {
@@ -64,7 +66,7 @@ func runDump(args []string, stdout io.Writer) error {
 	if *path == "" {
 		return fmt.Errorf("%w: dump needs -spec", errUsage)
 	}
-	s, err := variant(*path, *act)
+	s, err := variant(*path, *act, *class)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,8 @@ var errDrift = errors.New("generated files are out of date")
 const bundleMark = "zmodel.go"
 
 type generateFlags struct {
-	spec, out, act, disable  string
+	spec, out, act, class    string
+	disable                  string
 	all, check, diff, dryRun bool
 }
 
@@ -35,6 +36,7 @@ func runGenerate(args []string, stdout io.Writer) error {
 	f.StringVar(&g.spec, "spec", "", "")
 	f.StringVar(&g.out, "out", "", "")
 	f.StringVar(&g.act, "act", "", "")
+	f.StringVar(&g.class, "class", "", "")
 	f.StringVar(&g.disable, "disable", "", "")
 	f.BoolVar(&g.all, "all", false, "")
 	f.BoolVar(&g.check, "check", false, "")
@@ -48,8 +50,8 @@ func runGenerate(args []string, stdout io.Writer) error {
 		return fmt.Errorf("%w: give either -spec F or -all", errUsage)
 	case g.all && g.out != "":
 		return fmt.Errorf("%w: -out goes with -spec", errUsage)
-	case g.act != "" && g.out == "":
-		return fmt.Errorf("%w: -act goes with -out; generated/ gets every variant of a spec", errUsage)
+	case (g.act != "" || g.class != "") && g.out == "":
+		return fmt.Errorf("%w: -act and -class go with -out; generated/ gets every variant of a spec", errUsage)
 	}
 	want, err := g.files()
 	if err != nil {
@@ -72,13 +74,14 @@ type tree struct {
 	files   []golang.File // Name is the path on disk
 	folders []string
 	bundles map[string]*plan.Bundle // by folder
+	nvidia  map[string]bool         // folders of bundles that NVIDIA GPUs run, which have PTX
 }
 
 // files generates what the flags ask for.
 func (g *generateFlags) files() (*tree, error) {
-	t := &tree{bundles: map[string]*plan.Bundle{}}
+	t := &tree{bundles: map[string]*plan.Bundle{}, nvidia: map[string]bool{}}
 	if g.out != "" {
-		s, err := variant(g.spec, g.act)
+		s, err := variant(g.spec, g.act, g.class)
 		if err != nil {
 			return nil, err
 		}
@@ -143,16 +146,23 @@ func variants(paths []string) ([]*spec.Spec, error) {
 	return list, nil
 }
 
-// variant loads the variant of a spec with activations act; "": the first.
-func variant(path, act string) (*spec.Spec, error) {
+// variant loads the variant of a spec with activations act ("": the first) for a class
+// of devices ("": any).
+func variant(path, act, class string) (*spec.Spec, error) {
+	if class != "" && !slices.Contains(plan.Classes, class) {
+		return nil, fmt.Errorf("%w: -class is %q; expected %s", errUsage, class, strings.Join(plan.Classes, " or "))
+	}
 	if act != "" && !slices.Contains(spec.Activations, act) {
 		return nil, fmt.Errorf("%w: -act is %q; expected %s", errUsage, act, strings.Join(spec.Activations, " or "))
 	}
 	s, err := spec.Load(path)
-	if err != nil || act == "" {
-		return s, err
+	if err != nil {
+		return nil, err
 	}
-	return s.WithActivations(act), nil
+	if act != "" {
+		s = s.WithActivations(act)
+	}
+	return s.WithClass(class), nil
 }
 
 // owners maps bundles to the specs that make them. It refuses two specs that make
@@ -193,6 +203,7 @@ func (g *generateFlags) bundle(t *tree, folder string, s *spec.Spec) error {
 	}
 	t.folders = append(t.folders, folder)
 	t.bundles[folder] = b
+	t.nvidia[folder] = s.Serves(plan.ClassNVIDIA)
 	for _, f := range files {
 		t.files = append(t.files, golang.File{Name: filepath.Join(folder, f.Name), Data: f.Data})
 	}
@@ -234,7 +245,9 @@ func (g *generateFlags) registry(t *tree, root string, specs []*spec.Spec, owner
 // isVariant says whether a bundle of that name would come of the spec's file, if it
 // asked for it.
 func isVariant(s *spec.Spec, bundle string) bool {
-	return slices.ContainsFunc(spec.Activations, func(act string) bool { return s.WithActivations(act).Name == bundle })
+	return slices.ContainsFunc(append([]string{""}, plan.Classes...), func(class string) bool {
+		return slices.ContainsFunc(spec.Activations, func(act string) bool { return s.WithActivations(act).WithClass(class).Name == bundle })
+	})
 }
 
 // orphans lists the files in t's folders that are not of t.
@@ -250,7 +263,7 @@ func (t *tree) orphans() ([]string, error) {
 		}
 		for _, e := range entries {
 			path := filepath.Join(folder, e.Name())
-			if !t.has(path) && (isGenerated(path) || t.bundles[folder] == nil && e.Name() == ptx.FileName) {
+			if !t.has(path) && (isGenerated(path) || !t.nvidia[folder] && e.Name() == ptx.FileName) {
 				list = append(list, path)
 			}
 		}

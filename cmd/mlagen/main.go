@@ -21,7 +21,8 @@ const (
 const usage = `mlagen compiles the spec of an MLA model into Metal kernels and Go dispatch tables.
 
   mlagen -spec F                       write each of the spec's bundles to generated/: STEM for
-                                       activations f32, STEMf16 for f16
+                                       activations f32, STEMf16 for f16; STEMnvidia and so on
+                                       for classes of devices that its tuning names
   mlagen -spec F -out DIR              write one bundle to DIR
   mlagen -all                          every spec in specs/, and the registry
   mlagen init -gguf F -o specs/x.yaml  make a spec from a GGUF file's header (-f: overwrite;
@@ -29,8 +30,8 @@ const usage = `mlagen compiles the spec of an MLA model into Metal kernels and G
   mlagen describe -spec F [-json]      the plan as a table: kernels, bytes, prediction
   mlagen dump -spec F [-after PASS]    the program after a pass (-passes lists them)
   mlagen synth -spec F -quant Q -o F   a GGUF with random weights of the real shapes
-  mlagen ptx -spec F                   compile the bundle in generated/ for NVIDIA GPUs, if it
-                                       changed (-all: every one; -f: in any case); needs clang-19
+  mlagen ptx -spec F                   compile the bundles in generated/ that NVIDIA GPUs run, if they
+                                       changed (-all: of every spec; -f: in any case); needs clang-19
   mlagen tune -spec F -device D        find the quickest kernel shapes on a GPU and write them
                                        into the spec (mlagen tune -h: how)
 
@@ -42,6 +43,7 @@ With -spec or -all:
 
 With -out, describe or dump:
   -act       f32 or f16: activations of the one bundle (default: the first in the spec)
+  -class     apple or nvidia: devices that its shapes are for (default: any)
 
 Exit codes: 0 done, 1 error, 2 usage, 3 generated files are out of date.
 `

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 
 	"mla/gen"
@@ -42,6 +43,7 @@ func runPTX(args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	specs = slices.DeleteFunc(specs, func(s *spec.Spec) bool { return !s.Serves(plan.ClassNVIDIA) })
 	return each(specs, func(s *spec.Spec) error { return writePTX(root, s, *force, stdout) })
 }
 

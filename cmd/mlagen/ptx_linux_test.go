@@ -62,7 +62,7 @@ func TestPTXDrift(t *testing.T) {
 // TestPTX: the command compiles what is generated, once, and -f again; the file
 // goes with its spec.
 func TestPTX(t *testing.T) {
-	root, _ := project(t)
+	root, text := project(t)
 	path := filepath.Join(root, "generated", "tiny", ptx.FileName)
 	if code, _, stderr := mlagen("ptx", "-all"); code != exitError || !strings.Contains(stderr, "go generate") {
 		t.Errorf("nothing generated yet: exit %d, %s", code, stderr)
@@ -84,6 +84,17 @@ func TestPTX(t *testing.T) {
 	}
 	if code, _, stderr := mlagen("-all", "-check"); code != exitOK {
 		t.Errorf("exit %d: %s", code, stderr)
+	}
+	// NVIDIA GPUs with a bundle of their own do not run the general one.
+	writeFile(t, "specs/tiny.yaml", text+nvidia)
+	if code, _, stderr := mlagen("-all"); code != exitOK {
+		t.Error(stderr)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Errorf("%s is still there", path)
+	}
+	if code, stdout, stderr := mlagen("ptx", "-all"); code != exitOK || strings.Count(stdout, ptx.FileName) != 1 || !strings.Contains(stdout, "tinynvidia") {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
 	if err := os.Rename("specs/tiny.yaml", "specs/other.yaml"); err != nil {
 		t.Fatal(err)

@@ -17,10 +17,12 @@ import (
 	"mla/gen/spec"
 	"mla/gen/tune"
 	"mla/runtime/atomicfile"
+	"mla/runtime/plan"
 )
 
 const tuneUsage = `mlagen tune -spec F -device cuda|metal [flags] measures shapes for every kernel of a spec on a
-GPU and writes the best into the spec's tuning.
+GPU and writes the best into the spec's tuning for the GPU's class: tuning.devices.nvidia or
+.apple.
 
   -quant Q,…       types of a model with random weights to measure with (default q4_0)
   -model F         a GGUF file to measure with instead; it must fit a quant profile of the spec
@@ -136,6 +138,11 @@ func (t *tuneFlags) check() error {
 	return nil
 }
 
+// class is that of the device's kind.
+func (t *tuneFlags) class() string {
+	return map[string]string{"cuda": plan.ClassNVIDIA, "metal": plan.ClassApple}[t.device]
+}
+
 // The values of -by.
 const (
 	byStage = "stage"
@@ -160,6 +167,7 @@ func runTune(args []string, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	s = s.WithClass(t.class())
 	rigs, err := t.rigs(s)
 	if err != nil {
 		return err
@@ -242,7 +250,7 @@ func (t *tuneFlags) write(s *spec.Spec, text []byte, found []tune.Choice, device
 		fmt.Fprintf(stdout, "\nnothing better was found; %s stays as it is\n", t.spec)
 		return nil
 	}
-	tuned, err := spec.Retune(text, changes)
+	tuned, err := spec.Retune(text, t.class(), changes)
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.spec, err)
 	}

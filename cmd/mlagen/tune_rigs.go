@@ -27,12 +27,13 @@ func (t *tuneFlags) rigs(s *spec.Spec) ([]*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	variants := s.Variants()
-	if t.acts != nil {
-		variants = nil
-		for _, act := range t.acts {
-			variants = append(variants, s.WithActivations(act))
-		}
+	acts := t.acts
+	if acts == nil {
+		acts = s.AllActivations()
+	}
+	var variants []*spec.Spec
+	for _, act := range acts {
+		variants = append(variants, s.WithActivations(act))
 	}
 	var rigs []*rig
 	for _, q := range quants {

@@ -54,7 +54,10 @@ func bundles(t *testing.T) (folders, registered string) {
 	return folders, registered
 }
 
-// TestVariants edits the activations of a spec: folders, registry and -check follow,
+// nvidia is a tuning for a class of devices.
+const nvidia = "\ntuning: {devices: {nvidia: {kernels: {lm_head: {simdgroups: 2}}}}}"
+
+// TestVariants edits the activations and classes of a spec: folders, registry and -check follow,
 // for the spec alone and for all, and what the spec no longer asks for goes.
 func TestVariants(t *testing.T) {
 	_, spec := project(t)
@@ -64,6 +67,9 @@ func TestVariants(t *testing.T) {
 			{"\nactivations: f16", " tinyf16"},
 			{"\nactivations: [f16, f32]", " tiny tinyf16"},
 			{"", " tiny"},
+			{"\nactivations: [f32, f16]" + nvidia, " tiny tinyf16 tinyf16nvidia tinynvidia"},
+			{nvidia, " tiny tinynvidia"},
+			{"\ntuning: {devices: {apple: {}}}", " tiny tinyapple"},
 		} {
 			writeFile(t, "specs/tiny.yaml", spec+tt.line)
 			if code, _, stderr := mlagen(append(all, "-check")...); code != exitDrift || !strings.Contains(stderr, "tiny") {
@@ -106,10 +112,10 @@ func TestVariantOfAnother(t *testing.T) {
 	}
 }
 
-// TestActivations: -act picks the variant of the commands that take one.
+// TestActivations: -act and -class pick the variant of the commands that take one.
 func TestActivations(t *testing.T) {
 	root, spec := project(t)
-	writeFile(t, "specs/tiny.yaml", spec+"\nactivations: [f16, f32]")
+	writeFile(t, "specs/tiny.yaml", spec+"\nactivations: [f16, f32]"+nvidia)
 	const path = "specs/tiny.yaml"
 	out := filepath.Join(root, "out")
 	for _, tt := range []struct {
@@ -120,11 +126,16 @@ func TestActivations(t *testing.T) {
 		{[]string{"describe", "-spec", path}, exitOK, "tinyf16, quant profile f32, f16 activations"},
 		{[]string{"describe", "-spec", path, "-act", "f32"}, exitOK, "tiny, quant profile f32, f32 activations"},
 		{[]string{"dump", "-spec", path, "-act", "f16"}, exitOK, "lm_head"},
+		{[]string{"describe", "-spec", path, "-class", "nvidia"}, exitOK, "tinyf16nvidia, quant profile f32, f16 activations"},
+		{[]string{"dump", "-spec", path, "-act", "f32", "-class", "apple"}, exitOK, "lm_head"},
+		{[]string{"describe", "-spec", path, "-class", "amd"}, exitUsage, `-class is "amd"; expected apple or nvidia`},
+		{[]string{"-spec", path, "-class", "nvidia"}, exitUsage, "-act and -class go with -out"},
+		{[]string{"-spec", path, "-out", out, "-class", "nvidia", "-check"}, exitDrift, "-out " + out + " -class nvidia"},
 		{[]string{"-spec", path, "-out", out, "-n"}, exitOK, filepath.Join(out, "zmodel.go")},
 		{[]string{"describe", "-spec", path, "-act", "f64"}, exitUsage, `-act is "f64"; expected f32 or f16`},
 		{[]string{"-spec", path, "-out", out, "-act", ""}, exitOK, ""},
 		{[]string{"-spec", path, "-out", out, "-act", "bf16"}, exitUsage, `-act is "bf16"`},
-		{[]string{"-spec", path, "-act", "f32"}, exitUsage, "-act goes with -out"},
+		{[]string{"-spec", path, "-act", "f32"}, exitUsage, "-act and -class go with -out"},
 		{[]string{"-spec", path, "-out", out, "-act", "f32", "-check"}, exitDrift, "-out " + out + " -act f32"},
 		{[]string{"init", "-gguf", "x", "-o", "y", "-act", "f32,f32"}, exitUsage, `-act is "f32,f32"; expected f32, f16, or both`},
 		{[]string{"init", "-gguf", "x", "-o", "y", "-act", "f32, f16"}, exitUsage, "-act is"},

@@ -32,7 +32,7 @@ func TestAct(t *testing.T) {
 		{"greedy -n 2 -tokens 3,40 -bundle youtuminif16 -model " + youtu, 0, half},
 		{"-p hello -n 2 -act f16 -model " + youtu, 0, half},
 		{"logits -tokens 3 -act f16 -o " + out + " -model " + youtu, 0, half},
-		{"bench -p 2 -n 2 -r 1 -act f16 -model " + youtu, 0, "bundle youtuminif16, f16 activations, cpu device"},
+		{"bench -p 2 -n 2 -r 1 -act f16 -model " + youtu, 0, "bundle youtuminif16 (f16 activations), cpu device"},
 		{"bench -p 2 -n 0 -r 1 -act f16 -o json -quiet -model " + youtu, 0, `"act": "f16"`},
 		{"bench -p 2 -n 0 -r 1 -o csv -quiet -model " + youtu, 0, "\npp2,f32,0,"},
 		{"doctor -device cpu -act f16 -model " + youtu, 0, "kernels of youtuminif16 (f16 activations, spec"},

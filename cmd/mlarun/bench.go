@@ -81,8 +81,8 @@ func (l *loaded) setup() string {
 		ahead = fmt.Sprintf(", %d tokens ahead", l.flags.ahead)
 	}
 	b := l.engine.Bundle()
-	return fmt.Sprintf("%s, bundle %s, %s activations, %s device with %d threads and %s inner loops, %s cache%s",
-		filepath.Base(l.flags.model), b.Name, b.Act(), l.engine.Device().Name(), threads, quant.Backend(), l.flags.kv, ahead)
+	return fmt.Sprintf("%s, bundle %s (%s), %s device with %d threads and %s inner loops, %s cache%s",
+		filepath.Base(l.flags.model), b.Name, b.Kind(), l.engine.Device().Name(), threads, quant.Backend(), l.flags.kv, ahead)
 }
 
 // maxTokens is more than any model allows, and small enough to be added up.

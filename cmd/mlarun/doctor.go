@@ -19,6 +19,7 @@ import (
 
 // patient is what the doctor examines: a device.
 type patient struct {
+	class string // of the device, see plan.Classes
 	facts []fact
 	tests []selfTest
 	// launcher makes a bundle's kernels ready; done releases them.
@@ -91,7 +92,7 @@ func doctor(e *env, args []string) (err error) {
 	case f.model != "":
 		err = x.file(f, cfg)
 	default:
-		bundles := slices.DeleteFunc(slices.Clone(e.bundles), func(b *plan.Bundle) bool { return f.act != "" && f.act != b.Act() })
+		bundles := slices.DeleteFunc(plan.For(p.class, e.bundles), func(b *plan.Bundle) bool { return f.act != "" && f.act != b.Act() })
 		slices.SortStableFunc(bundles, func(a, b *plan.Bundle) int { return a.Model.HiddenSize - b.Model.HiddenSize })
 		x.kernels(bundles, func(*plan.Variant) bool { return true })
 	}
@@ -159,7 +160,7 @@ func (x *examination) file(f *flags, cfg device.Config) (err error) {
 		return err
 	}
 	defer closing(file, &err)
-	b, err := bind.Choose(file, f.env.bundles, bind.Wish{Bundle: f.bundle, Act: f.act})
+	b, err := bind.Choose(file, f.env.bundles, bind.Wish{Bundle: f.bundle, Act: f.act, Class: x.patient.class})
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (x *examination) late() bool { return !x.deadline.IsZero() && time.Now().Af
 
 // bundle checks cases of one bundle, and returns how many.
 func (x *examination) bundle(b *plan.Bundle, cases []check.Case, err error) (int, error) {
-	fmt.Fprintf(x.out, "\nkernels of %s (%s activations, spec %.12s) against their Go twins\n", b.Name, b.Act(), b.SpecHash)
+	fmt.Fprintf(x.out, "\nkernels of %s (%s, spec %.12s) against their Go twins\n", b.Name, b.Kind(), b.SpecHash)
 	if err != nil {
 		return 0, err
 	}

@@ -17,6 +17,7 @@ func cudaPatient(f *flags) (*patient, error) {
 		return nil, err
 	}
 	return &patient{
+		class: d.Class(),
 		facts: []fact{
 			{"device", "cuda: " + d.Name()},
 			{"driver", "CUDA " + cu.Version(d.Driver)},

@@ -76,6 +76,7 @@ func metalPatient(f *flags) (*patient, error) {
 		tests[2].run, tests[2].why = nil, "it needs macOS 15"
 	}
 	return &patient{
+		class: d.Class(),
 		facts: metalFacts(d),
 		tests: tests,
 		launcher: func(b *plan.Bundle) (check.Launcher, func(), error) {

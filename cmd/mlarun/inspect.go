@@ -177,7 +177,7 @@ func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) e
 		if name := bind.Profile(f, b); name != "" {
 			profile = "quant profile " + name
 		}
-		fmt.Fprintf(w, "  %s (%s activations) fits, %s\n", b.Name, b.Act(), profile)
+		fmt.Fprintf(w, "  %s (%s) fits, %s\n", b.Name, b.Kind(), profile)
 	}
 	uses, err := chosen(f, bundles, asked)
 	var misfit *bind.FitError
@@ -202,7 +202,8 @@ func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) e
 }
 
 // chosen says which bundle mlarun uses, and with which flag: the one that was asked
-// for, or one of each kind of activations that there is.
+// for, or one of each kind of activations that there is, and what devices use of the
+// classes that have bundles of their own.
 func chosen(f *gguf.File, bundles []*plan.Bundle, asked string) (string, error) {
 	if asked != "" {
 		b, err := bind.Choose(f, bundles, bind.Wish{Bundle: asked})
@@ -221,10 +222,16 @@ func chosen(f *gguf.File, bundles []*plan.Bundle, asked string) (string, error) 
 		case err != nil:
 			return "", err
 		case i == 0:
-			text += fmt.Sprintf("mlarun uses %s.\n", b.Name)
+			text += fmt.Sprintf("mlarun uses %s", b.Name)
 		default:
-			text += fmt.Sprintf("With -act %s it uses %s.\n", act, b.Name)
+			text += fmt.Sprintf("With -act %s it uses %s", act, b.Name)
 		}
+		for _, class := range plan.Classes {
+			if own, err := bind.Choose(f, bundles, bind.Wish{Act: act, Class: class}); err == nil && own != b {
+				text += fmt.Sprintf(", on %s %s", class, own.Name)
+			}
+		}
+		text += ".\n"
 	}
 	return text, nil
 }

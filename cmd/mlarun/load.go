@@ -8,6 +8,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/engine"
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -78,11 +79,20 @@ func (f *flags) fits(eng *engine.Engine, cfg device.Config) error {
 		return err
 	}
 	b := eng.Bundle()
-	f.note("%s with bundle %s (%s activations) on %s, context %d\nmemory: %s\n", filepath.Base(f.model), b.Name, b.Act(), eng.Device().Name(), cfg.Context, memory)
+	f.note("%s with bundle %s (%s) on %s, context %d\nmemory: %s\n", filepath.Base(f.model), b.Name, b.Kind(), eng.Device().Name(), cfg.Context, memory)
+	f.note("%s", otherClass(b, eng.Device().Class()))
 	if err := memory.Check(); err != nil && !f.force {
 		return fmt.Errorf("%w\na smaller -c needs less, -kv f16 half of f32's cache; -force tries anyway", err)
 	}
 	return nil
+}
+
+// otherClass says if a bundle is for other devices than those of a class.
+func otherClass(b *plan.Bundle, class string) string {
+	if b.Class == "" || class == "" || b.Class == class {
+		return ""
+	}
+	return fmt.Sprintf("the shapes of its kernels are for devices of class %s, not %s\n", b.Class, class)
 }
 
 // record binds the weights and records the sequence.

@@ -54,7 +54,7 @@ func model(f *jen.File, b *plan.Bundle) {
 	f.Comment("//go:embed kernels.metal")
 	f.Var().Id("source").String()
 	f.Comment("Bundle is the compiled model.")
-	f.Var().Id("Bundle").Op("=").Op("&").Qual(planPath, "Bundle").Values(jen.Dict{
+	fields := jen.Dict{
 		jen.Id("Name"):        jen.Lit(b.Name),
 		jen.Id("Spec"):        jen.Lit(b.Spec),
 		jen.Id("SpecHash"):    jen.Lit(b.SpecHash),
@@ -71,7 +71,11 @@ func model(f *jen.File, b *plan.Bundle) {
 		jen.Id("Sample"):      jen.Id("sampling"),
 		jen.Id("SampleBytes"): jen.Lit(int(b.SampleBytes)),
 		jen.Id("Source"):      jen.Id("source"),
-	})
+	}
+	if b.Class != "" {
+		fields[jen.Id("Class")] = jen.Lit(b.Class)
+	}
+	f.Var().Id("Bundle").Op("=").Op("&").Qual(planPath, "Bundle").Values(fields)
 }
 
 // rows prints a table with one line per entry.

@@ -79,8 +79,6 @@ var relations = []relation{
 
 // checkDims compares the values with each other and with the hardware.
 func (d *decoder) checkDims(s *Spec) {
-	s.Tuning.inherit()
-	d.checkShapes(&s.Tuning)
 	for _, m := range multiples {
 		if n := d.at[m.path]; n != nil && m.get(s)%m.of != 0 {
 			d.reject(m.path, "is %d; expected a multiple of %d (%s)", m.get(s), m.of, m.why)
@@ -91,13 +89,9 @@ func (d *decoder) checkDims(s *Spec) {
 			d.reject(r.path, r.msg, r.args(s)...)
 		}
 	}
-	for _, b := range budgets {
-		if !d.has(b.needs...) {
-			continue
-		}
-		if used := b.used(s); used > b.limit {
-			d.errorf(d.first(b.blame), "%s %d %s; expected at most %d: %s", b.what, used, b.unit, b.limit, b.remedy)
-		}
+	d.checkTuning(s, "")
+	for _, c := range s.tunings.classes {
+		d.checkTuning(s, c.class)
 	}
 }
 
@@ -106,36 +100,4 @@ func (d *decoder) checkDims(s *Spec) {
 func (d *decoder) reject(path, format string, args ...any) {
 	d.errorf(d.at[path], path+" "+format, args...)
 	delete(d.at, path)
-}
-
-// inherit gives kernel overrides what they leave out.
-func (t *Tuning) inherit() {
-	for i := range t.Kernels {
-		k := &t.Kernels[i]
-		if k.RowsPerSimdgroup == 0 {
-			k.RowsPerSimdgroup = t.MatVec.RowsPerSimdgroup
-		}
-		if k.Simdgroups == 0 {
-			k.Simdgroups = t.MatVec.Simdgroups
-		}
-		if k.SplitK == 0 {
-			k.SplitK = t.MatVec.SplitK
-		}
-	}
-}
-
-// checkShapes wants simdgroups that can share rows evenly.
-func (d *decoder) checkShapes(t *Tuning) {
-	d.checkShape("tuning.matvec", t.MatVec)
-	for _, k := range t.Kernels {
-		d.checkShape("tuning.kernels."+k.Kernel, k.Shape)
-	}
-}
-
-func (d *decoder) checkShape(path string, s Shape) {
-	if s.Simdgroups == 0 || s.SplitK == 0 || s.Simdgroups%s.SplitK == 0 {
-		return
-	}
-	n := d.first([]string{path + ".split_k", path + ".simdgroups", "tuning.matvec.split_k", "tuning.matvec.simdgroups"})
-	d.errorf(n, "%s.split_k is %d; expected a divisor of simdgroups, %d", path, s.SplitK, s.Simdgroups)
 }

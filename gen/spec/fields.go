@@ -49,7 +49,7 @@ func rootFields(s *Spec) []field {
 			d.quants = n
 			return true
 		}},
-		optional(nullable(section("tuning", tuningFields(&s.Tuning)))),
+		optional(nullable(section("tuning", tuningsFields(&s.tunings)))),
 	}
 }
 
@@ -185,7 +185,7 @@ func (s *Spec) CheckKernels(names []string) error {
 	var errs ErrorList
 	for _, k := range s.Tuning.Kernels {
 		if !slices.Contains(names, k.Kernel) {
-			errs = append(errs, Error{s.Path, k.Line, k.Column, unknown("kernel in tuning.kernels", k.Kernel, names)})
+			errs = append(errs, Error{s.Path, k.Line, k.Column, unknown("kernel in tuning", k.Kernel, names)})
 		}
 	}
 	if len(errs) == 0 {

@@ -37,7 +37,7 @@ func Load(path string) (*Spec, error) {
 func Parse(file string, data []byte) (*Spec, error) {
 	d := &decoder{file: file, at: map[string]*yaml.Node{}}
 	hash := sha256.Sum256(data)
-	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Hash: hex.EncodeToString(hash[:]), Tuning: DefaultTuning}
+	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Hash: hex.EncodeToString(hash[:])}
 	if root := d.parse(data); root != nil {
 		d.mapping(root, "", rootFields(s))
 		d.checkDims(s)

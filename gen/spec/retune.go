@@ -19,52 +19,65 @@ type Change struct {
 	Why       string // for a comment: on what was it measured, when, and with what gain
 }
 
-// Retune writes changes into the tuning of a spec's text and nothing else: comments
-// and layout stay as they are. Above each change goes a comment with the reason, in
-// place of the one that an earlier Retune left. What the text says already is not
-// written. The result is a spec that differs from the one before in its tuning only;
+// Retune writes changes into the tuning that a spec's text has for a class of devices
+// (one of plan.Classes; "": for any) and nothing else: comments and layout stay as they
+// are. Above each change goes a comment with the reason, in
+// place of the one that an earlier Retune left. What the text says already, of the class or of any
+// device, is not written. The result is a spec that differs from the one before in its tuning only;
 // where a file is laid out so that this fails, the error says what to write by hand.
-func Retune(text []byte, changes []Change) ([]byte, error) {
+func Retune(text []byte, class string, changes []Change) ([]byte, error) {
 	before, err := Parse("spec.yaml", text)
 	if err != nil {
 		return nil, err
 	}
-	want, e := before.Tuning, &editor{text: string(text)}
+	want, e := before.tunings.clone(), &editor{text: string(text)}
 	for _, c := range changes {
-		if !c.changes(&want) {
+		if now := want.of(class); !c.changes(&now) {
 			continue
 		}
-		c.apply(&want)
-		if err := c.write(e); err != nil {
-			return nil, byHand(err, changes)
+		c.apply(want.at(class))
+		if err := c.write(e, class); err != nil {
+			return nil, byHand(err, class, changes)
 		}
 	}
 	out := []byte(e.text)
 	after, err := Parse("spec.yaml", out)
 	switch {
 	case err != nil:
-		return nil, byHand(err, changes)
+		return nil, byHand(err, class, changes)
 	case !sameBut(before, after, want):
-		return nil, byHand(errors.New("other values would change"), changes)
+		return nil, byHand(errors.New("other values would change"), class, changes)
 	}
 	return out, nil
 }
 
 // byHand says what to write where Retune cannot.
-func byHand(err error, changes []Change) error {
+func byHand(err error, class string, changes []Change) error {
 	var all []string
 	for _, c := range changes {
-		all = append(all, c.text())
+		all = append(all, c.text(class))
 	}
 	return fmt.Errorf("tuning cannot be written into this layout (%w); write by hand: %s", err, strings.Join(all, "; "))
 }
 
-// sameBut says whether after is before with the tuning want.
-func sameBut(before, after *Spec, want Tuning) bool {
+// sameBut says whether after is before with the tunings want.
+func sameBut(before, after *Spec, want tunings) bool {
 	x, y := *before, *after
 	x.Hash, y.Hash = "", ""
-	x.Tuning, y.Tuning = want.withoutPositions(), after.Tuning.withoutPositions()
+	x.Tuning, y.Tuning = Tuning{}, Tuning{} // follow from tunings
+	x.tunings, y.tunings = want.withoutPositions(), after.tunings.withoutPositions()
 	return reflect.DeepEqual(x, y)
+}
+
+// withoutPositions is t with classes and kernels in the order of their names.
+func (t *tunings) withoutPositions() tunings {
+	sorted := t.clone()
+	sorted.general = sorted.general.withoutPositions()
+	for i := range sorted.classes {
+		sorted.classes[i].Tuning = sorted.classes[i].Tuning.withoutPositions()
+	}
+	slices.SortFunc(sorted.classes, func(a, b classTuning) int { return strings.Compare(a.class, b.class) })
+	return sorted
 }
 
 // withoutPositions is t with its kernels in the order of their names.
@@ -100,14 +113,15 @@ type value struct {
 	is  int
 }
 
-// path is where c stands in the file, and what stands there.
-func (c *Change) path() ([]string, []value) {
+// path is where c stands in the file for a class, and what stands there.
+func (c *Change) path(class string) ([]string, []value) {
+	at := classPath(class)
 	if c.Kernel == "" {
 		a := c.Attention
-		return []string{"tuning", "attention"}, []value{{"splits", a.Splits}, {"tile", a.Tile}, {"simdgroups", a.Simdgroups}}
+		return append(at, "attention"), []value{{"splits", a.Splits}, {"tile", a.Tile}, {"simdgroups", a.Simdgroups}}
 	}
 	s := c.Shape
-	return []string{"tuning", "kernels", c.Kernel}, []value{{"rows_per_simdgroup", s.RowsPerSimdgroup}, {"simdgroups", s.Simdgroups}, {"split_k", s.SplitK}}
+	return append(at, "kernels", c.Kernel), []value{{"rows_per_simdgroup", s.RowsPerSimdgroup}, {"simdgroups", s.Simdgroups}, {"split_k", s.SplitK}}
 }
 
 // flow is values on one line.
@@ -120,14 +134,14 @@ func flow(values []value) string {
 }
 
 // text is c as one writes it.
-func (c *Change) text() string {
-	path, values := c.path()
+func (c *Change) text(class string) string {
+	path, values := c.path(class)
 	return strings.Join(path, ".") + ": " + flow(values)
 }
 
 // write puts c into the text.
-func (c *Change) write(e *editor) error {
-	path, values := c.path()
+func (c *Change) write(e *editor, class string) error {
+	path, values := c.path(class)
 	old, err := e.find(path)
 	switch {
 	case err != nil:

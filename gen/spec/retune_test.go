@@ -3,6 +3,7 @@ package spec
 import (
 	"bytes"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -33,13 +34,14 @@ func TestRetune(t *testing.T) {
 		name         string
 		before, want string
 		changes      []Change
+		class        string
 	}{
 		{"no tuning", "", `
 tuning:
   kernels:
     # lm_head tuned on X, 2026-01-02: 3 → 2 µs
     lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}
-`, []Change{head}},
+`, []Change{head}, ""},
 		{"no line end", "\n# the end", `
 # the end
 
@@ -47,17 +49,17 @@ tuning:
   kernels:
     # lm_head tuned on X, 2026-01-02: 3 → 2 µs
     lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}
-`, []Change{head}},
+`, []Change{head}, ""},
 		{"empty tuning", "tuning: # later\n", `tuning: # later
   kernels:
     # lm_head tuned on X, 2026-01-02: 3 → 2 µs
     lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}
-`, []Change{head}},
+`, []Change{head}, ""},
 		{"null", "tuning: null # later\n", `tuning:  # later
   kernels:
     # lm_head tuned on X, 2026-01-02: 3 → 2 µs
     lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}
-`, []Change{head}},
+`, []Change{head}, ""},
 		{"another kernel", "tuning:\n  kernels:\n    v_b: {simdgroups: 8} # why\n\n# the end\n", `tuning:
   kernels:
     v_b: {simdgroups: 8} # why
@@ -67,18 +69,18 @@ tuning:
     down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}
 
 # the end
-`, []Change{head, down}},
+`, []Change{head, down}, ""},
 		{"the kernel", "tuning:\n  kernels:\n    lm_head: {split_k: 1} # why\n    v_b: {simdgroups: 8}\n", `tuning:
   kernels:
     # lm_head tuned on X, 2026-01-02: 3 → 2 µs
     lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4} # why
     v_b: {simdgroups: 8}
-`, []Change{head}},
+`, []Change{head}, ""},
 		{"again", "tuning:\n  kernels:\n    # lm_head tuned on Y, 2020-01-01: 9 → 8 µs\n    lm_head: {split_k: 1}\n", `tuning:
   kernels:
     # lm_head tuned on X, 2026-01-02: 3 → 2 µs
     lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}
-`, []Change{head}},
+`, []Change{head}, ""},
 		{"a block", "tuning:\n    kernels:\n        lm_head:\n            split_k: 1 # why\n            simdgroups: 2\n    matvec: {simdgroups: 4}\n", `tuning:
     kernels:
         # lm_head tuned on X, 2026-01-02: 3 → 2 µs
@@ -87,14 +89,14 @@ tuning:
             simdgroups: 8
             rows_per_simdgroup: 2
     matvec: {simdgroups: 4}
-`, []Change{head}},
+`, []Change{head}, ""},
 		{"flow", "tuning: {kernels: {v_b: {simdgroups: 8}}}\n", `# lm_head tuned on X, 2026-01-02: 3 → 2 µs
 # down tuned on X
 tuning: {kernels: {down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}, lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}, v_b: {simdgroups: 8}}}
-`, []Change{head, down}},
+`, []Change{head, down}, ""},
 		{"empty flow", "tuning: {}\n", `# lm_head tuned on X, 2026-01-02: 3 → 2 µs
 tuning: {kernels: {lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}}}
-`, []Change{head}},
+`, []Change{head}, ""},
 		{"flow on many lines", "tuning:\n  kernels: {\n    v_b: {simdgroups: 8}, # why {\n    lm_head: {\n      split_k: 1},\n  }\n  attention: {splits: 128}\n", `tuning:
   kernels: {
     v_b: {simdgroups: 8}, # why {
@@ -104,7 +106,7 @@ tuning: {kernels: {lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}}}
   }
   # attention tuned on X
   attention: {splits: 64, tile: 32, simdgroups: 8}
-`, []Change{head, cut}},
+`, []Change{head, cut}, ""},
 		{"behind braces on many lines", "tuning:\n  matvec: {simdgroups: 4, # why }\n    split_k: 2}\n# the end\n", `tuning:
   matvec: {simdgroups: 4, # why }
     split_k: 2}
@@ -112,34 +114,83 @@ tuning: {kernels: {lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}}}
     # down tuned on X
     down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}
 # the end
-`, []Change{down}},
+`, []Change{down}, ""},
 		{"attention", "tuning:\n  attention:\n    tile: 8 # why\n", `tuning:
   # attention tuned on X
   attention:
     tile: 32 # why
     splits: 64
     simdgroups: 8
-`, []Change{cut}},
+`, []Change{cut}, ""},
 		{"what it says already", "tuning:\n  kernels:\n    lm_head: {rows_per_simdgroup: 2, split_k: 4, simdgroups: 8} # measured\n",
-			"tuning:\n  kernels:\n    lm_head: {rows_per_simdgroup: 2, split_k: 4, simdgroups: 8} # measured\n", []Change{head}},
+			"tuning:\n  kernels:\n    lm_head: {rows_per_simdgroup: 2, split_k: 4, simdgroups: 8} # measured\n", []Change{head}, ""},
 		{"lines that end in CRLF", "tuning:\r\n  kernels:\r\n    v_b: {simdgroups: 8}\r\n",
-			"tuning:\r\n  kernels:\r\n    v_b: {simdgroups: 8}\r\n    # down tuned on X\r\n    down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}\r\n", []Change{down}},
+			"tuning:\r\n  kernels:\r\n    v_b: {simdgroups: 8}\r\n    # down tuned on X\r\n    down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}\r\n", []Change{down}, ""},
 		{"a device with a line end in its name", "", `
 tuning:
   kernels:
     # down tuned on a b: c
     down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}
-`, []Change{{Kernel: "down", Shape: down.Shape, Why: "a\nb: c"}}},
+`, []Change{{Kernel: "down", Shape: down.Shape, Why: "a\nb: c"}}, ""},
+		{"a first class", "tuning:\n  kernels:\n    v_b: {simdgroups: 8} # why\n\n# the end\n", `tuning:
+  kernels:
+    v_b: {simdgroups: 8} # why
+  devices:
+    nvidia:
+      kernels:
+        # lm_head tuned on X, 2026-01-02: 3 → 2 µs
+        lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}
+      # attention tuned on X
+      attention: {splits: 64, tile: 32, simdgroups: 8}
+
+# the end
+`, []Change{head, cut}, "nvidia"},
+		{"a class with no tuning before", "", `
+tuning:
+  devices:
+    apple:
+      # attention tuned on X
+      attention: {splits: 64, tile: 32, simdgroups: 8}
+`, []Change{cut}, "apple"},
+		{"another class", "tuning:\n  devices:\n    nvidia: # measured\n      kernels: {lm_head: {split_k: 1}}\n  attention: {tile: 8}\n", `tuning:
+  devices:
+    nvidia: # measured
+      kernels: {lm_head: {split_k: 1}}
+    apple:
+      kernels:
+        # lm_head tuned on X, 2026-01-02: 3 → 2 µs
+        lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}
+  attention: {tile: 8}
+`, []Change{head}, "apple"},
+		{"the class again", "tuning:\n  kernels:\n    lm_head: {split_k: 2} # of any\n  devices:\n    nvidia:\n      kernels:\n        # lm_head tuned on Y, 2020-01-01: 9 → 8 µs\n        lm_head: {split_k: 1} # measured\n", `tuning:
+  kernels:
+    lm_head: {split_k: 2} # of any
+  devices:
+    nvidia:
+      kernels:
+        # lm_head tuned on X, 2026-01-02: 3 → 2 µs
+        lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4} # measured
+`, []Change{head}, "nvidia"},
+		{"any device, beside a class", "tuning:\n  devices: {nvidia: {kernels: {down: {simdgroups: 2}}}}\n  kernels: {down: {simdgroups: 8}}\n", `tuning:
+  devices: {nvidia: {kernels: {down: {simdgroups: 2}}}}
+  # down tuned on X
+  kernels: {down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}}
+`, []Change{down}, ""},
+		{"what any device has already", "tuning:\n  kernels: {down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}}\n",
+			"tuning:\n  kernels: {down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}}\n", []Change{down}, "nvidia"},
+		{"flow, of a class", "tuning: {devices: {nvidia: {}}}\n", `# down tuned on X
+tuning: {devices: {nvidia: {kernels: {down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}}}}}
+`, []Change{down}, "nvidia"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Retune([]byte(body(t)+tt.before), tt.changes)
+			got, err := Retune([]byte(body(t)+tt.before), tt.class, tt.changes)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !strings.HasPrefix(string(got), body(t)) || string(got)[len(body(t)):] != tt.want {
 				t.Errorf("%s\nwant:\n%s", got[len(body(t)):], tt.want)
 			}
-			again, err := Retune(got, tt.changes)
+			again, err := Retune(got, tt.class, tt.changes)
 			if err != nil || !bytes.Equal(again, got) {
 				t.Errorf("%v; a second time it makes\n%s", err, again)
 			}
@@ -153,14 +204,17 @@ func TestRetuneRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name, tuning, says string
 		change             Change
+		class              string
 	}{
-		{"quotes in the last braces", "tuning:\n  matvec: {\"simdgroups\": 4}\n", "write by hand: tuning.kernels.lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}", head},
-		{"a tagged value", "tuning:\n  attention:\n    tile: !!int 8\n", "write by hand: tuning.attention: {splits: 64", cut},
-		{"an odd number of rows", "", "write by hand", Change{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 3, Simdgroups: 1, SplitK: 1}}},
-		{"no spec", "tuning: 3\n", "tuning is 3; expected a mapping", head},
+		{"quotes in the last braces", "tuning:\n  matvec: {\"simdgroups\": 4}\n", "write by hand: tuning.kernels.lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}", head, ""},
+		{"a tagged value", "tuning:\n  attention:\n    tile: !!int 8\n", "write by hand: tuning.attention: {splits: 64", cut, ""},
+		{"an odd number of rows", "", "write by hand", Change{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 3, Simdgroups: 1, SplitK: 1}}, ""},
+		{"no spec", "tuning: 3\n", "tuning is 3; expected a mapping", head, ""},
+		{"a tagged value of a class", "tuning:\n  devices:\n    nvidia:\n      attention:\n        tile: !!int 8\n", "write by hand: tuning.devices.nvidia.attention: {splits: 64", cut, "nvidia"},
+		{"a class that there is not", "", "write by hand: tuning.devices.riva.attention", cut, "riva"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out, err := Retune([]byte(body(t)+tt.tuning), []Change{tt.change})
+			out, err := Retune([]byte(body(t)+tt.tuning), tt.class, []Change{tt.change})
 			if err == nil || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("%v; expected %q\n%s", err, tt.says, out)
 			}
@@ -172,17 +226,20 @@ func TestRetuneRefuses(t *testing.T) {
 // old text with lines added or changed between its first and its last ones.
 func FuzzRetune(f *testing.F) {
 	for _, tuning := range []string{"", "tuning:\n", "tuning: {}\n", "tuning: ~ # x\n", "tuning:\n  kernels: {a: {split_k: 1}}\n",
-		"tuning:\n  kernels:\n    lm_head:\n      simdgroups: 2\n  attention: {tile: 8}\n", "tuning:\n  attention:\n", "tuning: {kernels: {lm_head: }}\n"} {
-		f.Add(tuning, 4, 2)
+		"tuning:\n  kernels:\n    lm_head:\n      simdgroups: 2\n  attention: {tile: 8}\n", "tuning:\n  attention:\n", "tuning: {kernels: {lm_head: }}\n",
+		"tuning:\n  devices:\n    apple: {attention: {tile: 8}}\n  kernels: {a: {split_k: 1}}\n", "tuning:\n  devices: {nvidia: {kernels: {lm_head: {split_k: 2}}}}\n"} {
+		for _, class := range []string{"", "nvidia"} {
+			f.Add(tuning, class, 4, 2)
+		}
 	}
 	text := body(f)
-	f.Fuzz(func(t *testing.T, tuning string, simdgroups, k int) {
+	f.Fuzz(func(t *testing.T, tuning, class string, simdgroups, k int) {
 		before, err := Parse("x.yaml", []byte(text+tuning))
 		if err != nil {
 			return
 		}
 		changes := []Change{head, cut, {Kernel: "lm_head", Shape: Shape{RowsPerSimdgroup: 4, Simdgroups: simdgroups, SplitK: k}, Why: tuning}}
-		out, err := Retune([]byte(text+tuning), changes)
+		out, err := Retune([]byte(text+tuning), class, changes)
 		if err != nil {
 			return
 		}
@@ -190,9 +247,13 @@ func FuzzRetune(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, ok := after.Tuning.Shape("lm_head")
-		if !ok || s != changes[2].Shape || after.Tuning.Attention != cut.Attention || len(after.Tuning.Kernels) < len(before.Tuning.Kernels) {
-			t.Fatalf("%+v\n%s", after.Tuning, out)
+		tuned := after.WithClass(class).Tuning
+		s, ok := tuned.Shape("lm_head")
+		if !ok || s != changes[2].Shape || tuned.Attention != cut.Attention || len(tuned.Kernels) < len(before.WithClass(class).Tuning.Kernels) {
+			t.Fatalf("%+v\n%s", tuned, out)
+		}
+		if class != "" && !reflect.DeepEqual(before.tunings.general.withoutPositions(), after.tunings.general.withoutPositions()) {
+			t.Fatalf("other devices' tuning was %+v, is %+v\n%s", before.tunings.general, after.tunings.general, out)
 		}
 		var rest []string // lines without numbers may not change
 		for _, line := range strings.Split(string(out), "\n") {

@@ -99,6 +99,8 @@ func TestSchemaRejects(t *testing.T) {
 		"- name: mine":             "- imatrix: true",
 		"rows_per_simdgroup: 8":    "rows_per_simdgroup: 3",
 		"lm_head: {simdgroups: 2}": "lm_head: {simdgroup: 2}",
+		"tuning:":                  "tuning:\n  devices: {amd: {}}",
+		"tuning:\n":                "tuning:\n  devices: {nvidia: {devices: {}}}\n",
 	} {
 		text := strings.Replace(readOK(t), old, bad, 1)
 		if schema.Validate(yamlValue(t, text)) == nil {
@@ -115,15 +117,17 @@ func TestSchemaRejects(t *testing.T) {
 func TestSchemaKeys(t *testing.T) {
 	schema := readSchema(t)
 	for pointer, fields := range map[string][]field{
-		"":                                       rootFields(&Spec{}),
-		"properties/model":                       modelFields(&Model{}),
-		"properties/rope":                        ropeFields(&Rope{}),
-		"properties/rope/properties/scaling":     yarnFields(&Yarn{}),
-		"properties/moe":                         moeFields(&MoE{}),
-		"properties/tuning":                      tuningFields(&Tuning{}),
-		"properties/tuning/properties/attention": attentionFields(&Attention{}),
-		"$defs/shape":                            shapeFields(&Shape{}),
-		"$defs/profile":                          quantFields(&Quant{}, nil),
+		"":                                     rootFields(&Spec{}),
+		"properties/model":                     modelFields(&Model{}),
+		"properties/rope":                      ropeFields(&Rope{}),
+		"properties/rope/properties/scaling":   yarnFields(&Yarn{}),
+		"properties/moe":                       moeFields(&MoE{}),
+		"properties/tuning":                    tuningsFields(&tunings{}),
+		"properties/tuning/properties/devices": classFields(&tunings{}),
+		"$defs/tuning":                         tuningFields(&Tuning{}),
+		"$defs/attention":                      attentionFields(&Attention{}),
+		"$defs/shape":                          shapeFields(&Shape{}),
+		"$defs/profile":                        quantFields(&Quant{}, nil),
 	} {
 		object := at(t, schema, pointer)
 		var got, want, required, must []string

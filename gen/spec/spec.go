@@ -5,11 +5,11 @@ package spec
 
 import "mla/runtime/quant"
 
-// Spec is one model, to be compiled with one type of activations: a variant of what
-// its file describes. Field names in YAML are those of the Hugging Face
+// Spec is one model, to be compiled with one type of activations for one class of
+// devices: a variant of what its file describes. Field names in YAML are those of the Hugging Face
 // configuration; see mla.schema.json for the file format.
 type Spec struct {
-	Name string // names the bundle: Name(File), then "f16" if that is what activations are
+	Name string // names the bundle: Name(File), then "f16" if that is what activations are, then Class
 	File string // base name of the file
 	Path string // of the file as it was given, for messages
 	Hash string // sha256 of the file, hexadecimal
@@ -20,10 +20,12 @@ type Spec struct {
 	Tokenizer    string
 	ChatTemplate string
 	Activations  string // one of Activations: what kernels hand over to each other
+	Class        string // one of plan.Classes, whose devices Tuning is for; "": any
 	Quants       []Quant
 	Tuning       Tuning
 
 	activations []string // that the file asks for
+	tunings     tunings  // that the file has
 }
 
 // Model holds the dimensions.
@@ -94,7 +96,8 @@ type RoleTypes struct {
 	Types []quant.Type
 }
 
-// Tuning holds the constants of the kernels; Parse fills in the defaults.
+// Tuning holds the constants of the kernels; of a Spec, what its file leaves out has
+// its default.
 type Tuning struct {
 	MatVec    Shape
 	Attention Attention

@@ -7,29 +7,62 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Variants returns what the file asks for, in its order: s once for every entry of
-// the key activations, each to be compiled to a bundle of its own.
+// Variants returns what the file asks for, each to be compiled to a bundle of its
+// own: s once for every entry of the key activations, in its order, and these again
+// for every class of devices that it has a tuning for.
 func (s *Spec) Variants() []*Spec {
-	list := s.activations
-	if len(list) == 0 {
-		list = Activations[:1]
+	classes := []string{""}
+	for _, c := range s.tunings.classes {
+		classes = append(classes, c.class)
 	}
 	var out []*Spec
-	for _, a := range list {
-		out = append(out, s.WithActivations(a))
+	for _, c := range classes {
+		for _, a := range s.AllActivations() {
+			out = append(out, s.WithActivations(a).WithClass(c))
+		}
 	}
 	return out
+}
+
+// AllActivations lists those that the file asks for, in its order.
+func (s *Spec) AllActivations() []string {
+	if len(s.activations) == 0 {
+		return Activations[:1]
+	}
+	return s.activations
 }
 
 // WithActivations is s with activations of that name, whether its file asks for
 // them or not.
 func (s *Spec) WithActivations(name string) *Spec {
 	v := *s
-	v.Name, v.Activations = Name(s.File), name
-	if name != Activations[0] {
-		v.Name += name
-	}
+	v.Activations = name
+	v.rename()
 	return &v
+}
+
+// WithClass is s with the tuning for a class of devices, one of plan.Classes,
+// whether its file has one or not; "": for any device.
+func (s *Spec) WithClass(class string) *Spec {
+	v := *s
+	v.Class, v.Tuning = class, s.tunings.of(class)
+	v.rename()
+	return &v
+}
+
+// rename gives a variant its name.
+func (s *Spec) rename() {
+	s.Name = Name(s.File)
+	if s.Activations != Activations[0] {
+		s.Name += s.Activations
+	}
+	s.Name += s.Class
+}
+
+// Serves says whether devices of a class run this variant: it is of the class, or of
+// none and the file has no tuning for the class. plan.For says it of bundles.
+func (s *Spec) Serves(class string) bool {
+	return s.Class == class || s.Class == "" && s.tunings.find(class) == nil
 }
 
 // activationsField is the key activations: a name, or a list of different ones.

@@ -29,6 +29,9 @@ func TestVariants(t *testing.T) {
 		var got []string
 		for _, v := range s.Variants() {
 			got = append(got, v.Name+" "+v.Activations)
+			if v.Class != "" {
+				t.Errorf("%q: variant %s is for %s", tt.line, v.Name, v.Class)
+			}
 			if v.File != s.File || v.Hash != s.Hash || v.Model != s.Model || !slices.Equal(v.activations, s.activations) {
 				t.Errorf("%q: variant %s differs in more", tt.line, v.Name)
 			}

@@ -15,11 +15,13 @@ import (
 type Wish struct {
 	Bundle string // by name; "": the one that fits best
 	Act    string // by its activations, one of plan.ActNames; "": f32, or what Bundle has
+	Class  string // by the class of the device, one of plan.Classes; "": of none
 }
 
 // Choose picks the bundle that runs f. Among those that fit and have the activations
-// of the wish, one with a quant profile that matches the type of every tensor wins,
-// then the first by name. A bundle that is wished for by name is taken; it is an
+// of the wish, one for the class of the wish wins, then one for any device; one for
+// another class is taken only where there is no other. Then one with a quant profile
+// that matches the type of every tensor wins, then the first by name. A bundle that is wished for by name is taken; it is an
 // error if it does not fit. With none to take, the error says how to make one: a
 // [FitError], with what the closest bundle differs in, or an [ActError].
 func Choose(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) {
@@ -45,16 +47,22 @@ func Choose(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 	}
 	switch {
 	case len(right) > 0:
-		return best(f, right), nil
+		return best(f, right, w.Class), nil
 	case len(fit) > 0:
-		return nil, &ActError{File: f.Path, Act: act, Fits: best(f, fit)}
+		return nil, &ActError{File: f.Path, Act: act, Fits: best(f, fit, w.Class)}
 	}
 	return nil, closest
 }
 
-// best is the first of bundles that fit f whose profiles have its types, or else the
-// first.
-func best(f *gguf.File, fit []*plan.Bundle) *plan.Bundle {
+// best is, of bundles that fit f, the first of those that suit a class best whose
+// profiles have its types, or else the first of those.
+func best(f *gguf.File, fit []*plan.Bundle, class string) *plan.Bundle {
+	for _, c := range []string{class, ""} {
+		if of := slices.DeleteFunc(slices.Clone(fit), func(b *plan.Bundle) bool { return b.Class != c }); len(of) > 0 {
+			fit = of
+			break
+		}
+	}
 	exact := slices.IndexFunc(fit, func(b *plan.Bundle) bool { return Profile(f, b) != "" })
 	return fit[max(exact, 0)]
 }

@@ -39,6 +39,12 @@ func withF16(b *plan.Bundle) *plan.Bundle {
 	return b
 }
 
+// of makes a bundle one for a class of devices.
+func of(class string, b *plan.Bundle) *plan.Bundle {
+	b.Class = class
+	return b
+}
+
 func TestChoose(t *testing.T) {
 	file := newFile().open(t)
 	q8, f32 := profiled("a", quant.Q8_0), profiled("z", quant.F32)
@@ -60,6 +66,15 @@ func TestChoose(t *testing.T) {
 		{"exact profile among f16", []*plan.Bundle{withF16(profiled("b", quant.Q8_0)), f32, withF16(profiled("zz", quant.F32))}, Wish{Act: "f16"}, "zz"},
 		{"f16 asked by name", []*plan.Bundle{q8, withF16(profiled("b", quant.F32))}, Wish{Bundle: "b"}, "b"},
 		{"f16 asked by name and type", []*plan.Bundle{q8, withF16(profiled("b", quant.F32))}, Wish{Bundle: "b", Act: "f16"}, "b"},
+		{"the device's class", []*plan.Bundle{q8, of("nvidia", profiled("n", quant.Q8_0))}, Wish{Class: "nvidia"}, "n"},
+		{"the class before the exact profile", []*plan.Bundle{f32, of("nvidia", profiled("n", quant.Q8_0))}, Wish{Class: "nvidia"}, "n"},
+		{"exact profile in the class", []*plan.Bundle{of("nvidia", profiled("m", quant.Q8_0)), f32, of("nvidia", profiled("n", quant.F32))}, Wish{Class: "nvidia"}, "n"},
+		{"any device before another class", []*plan.Bundle{of("apple", profiled("a", quant.F32)), profiled("b", quant.Q8_0)}, Wish{Class: "nvidia"}, "b"},
+		{"any device, without a class", []*plan.Bundle{of("apple", profiled("a", quant.F32)), profiled("b", quant.Q8_0)}, Wish{}, "b"},
+		{"another class is the only one", []*plan.Bundle{of("apple", profiled("a", quant.F32)), other("b")}, Wish{Class: "nvidia"}, "a"},
+		{"another class asked by name", []*plan.Bundle{of("apple", profiled("a", quant.F32)), q8, of("nvidia", profiled("n", quant.F32))}, Wish{Class: "nvidia", Bundle: "n"}, "n"},
+		{"activations before the class", []*plan.Bundle{of("nvidia", profiled("n", quant.F32)), withF16(profiled("h", quant.Q8_0))}, Wish{Class: "nvidia", Act: "f16"}, "h"},
+		{"the class among f16", []*plan.Bundle{withF16(profiled("g", quant.F32)), of("nvidia", withF16(profiled("h", quant.F32)))}, Wish{Class: "nvidia", Act: "f16"}, "h"},
 	}
 	for _, tt := range tests {
 		b, err := Choose(file, tt.bundles, tt.wish)

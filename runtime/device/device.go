@@ -61,6 +61,8 @@ type Config struct {
 // Device opens runners.
 type Device interface {
 	Name() string
+	// Class is which of plan.Classes the device is of; "": of none.
+	Class() string
 	// Record allocates caches and buffers, compiles what the model needs and
 	// records the decode sequence. An unsupported variant is a VariantError.
 	Record(m *Model, cfg Config) (Runner, error)

@@ -32,7 +32,7 @@ type Options struct {
 	Bundles []*plan.Bundle // to choose from
 	Bundle  string         // name of the one to take; "": the one that fits best
 	Act     string         // its activations, one of plan.ActNames; "": f32, or what Bundle has
-	Device  device.Device
+	Device  device.Device  // whose class the bundle is to be for
 }
 
 // Open maps the file and chooses its bundle. An error of type *bind.FitError
@@ -55,7 +55,7 @@ func newEngine(f *gguf.File, opt Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := bind.Choose(f, opt.Bundles, bind.Wish{Bundle: opt.Bundle, Act: opt.Act})
+	b, err := bind.Choose(f, opt.Bundles, bind.Wish{Bundle: opt.Bundle, Act: opt.Act, Class: opt.Device.Class()})
 	if err != nil {
 		return nil, err
 	}

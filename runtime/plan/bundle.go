@@ -8,9 +8,10 @@ import "mla/runtime/quant"
 
 // Bundle is everything mlagen compiled for one model.
 type Bundle struct {
-	Name     string // stem of the spec file, then "f16" if that is what activations are
+	Name     string // stem of the spec file, then "f16" if that is what activations are, then Class
 	Spec     string // base name of the spec file
 	SpecHash string // sha256 of the spec file, hexadecimal
+	Class    string // of Classes, whose devices the shapes of its kernels are for; "": of any
 	Model    Model
 
 	Activations Elem     // element type of ElemAct buffers

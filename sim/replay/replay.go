@@ -33,6 +33,9 @@ func New(c execute.Checks) *Device {
 // Name implements device.Device.
 func (d *Device) Name() string { return "msl" }
 
+// Class implements device.Device: it runs the kernels of any.
+func (d *Device) Class() string { return "" }
+
 // Close ends the processes that run the kernels, and with them all runners.
 func (d *Device) Close() error {
 	var err error

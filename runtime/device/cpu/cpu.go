@@ -27,6 +27,9 @@ type cpu struct{}
 // Name implements device.Device.
 func (cpu) Name() string { return "cpu" }
 
+// Class implements device.Device. No loop depends on how kernels are shaped.
+func (cpu) Class() string { return "" }
+
 // Record implements device.Device. The runner is for one goroutine at a time.
 func (cpu) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
 	r, err := allocate(m, cfg)

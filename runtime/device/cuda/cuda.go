@@ -66,6 +66,9 @@ func Open(o Options) (*Device, error) {
 // Name implements device.Device.
 func (d *Device) Name() string { return d.Properties.Name }
 
+// Class implements device.Device.
+func (d *Device) Class() string { return plan.ClassNVIDIA }
+
 // OwnMemory implements device.Separate.
 func (d *Device) OwnMemory() bool { return true }
 

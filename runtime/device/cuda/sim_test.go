@@ -75,7 +75,7 @@ var cases = map[string]testCase{
 	"stress":      {"yoututiny", stressed},
 	"profile":     {"glm47tiny", profile},
 	"check":       {"yoututiny", checked("yoututiny")},
-	"check split": {"youtu2b", checked("youtu2b", "embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q")},
+	"check split": {"youtu2bnvidia", checked("youtu2bnvidia", "embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q")},
 	"foreign":     {"glm47tiny", unallocated},
 }
 

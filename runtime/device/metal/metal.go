@@ -14,6 +14,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
+	"mla/runtime/plan"
 )
 
 // Replay says how a token's dispatches reach the GPU.
@@ -108,6 +109,9 @@ func inspect(gpu mtl.Device) Info {
 
 // Name implements device.Device.
 func (d *Device) Name() string { return d.Info.Name }
+
+// Class implements device.Device.
+func (d *Device) Class() string { return plan.ClassApple }
 
 // direct tells whether dispatches are encoded anew for every token: virtual GPUs
 // break ICBs.

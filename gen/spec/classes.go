@@ -1,0 +1,127 @@
+package spec
+
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"mla/runtime/plan"
+)
+
+// tunings is what the key tuning says: for any device, and, class by class, what is
+// to be otherwise on some.
+type tunings struct {
+	general Tuning
+	classes []classTuning // in the order of the file
+}
+
+// classTuning is an entry of the key tuning.devices. Zeros leave values as they are
+// on any device.
+type classTuning struct {
+	class string
+	Tuning
+}
+
+// find is the entry of a class; nil: there is none.
+func (t *tunings) find(class string) *classTuning {
+	i := slices.IndexFunc(t.classes, func(c classTuning) bool { return c.class == class })
+	if i < 0 {
+		return nil
+	}
+	return &t.classes[i]
+}
+
+// at is what the file says for a class ("": for any device), for changes.
+func (t *tunings) at(class string) *Tuning {
+	if class == "" {
+		return &t.general
+	}
+	if t.find(class) == nil {
+		t.classes = append(t.classes, classTuning{class: class})
+	}
+	return &t.find(class).Tuning
+}
+
+// clone is a copy whose entries can be changed. Tuning.SetShape copies shapes itself.
+func (t *tunings) clone() tunings {
+	return tunings{t.general, slices.Clone(t.classes)}
+}
+
+// of is the tuning of devices of a class, whether it has an entry or not.
+func (t *tunings) of(class string) Tuning {
+	all := t.general
+	if c := t.find(class); c != nil {
+		all = c.Tuning.over(all)
+	}
+	all = all.over(DefaultTuning)
+	all.inherit()
+	return all
+}
+
+// over is t, and general in what t leaves out.
+func (t Tuning) over(general Tuning) Tuning {
+	t.MatVec = t.MatVec.over(general.MatVec)
+	t.Attention = t.Attention.over(general.Attention)
+	kernels := slices.Clone(general.Kernels)
+	for _, k := range t.Kernels {
+		i := slices.IndexFunc(kernels, func(g KernelShape) bool { return g.Kernel == k.Kernel })
+		if i < 0 {
+			kernels = append(kernels, k)
+			continue
+		}
+		k.Shape = k.Shape.over(kernels[i].Shape)
+		kernels[i] = k
+	}
+	t.Kernels = kernels
+	return t
+}
+
+func (s Shape) over(general Shape) Shape {
+	orElse(&s.RowsPerSimdgroup, general.RowsPerSimdgroup)
+	orElse(&s.Simdgroups, general.Simdgroups)
+	orElse(&s.SplitK, general.SplitK)
+	return s
+}
+
+func (a Attention) over(general Attention) Attention {
+	orElse(&a.Splits, general.Splits)
+	orElse(&a.Tile, general.Tile)
+	orElse(&a.Simdgroups, general.Simdgroups)
+	return a
+}
+
+// orElse gives a value that is left out another.
+func orElse(value *int, other int) {
+	if *value == 0 {
+		*value = other
+	}
+}
+
+// classPath is where the file has the tuning of a class; "": of any device.
+func classPath(class string) []string {
+	if class == "" {
+		return []string{"tuning"}
+	}
+	return []string{"tuning", "devices", class}
+}
+
+// tuningsFields are the keys of tuning: those of a Tuning, and devices.
+func tuningsFields(t *tunings) []field {
+	return append(tuningFields(&t.general), optional(field{key: "devices", decode: func(d *decoder, n *yaml.Node, path string) bool {
+		return d.mapping(n, path, classFields(t))
+	}}))
+}
+
+// classFields are the keys of tuning.devices.
+func classFields(t *tunings) []field {
+	var fields []field
+	for _, class := range plan.Classes {
+		fields = append(fields, optional(field{key: class, decode: func(d *decoder, n *yaml.Node, path string) bool {
+			c := classTuning{class: class}
+			ok := d.mapping(n, path, tuningFields(&c.Tuning))
+			t.classes = append(t.classes, c)
+			return ok
+		}}))
+	}
+	return fields
+}
