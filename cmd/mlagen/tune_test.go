@@ -10,6 +10,7 @@ import (
 	"mla/gen/spec"
 	"mla/gen/synth"
 	"mla/gen/tune"
+	"mla/runtime/plan"
 )
 
 func TestTuneUsage(t *testing.T) {
@@ -99,7 +100,7 @@ func TestTuneWrite(t *testing.T) {
 		says    string
 	}{
 		{"nothing better", []tune.Choice{stays}, false, false, "stays as it is"},
-		{"only printed", []tune.Choice{wins, stays}, true, false, "    # o_proj tuned on GPU, 20"},
+		{"only printed", []tune.Choice{wins, stays}, true, false, "\ntuning:\n  devices:\n    apple:\n      kernels:\n        # o_proj tuned on GPU, 20"},
 		{"written", []tune.Choice{wins, stays}, false, true, "mlagen -spec " + filepath.ToSlash(path)},
 	} {
 		if err := os.WriteFile(path, text, 0o644); err != nil {
@@ -110,7 +111,7 @@ func TestTuneWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		if err := (&tuneFlags{spec: path, dryRun: tt.dry}).write(s, text, tt.found, "GPU", &out); err != nil {
+		if err := (&tuneFlags{spec: path, device: "metal", dryRun: tt.dry}).write(s, text, tt.found, "GPU", &out); err != nil {
 			t.Fatal(err)
 		}
 		now, err := os.ReadFile(path)
@@ -129,7 +130,10 @@ func TestTuneWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if shape, ok := tuned.Tuning.Shape("o_proj"); !ok || shape != wins.To.Shape || !strings.Contains(string(now), ": 4.00 → 3.00 µs (−25 %)\n") {
+			if _, ok := tuned.Tuning.Shape("o_proj"); ok {
+				t.Errorf("%s: it is tuned for any device:\n%s", tt.name, now)
+			}
+			if shape, ok := tuned.WithClass(plan.ClassApple).Tuning.Shape("o_proj"); !ok || shape != wins.To.Shape || !strings.Contains(string(now), ": 4.00 → 3.00 µs (−25 %)\n") {
 				t.Errorf("%s: %+v\n%s", tt.name, shape, now)
 			}
 		}
