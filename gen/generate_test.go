@@ -1,11 +1,14 @@
 package gen
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"mla/gen/spec"
+	"mla/runtime/plan"
 )
 
 // TestUnknownKernelInTuning: only the compiler knows the names of kernels; the
@@ -38,6 +41,35 @@ func TestUnknownKernelInTuning(t *testing.T) {
 			t.Errorf("%s: %v; expected a message that ends in %q", tt.kernel, err, tt.want)
 		case tt.want != "" && err.(spec.ErrorList)[0].Line != lines+3:
 			t.Errorf("%s: line %d; expected %d", tt.kernel, err.(spec.ErrorList)[0].Line, lines+3)
+		}
+	}
+}
+
+// TestUnroll: how much of a row a kernel has under way goes from the spec to the plan
+// and to the source; the default is not written.
+func TestUnroll(t *testing.T) {
+	text, err := os.ReadFile("../specs/yoututiny.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tuning, want := range map[string]int{"": 0, "{unroll: 4}": 0, "{unroll: 1}": 1, "{unroll: 8}": 8} {
+		line := "tuning: {kernels: {lm_head: " + tuning + "}}\n"
+		if tuning == "" {
+			line = ""
+		}
+		s, err := spec.Parse("x.yaml", []byte(string(text)+line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Compile(s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := b.Kernels[b.Decode[b.Head].Kernel]
+		dot := fmt.Sprintf("%du>(w, ", cmp.Or(want, plan.DefaultUnroll))
+		_, body, _ := strings.Cut(b.Source, "static inline void lm_head_body(")
+		if p := k.Parts[0].(*plan.MatVec); k.Name != "lm_head" || p.Unroll != want || !strings.Contains(body, dot) {
+			t.Errorf("%q: %s has %d blocks under way; want %d, and %q", tuning, k.Name, p.Unroll, want, dot)
 		}
 	}
 }

@@ -96,6 +96,14 @@ func (b *builder) rowsPerGroup() int {
 	return b.shape.RowsPerSimdgroup * b.shape.Simdgroups / b.shape.SplitK
 }
 
+// unroll is how many blocks of a row are under way; 0 if as many as by default.
+func (b *builder) unroll() int {
+	if b.shape.Unroll == plan.DefaultUnroll {
+		return 0
+	}
+	return b.shape.Unroll
+}
+
 // splitK is how many simdgroups share a row; 0 if none do.
 func (b *builder) splitK() int {
 	if b.shape.SplitK > 1 {

@@ -116,7 +116,7 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 
 // matVec is [norm | rescale | combine] mat-vec [mat-vec SwiGLU | rope | [add] [hand over]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
-	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK()}
+	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll()}
 	norm, rescale, combine := ops.take(ir.RMSNorm), ops.take(ir.Rescale), ops.take(ir.Combine)
 	op := ops.take(ir.MatVec)
 	row := &b.p.Weights[op.W[0].Row]
@@ -160,7 +160,7 @@ func other(add *ir.Op, v *ir.Value) *ir.Value {
 // experts is [norm | rescale] [gating] experts [experts SwiGLU].
 func (b *builder) experts(ops chain) plan.Part {
 	norm, rescale := ops.take(ir.RMSNorm), ops.take(ir.Rescale)
-	e := &plan.Experts{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK()}
+	e := &plan.Experts{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll()}
 	if len(ops) > 0 && ops[0].Kind == ir.Scores {
 		e.Gating = b.gating(&ops)
 	}
@@ -193,7 +193,7 @@ func (b *builder) expertsSum(ops chain) plan.Part {
 	op := ops.take(ir.ExpertsMatVec)
 	sum := ops.take(ir.WeightedSum)
 	row := &b.p.Weights[op.W[0].Row]
-	e := &plan.ExpertsSum{W: b.weight(op.W[0]), K: op.K, Rows: row.Rows, Cols: row.Cols, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(),
+	e := &plan.ExpertsSum{W: b.weight(op.W[0]), K: op.K, Rows: row.Rows, Cols: row.Cols, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(),
 		In: b.vec(op.In[0]), Routing: b.in(op.In[1].V), Shared: -1, Add: -1}
 	last := sum
 	if shared := ops.take(ir.MatVec); shared != nil {

@@ -196,6 +196,21 @@ func (v *partView) Soon(slot int, rows string) string {
 	return fmt.Sprintf("WEIGHTS_SOON(%s, %s);", rows, bytes)
 }
 
+// Unroll is how many blocks of a row are under way at a time.
+func (v *partView) Unroll() int { return cmp.Or(unroll(v.P), plan.DefaultUnroll) }
+
+func unroll(p plan.Part) int {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.Unroll
+	case *plan.Experts:
+		return p.Unroll
+	case *plan.ExpertsSum:
+		return p.Unroll
+	}
+	return 0
+}
+
 // splitK is how many simdgroups share a row of a part; 0 and 1: none do.
 func splitK(p plan.Part) int {
 	switch p := p.(type) {

@@ -97,8 +97,8 @@ func TestShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]spec.Shape{
-		"down": {RowsPerSimdgroup: 2, Simdgroups: 4, SplitK: 4}, "gate_up": {RowsPerSimdgroup: 4, Simdgroups: 4, SplitK: 2},
-		"lm_head": {RowsPerSimdgroup: 4, Simdgroups: 4, SplitK: 1}, "k_b": {RowsPerSimdgroup: 4, Simdgroups: 4, SplitK: 1},
+		"down": {RowsPerSimdgroup: 2, Simdgroups: 4, SplitK: 4, Unroll: 4}, "gate_up": {RowsPerSimdgroup: 4, Simdgroups: 4, SplitK: 2, Unroll: 4},
+		"lm_head": {RowsPerSimdgroup: 4, Simdgroups: 4, SplitK: 1, Unroll: 4}, "k_b": {RowsPerSimdgroup: 4, Simdgroups: 4, SplitK: 1, Unroll: 4},
 	} {
 		for _, step := range p.Steps {
 			if step.Name() == name && p.Shape(step) != want {

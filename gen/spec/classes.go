@@ -80,6 +80,7 @@ func (s Shape) over(general Shape) Shape {
 	orElse(&s.RowsPerSimdgroup, general.RowsPerSimdgroup)
 	orElse(&s.Simdgroups, general.Simdgroups)
 	orElse(&s.SplitK, general.SplitK)
+	orElse(&s.Unroll, general.Unroll)
 	return s
 }
 

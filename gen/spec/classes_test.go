@@ -77,10 +77,10 @@ func TestClassTuning(t *testing.T) {
 		attention Attention
 		kernels   []KernelShape
 	}{
-		{"", Shape{8, 0, 0}, Attention{128, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2}, 0, 0}, {"o_proj", Shape{8, 2, 0}, 0, 0}}},
-		{"apple", Shape{8, 0, 0}, Attention{128, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2}, 0, 0}, {"o_proj", Shape{8, 2, 0}, 0, 0}}},
-		{"nvidia", Shape{2, 0, 0}, Attention{128, 32, 4},
-			[]KernelShape{{"down", Shape{2, 8, 4}, 0, 0}, {"o_proj", Shape{2, 2, 0}, 0, 0}, {"v_b", Shape{4, 0, 1}, 0, 0}}},
+		{"", Shape{8, 0, 0, 0}, Attention{128, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 0}, 0, 0}, {"o_proj", Shape{8, 2, 0, 0}, 0, 0}}},
+		{"apple", Shape{8, 0, 0, 0}, Attention{128, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 0}, 0, 0}, {"o_proj", Shape{8, 2, 0, 0}, 0, 0}}},
+		{"nvidia", Shape{2, 0, 0, 0}, Attention{128, 32, 4},
+			[]KernelShape{{"down", Shape{2, 8, 4, 0}, 0, 0}, {"o_proj", Shape{2, 2, 0, 0}, 0, 0}, {"v_b", Shape{4, 0, 1, 0}, 0, 0}}},
 	} {
 		got := s.WithClass(tt.class).Tuning
 		if plain := got.withoutPositions(); got.MatVec != tt.matvec || got.Attention != tt.attention || !slices.Equal(plain.Kernels, tt.kernels) {

@@ -18,6 +18,7 @@ const (
 	maxContext = 1 << 30
 	maxSplits  = 1024
 	maxTile    = 1024
+	maxUnroll  = 16
 )
 
 // The names that a spec may use.
@@ -132,6 +133,7 @@ func shapeFields(s *Shape) []field {
 		optional(even(integer("rows_per_simdgroup", &s.RowsPerSimdgroup, 2, simdgroup), &s.RowsPerSimdgroup)),
 		optional(integer("simdgroups", &s.Simdgroups, 1, maxSimdgroups)),
 		optional(integer("split_k", &s.SplitK, 1, maxSimdgroups)),
+		optional(integer("unroll", &s.Unroll, 1, maxUnroll)),
 	}
 }
 

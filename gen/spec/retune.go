@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// Change is one thing that Retune writes: the shape of a kernel, all of it, or, if
-// Kernel is empty, how attention is cut.
+// Change is one thing that Retune writes: the shape of a kernel, all of it (what is 0
+// is left open), or, if Kernel is empty, how attention is cut.
 type Change struct {
 	Kernel    string
 	Shape     Shape
@@ -121,7 +121,8 @@ func (c *Change) path(class string) ([]string, []value) {
 		return append(at, "attention"), []value{{"splits", a.Splits}, {"tile", a.Tile}, {"simdgroups", a.Simdgroups}}
 	}
 	s := c.Shape
-	return append(at, "kernels", c.Kernel), []value{{"rows_per_simdgroup", s.RowsPerSimdgroup}, {"simdgroups", s.Simdgroups}, {"split_k", s.SplitK}}
+	values := []value{{"rows_per_simdgroup", s.RowsPerSimdgroup}, {"simdgroups", s.Simdgroups}, {"split_k", s.SplitK}, {"unroll", s.Unroll}}
+	return append(at, "kernels", c.Kernel), slices.DeleteFunc(values, func(v value) bool { return v.is == 0 })
 }
 
 // flow is values on one line.

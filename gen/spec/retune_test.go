@@ -81,6 +81,11 @@ tuning:
     # lm_head tuned on X, 2026-01-02: 3 → 2 µs
     lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}
 `, []Change{head}, ""},
+		{"how much is under way", "tuning:\n  kernels:\n    down: {unroll: 2, simdgroups: 2}\n", `tuning:
+  kernels:
+    # down tuned on X
+    down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1, unroll: 8}
+`, []Change{{Kernel: "down", Shape: Shape{4, 4, 1, 8}, Why: "X"}}, ""},
 		{"a block", "tuning:\n    kernels:\n        lm_head:\n            split_k: 1 # why\n            simdgroups: 2\n    matvec: {simdgroups: 4}\n", `tuning:
     kernels:
         # lm_head tuned on X, 2026-01-02: 3 → 2 µs
@@ -277,10 +282,11 @@ func TestWithTuning(t *testing.T) {
 		says   string
 		change func(t *Tuning)
 	}{
-		{"", func(t *Tuning) { t.SetShape("down", Shape{2, 4, 2}) }},
-		{"tuning.kernels.down.rows_per_simdgroup is 3", func(t *Tuning) { t.SetShape("down", Shape{3, 4, 2}) }},
-		{"tuning.kernels.down.simdgroups is 33", func(t *Tuning) { t.SetShape("down", Shape{2, 33, 1}) }},
-		{"split_k is 3; expected a divisor of simdgroups, 4", func(t *Tuning) { t.SetShape("down", Shape{2, 4, 3}) }},
+		{"", func(t *Tuning) { t.SetShape("down", Shape{2, 4, 2, 0}) }},
+		{"tuning.kernels.down.rows_per_simdgroup is 3", func(t *Tuning) { t.SetShape("down", Shape{3, 4, 2, 0}) }},
+		{"tuning.kernels.down.simdgroups is 33", func(t *Tuning) { t.SetShape("down", Shape{2, 33, 1, 0}) }},
+		{"split_k is 3; expected a divisor of simdgroups, 4", func(t *Tuning) { t.SetShape("down", Shape{2, 4, 3, 0}) }},
+		{"tuning.kernels.down.unroll is 17", func(t *Tuning) { t.SetShape("down", Shape{2, 4, 2, 17}) }},
 		{"tuning.attention.splits is 0", func(t *Tuning) { t.Attention.Splits = 0 }},
 		{"tuning.attention.tile is 1025", func(t *Tuning) { t.Attention.Tile = 1025 }},
 		{"fewer tuning.attention.splits fit", func(t *Tuning) { t.MatVec.SplitK = 0; t.Attention.Splits = 1024 }},

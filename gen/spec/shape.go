@@ -1,11 +1,14 @@
 package spec
 
+import "mla/runtime/plan"
+
 // Shape is the shape of a mat-vec threadgroup. In a spec's tuning a zero leaves
 // the choice to ShapeFor.
 type Shape struct {
 	RowsPerSimdgroup int
 	Simdgroups       int // of a threadgroup
 	SplitK           int // simdgroups that share the columns of a row; divides Simdgroups
+	Unroll           int // blocks of a row that are under way at a time; half as many of each of two matrices
 }
 
 // shapes are the defaults by the size of a kernel's matrices: the first line whose
@@ -15,9 +18,9 @@ var shapes = []struct {
 	maxRows, minCols int
 	Shape
 }{
-	{4096, 1024, Shape{2, 4, 4}},
-	{32768, 512, Shape{4, 4, 2}},
-	{1 << 62, 0, Shape{4, 4, 1}},
+	{4096, 1024, Shape{2, 4, 4, plan.DefaultUnroll}},
+	{32768, 512, Shape{4, 4, 2, plan.DefaultUnroll}},
+	{1 << 62, 0, Shape{4, 4, 1, plan.DefaultUnroll}},
 }
 
 // ShapeFor is the shape of the threadgroups of a kernel that makes rows results
@@ -49,6 +52,9 @@ func (s Shape) or(d Shape) Shape {
 	}
 	if s.SplitK == 0 {
 		s.SplitK = d.SplitK
+	}
+	if s.Unroll == 0 {
+		s.Unroll = d.Unroll
 	}
 	for s.Simdgroups%s.SplitK != 0 {
 		s.SplitK-- // a default that does not suit the spec's simdgroups

@@ -43,7 +43,7 @@ func TestLoad(t *testing.T) {
 	if *s.MoE != wantMoE {
 		t.Errorf("moe %+v", *s.MoE)
 	}
-	wantTuning := Tuning{MatVec: Shape{RowsPerSimdgroup: 8}, Attention: Attention{128, 16, 8}, Kernels: []KernelShape{{"lm_head", Shape{8, 2, 0}, 59, 5}}}
+	wantTuning := Tuning{MatVec: Shape{RowsPerSimdgroup: 8}, Attention: Attention{128, 16, 8}, Kernels: []KernelShape{{"lm_head", Shape{8, 2, 0, 0}, 59, 5}}}
 	if !reflect.DeepEqual(s.Tuning, wantTuning) {
 		t.Errorf("tuning %+v", s.Tuning)
 	}
@@ -139,6 +139,8 @@ func TestMistakes(t *testing.T) {
 		{"q6_k 1,3; q4_k", "q6_k 1-2; q4_k 2-3", "51:30: types of mlp.experts.down_proj: layer 2 has two types"},
 		{"q6_k 1,3; q4_k", "q6_k; q4_k 2-3", "51:30: types of mlp.experts.down_proj: \"q6_k\" names no layers; only the last run may stand for all the others"},
 		{"lm_head: {simdgroups: 2}", "lm_head: {simdgroups: 4, split_k: 3}", "59:39: tuning.kernels.lm_head.split_k is 3; expected a divisor of simdgroups, 4"},
+		{"lm_head: {simdgroups: 2}", "lm_head: {unroll: 17}", "59:23: tuning.kernels.lm_head.unroll is 17; expected an integer from 1 to 16"},
+		{"lm_head: {simdgroups: 2}", "lm_head: {unroll: 0}", "59:23: tuning.kernels.lm_head.unroll is 0; expected an integer from 1 to 16"},
 		{"rows_per_simdgroup: 8", "rows_per_simdgroup: 3", "57:32: tuning.matvec.rows_per_simdgroup is 3; expected an even number"},
 		{"lm_head: {", "LM-head: {", "59:5: tuning.kernels: \"LM-head\" is no kernel name or appears twice; expected lower-case letters, digits and _"},
 		{"tokenizer: glm4", "tokenizer: [glm4", "27:1: not valid YAML: did not find expected ',' or ']'"},

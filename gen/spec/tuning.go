@@ -60,6 +60,8 @@ func (s Shape) check(path string) error {
 		return fmt.Errorf("%s.simdgroups is %d; expected 1 to %d", path, s.Simdgroups, maxSimdgroups)
 	case s.SplitK < 0 || s.SplitK > maxSimdgroups || s.SplitK > 0 && s.Simdgroups%s.SplitK != 0:
 		return fmt.Errorf("%s.split_k is %d; expected a divisor of simdgroups, %d", path, s.SplitK, s.Simdgroups)
+	case s.Unroll < 0 || s.Unroll > maxUnroll:
+		return fmt.Errorf("%s.unroll is %d; expected 1 to %d", path, s.Unroll, maxUnroll)
 	}
 	return nil
 }

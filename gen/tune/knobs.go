@@ -16,6 +16,7 @@ import (
 var (
 	rows       = []int{2, 4, 8}
 	simdgroups = []int{2, 4, 8, 16}
+	unrolls    = []int{2, 4, 8}
 	splits     = []int{32, 64, 128, 256}
 	tiles      = []int{8, 16, 32}
 	attenders  = []int{4, 8, 16}
@@ -40,6 +41,9 @@ func Knobs(s *spec.Spec, names []string) ([]Knob, error) {
 		}
 	}
 	legal(s, picked)
+	for i := range picked {
+		picked[i].Values = unrolled(picked[i].Values)
+	}
 	return picked, nil
 }
 
@@ -94,13 +98,28 @@ func shapeValues(start spec.Shape) []Value {
 	for _, r := range rows {
 		for _, n := range simdgroups {
 			for k := 1; k <= n; k *= 2 {
-				if s := (spec.Shape{RowsPerSimdgroup: r, Simdgroups: n, SplitK: k}); s != start {
+				if s := (spec.Shape{RowsPerSimdgroup: r, Simdgroups: n, SplitK: k, Unroll: start.Unroll}); s != start {
 					values = append(values, Value{Shape: s})
 				}
 			}
 		}
 	}
 	return values
+}
+
+// unrolled adds to shapes those with more and with less of a row under way, which
+// compile as well: that takes no memory and leaves all else as it is.
+func unrolled(values []Value) []Value {
+	all := slices.Clone(values)
+	for _, v := range values {
+		for _, u := range unrolls {
+			more := v
+			if more.Shape.Unroll = u; v.Attention == (spec.Attention{}) && more != v {
+				all = append(all, more)
+			}
+		}
+	}
+	return all
 }
 
 func attentionValues(start spec.Attention) []Value {

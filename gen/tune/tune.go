@@ -1,6 +1,7 @@
 // Package tune chooses the constants of kernels by measurement, ahead of time: how
-// many rows a simdgroup makes, how many simdgroups a threadgroup has and how many of
-// them share a row, kernel by kernel, and how attention is cut.
+// many rows a simdgroup makes, how many simdgroups a threadgroup has, how many of them
+// share a row and how much of it is under way at a time, kernel by kernel, and how
+// attention is cut.
 //
 // [Knobs] proposes the values that compile, [Search] looks for the quickest with a
 // [Measurer], and spec.Retune writes them into the spec. The package measures and
@@ -44,24 +45,24 @@ func (v Value) String() string {
 	if v.Attention != (spec.Attention{}) {
 		return fmt.Sprintf("splits %d, tile %d, simdgroups %d", v.Attention.Splits, v.Attention.Tile, v.Attention.Simdgroups)
 	}
-	return fmt.Sprintf("rows %d, simdgroups %d, split_k %d", v.Shape.RowsPerSimdgroup, v.Shape.Simdgroups, v.Shape.SplitK)
+	return fmt.Sprintf("rows %d, simdgroups %d, split_k %d, unroll %d", v.Shape.RowsPerSimdgroup, v.Shape.Simdgroups, v.Shape.SplitK, v.Shape.Unroll)
 }
 
 // numbers are a value's constants, in the order of String.
-func (v Value) numbers() [3]int {
+func (v Value) numbers() []int {
 	if a := v.Attention; a != (spec.Attention{}) {
-		return [3]int{a.Splits, a.Tile, a.Simdgroups}
+		return []int{a.Splits, a.Tile, a.Simdgroups}
 	}
-	return [3]int{v.Shape.RowsPerSimdgroup, v.Shape.Simdgroups, v.Shape.SplitK}
+	return []int{v.Shape.RowsPerSimdgroup, v.Shape.Simdgroups, v.Shape.SplitK, v.Shape.Unroll}
 }
 
 // near says whether two values are neighbours: one constant is up to twice the
-// other's, or the last two are, both in one direction (simdgroups and how many of
-// them share a row go together).
+// other's, or the second and the third are, both in one direction (simdgroups and how
+// many of them share a row go together).
 func (v Value) near(w Value) bool {
-	var step [3]float64
-	differ := 0
 	a, b := v.numbers(), w.numbers()
+	step := make([]float64, len(a))
+	differ := 0
 	for i := range step {
 		step[i] = math.Log2(float64(a[i]) / float64(b[i]))
 		if math.Abs(step[i]) > 1 {

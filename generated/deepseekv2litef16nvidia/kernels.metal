@@ -143,12 +143,13 @@ static inline uint split_rows(uint nkv) {
 // Whether a row of a format that quant.SplitRows knows is laid out so.
 static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 4u == 0u; }
 
-// How many blocks of a row are under way at a time.
+// Before a loop over blocks: FLIGHT of them are under way at a time, plan.Unroll. EACH is as many
+// of each of two matrices.
 #ifndef IN_FLIGHT
-#define IN_FLIGHT _Pragma("clang loop unroll_count(4)")
+#define IN_FLIGHT _Pragma("clang loop unroll_count(FLIGHT)")
 #endif
-#ifndef BOTH_IN_FLIGHT // of each of two matrices
-#define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(2)")
+#ifndef BOTH_IN_FLIGHT
+#define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(EACH)")
 #endif
 
 // (a & b) | c, where a platform's compiler does not see that it has one instruction for it.
@@ -437,7 +438,7 @@ static inline void load_partials(device const float * partials, uint lane, threa
 
 // sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
 // LANES lanes.
-template <typename T, ushort N, uint COLS, uint LANES, typename X>
+template <typename T, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
@@ -448,9 +449,10 @@ static inline void dot(device const uchar * w, X x, uint begin, uint end, uint l
 
 // dot with two matrices. Where their blocks are dealt out alike each input is loaded
 // once for both.
-template <typename T, typename U, ushort N, uint COLS, uint LANES, typename X>
+template <typename T, typename U, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
                             thread float * sum_w, thread float * sum_u) {
+  enum : uint { EACH = (FLIGHT + 1u) / 2u };
   if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
     const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
     const uint mine = lane / share, part = lane % share;
@@ -464,8 +466,8 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
       U::template step<N, COLS>(u, x, b + mine, part, sum_u);
     }
   } else {
-    dot<T, N, COLS, LANES>(w, x, begin, end, lane, sum_w);
-    dot<U, N, COLS, LANES>(u, x, begin, end, lane, sum_u);
+    dot<T, N, COLS, LANES, FLIGHT>(w, x, begin, end, lane, sum_w);
+    dot<U, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
   }
 }
 
@@ -1018,7 +1020,7 @@ static inline void add_block(device const uchar * w, ulong stride, device const 
 // sum[r] += Σ of weight * (row r · input) over K experts: the share of one of LANES lanes. The
 // blocks of all experts are dealt out in one go, so that lanes idle at most once, and so
 // that the loads of several experts are under way together.
-template <typename T, ushort N, uint COLS, uint K, uint LANES, typename X>
+template <typename T, ushort N, uint COLS, uint K, uint LANES, uint FLIGHT, typename X>
 static inline void dot_experts(device const uchar * w, ulong stride, device const Routing * selected, X x, uint apart,
                                uint lane, thread float * sum) {
   const uint share = T::share(COLS), pass = LANES / share, last = K * (COLS / T::COLUMNS);
@@ -2037,7 +2039,7 @@ static inline void q_kv_a_body(
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     if (row < end) {
-      dot<T_w_q_proj, 4, 2048u, 128u>(w, in_halves{ready}, 0u, 2048u, part, sum);
+      dot<T_w_q_proj, 4, 2048u, 128u, 4u>(w, in_halves{ready}, 0u, 2048u, part, sum);
     }
     const float squares = sum_of<8>(partials);
     LATER_MAY_START;
@@ -2070,7 +2072,7 @@ static inline void q_kv_a_body(
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     if (row < end) {
-      dot<T_w_kv_a_proj_with_mqa, 4, 2048u, 128u>(w, in_halves{ready}, 0u, 2048u, part, sum);
+      dot<T_w_kv_a_proj_with_mqa, 4, 2048u, 128u, 4u>(w, in_halves{ready}, 0u, 2048u, part, sum);
     }
     const float squares = sum_of<8>(partials);
     LATER_MAY_START;
@@ -2289,7 +2291,7 @@ static inline void store_kv_k_b_body(
     EARLIER_DONE;
     float sum[4] = {};
     if (row < end) {
-      dot<T_w_k_b_proj, 4, 128u, 32u>(w, in_halves{q_rope + entry * 192u}, 0u, 128u, lane, sum);
+      dot<T_w_k_b_proj, 4, 128u, 32u, 4u>(w, in_halves{q_rope + entry * 192u}, 0u, 128u, lane, sum);
     }
     LATER_MAY_START;
     sum_lanes<4>(sum);
@@ -2706,7 +2708,7 @@ static inline void v_b_body(
   combine_splits<128u, 16u, 512u, 256u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   if (row < end) {
-    dot<T_w_v_b_proj, 4, 512u, 32u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
+    dot<T_w_v_b_proj, 4, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
   }
   LATER_MAY_START;
   sum_lanes<4>(sum);
@@ -2863,7 +2865,7 @@ static inline void o_proj_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
   if (row < end) {
-    dot<T_w_o_proj, 2, 2048u, 128u>(w, in_halves{attention}, 0u, 2048u, part, sum);
+    dot<T_w_o_proj, 2, 2048u, 128u, 4u>(w, in_halves{attention}, 0u, 2048u, part, sum);
   }
   LATER_MAY_START;
   sum_lanes<2>(sum);
@@ -3037,7 +3039,7 @@ static inline void gate_up_body(
   float partials[8];
   load_partials<1024u, 128u>(ready_squares, tid, partials);
   if (row < end) {
-    dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
+    dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
   }
   const float squares = sum_of<8>(partials);
   LATER_MAY_START;
@@ -3199,7 +3201,7 @@ static inline void down_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
   if (row < end) {
-    dot<T_w_down_proj, 2, 10944u, 128u>(w, in_halves{swiglu}, 0u, 10944u, part, sum);
+    dot<T_w_down_proj, 2, 10944u, 128u, 4u>(w, in_halves{swiglu}, 0u, 10944u, part, sum);
   }
   LATER_MAY_START;
   sum_lanes<2>(sum);
@@ -3342,7 +3344,7 @@ static inline void router_shared_gate_shared_up_body(
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     if (row < end) {
-      dot<T_w_gate, 4, 2048u, 64u>(w, in_halves{ready}, 0u, 2048u, part, sum);
+      dot<T_w_gate, 4, 2048u, 64u, 4u>(w, in_halves{ready}, 0u, 2048u, part, sum);
     }
     const float squares = sum_of<8>(partials);
     LATER_MAY_START;
@@ -3376,7 +3378,7 @@ static inline void router_shared_gate_shared_up_body(
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     if (row < end) {
-      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 2048u, 64u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
+      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
     }
     const float squares = sum_of<8>(partials);
     LATER_MAY_START;
@@ -3589,7 +3591,7 @@ static inline void experts_gate_experts_up_body(
   float partials[4];
   load_partials<1024u, 256u>(ready_squares, tid, partials);
   if (row < end) {
-    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 8, 2048u, 64u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
+    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 8, 2048u, 64u, 4u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
   }
   const float squares = sum_of<4>(partials);
   LATER_MAY_START;
@@ -3785,9 +3787,9 @@ static inline void experts_down_shared_down_body(
   float sum[4] = {};
   if (row < end) {
     // the shared experts, one matrix of 2816 columns; its weights are the first to be there
-    dot<T_w_shared_experts_down_proj, 4, 2816u, 256u>(shared, in_halves{shared_swiglu}, 0u, 2816u,
+    dot<T_w_shared_experts_down_proj, 4, 2816u, 256u, 4u>(shared, in_halves{shared_swiglu}, 0u, 2816u,
         idle_first<T_w_experts_down_proj, 1408u, 6u, 256u>(part), sum);
-    dot_experts<T_w_experts_down_proj, 4, 1408u, 6u, 256u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(1408u), args.stride0,
+    dot_experts<T_w_experts_down_proj, 4, 1408u, 6u, 256u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(1408u), args.stride0,
         routing, in_halves{experts_swiglu}, 1408u, part, sum);
   }
   LATER_MAY_START;
@@ -3984,7 +3986,7 @@ static inline void lm_head_body(
   EARLIER_DONE;
   float sum[4] = {};
   if (row < end) {
-    dot<T_w_lm_head, 4, 2048u, 32u>(w, in_halves{ready}, 0u, 2048u, lane, sum);
+    dot<T_w_lm_head, 4, 2048u, 32u, 4u>(w, in_halves{ready}, 0u, 2048u, lane, sum);
   }
   float partials[32];
   load_partials<1024u, 32u>(ready_squares, lane, partials);

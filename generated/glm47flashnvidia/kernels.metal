@@ -143,12 +143,13 @@ static inline uint split_rows(uint nkv) {
 // Whether a row of a format that quant.SplitRows knows is laid out so.
 static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 4u == 0u; }
 
-// How many blocks of a row are under way at a time.
+// Before a loop over blocks: FLIGHT of them are under way at a time, plan.Unroll. EACH is as many
+// of each of two matrices.
 #ifndef IN_FLIGHT
-#define IN_FLIGHT _Pragma("clang loop unroll_count(4)")
+#define IN_FLIGHT _Pragma("clang loop unroll_count(FLIGHT)")
 #endif
-#ifndef BOTH_IN_FLIGHT // of each of two matrices
-#define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(2)")
+#ifndef BOTH_IN_FLIGHT
+#define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(EACH)")
 #endif
 
 // (a & b) | c, where a platform's compiler does not see that it has one instruction for it.
@@ -437,7 +438,7 @@ static inline void load_partials(device const float * partials, uint lane, threa
 
 // sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
 // LANES lanes.
-template <typename T, ushort N, uint COLS, uint LANES, typename X>
+template <typename T, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
@@ -448,9 +449,10 @@ static inline void dot(device const uchar * w, X x, uint begin, uint end, uint l
 
 // dot with two matrices. Where their blocks are dealt out alike each input is loaded
 // once for both.
-template <typename T, typename U, ushort N, uint COLS, uint LANES, typename X>
+template <typename T, typename U, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
                             thread float * sum_w, thread float * sum_u) {
+  enum : uint { EACH = (FLIGHT + 1u) / 2u };
   if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
     const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
     const uint mine = lane / share, part = lane % share;
@@ -464,8 +466,8 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
       U::template step<N, COLS>(u, x, b + mine, part, sum_u);
     }
   } else {
-    dot<T, N, COLS, LANES>(w, x, begin, end, lane, sum_w);
-    dot<U, N, COLS, LANES>(u, x, begin, end, lane, sum_u);
+    dot<T, N, COLS, LANES, FLIGHT>(w, x, begin, end, lane, sum_w);
+    dot<U, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
   }
 }
 
@@ -1018,7 +1020,7 @@ static inline void add_block(device const uchar * w, ulong stride, device const 
 // sum[r] += Σ of weight * (row r · input) over K experts: the share of one of LANES lanes. The
 // blocks of all experts are dealt out in one go, so that lanes idle at most once, and so
 // that the loads of several experts are under way together.
-template <typename T, ushort N, uint COLS, uint K, uint LANES, typename X>
+template <typename T, ushort N, uint COLS, uint K, uint LANES, uint FLIGHT, typename X>
 static inline void dot_experts(device const uchar * w, ulong stride, device const Routing * selected, X x, uint apart,
                                uint lane, thread float * sum) {
   const uint share = T::share(COLS), pass = LANES / share, last = K * (COLS / T::COLUMNS);
@@ -2034,7 +2036,7 @@ static inline void q_a_kv_a_body(
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     if (row < end) {
-      dot<T_w_q_a_proj, 2, 2048u, 128u>(w, in_floats{ready}, 0u, 2048u, part, sum);
+      dot<T_w_q_a_proj, 2, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
     const float squares = sum_of<8>(partials);
     LATER_MAY_START;
@@ -2067,7 +2069,7 @@ static inline void q_a_kv_a_body(
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     if (row < end) {
-      dot<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u>(w, in_floats{ready}, 0u, 2048u, part, sum);
+      dot<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
     const float squares = sum_of<8>(partials);
     LATER_MAY_START;
@@ -2289,7 +2291,7 @@ static inline void q_b_store_kv_body(
     float partials[3];
     load_partials<384u, 128u>(ready_squares, tid, partials);
     if (row < end) {
-      dot<T_w_q_b_proj, 4, 768u, 128u>(w, in_floats{ready}, 0u, 768u, part, sum);
+      dot<T_w_q_b_proj, 4, 768u, 128u, 4u>(w, in_floats{ready}, 0u, 768u, part, sum);
     }
     const float squares = sum_of<3>(partials);
     LATER_MAY_START;
@@ -2621,7 +2623,7 @@ static inline void k_b_body(
   EARLIER_DONE;
   float sum[4] = {};
   if (row < end) {
-    dot<T_w_k_b_proj, 4, 192u, 32u>(w, in_floats{q_rope + entry * 256u}, 0u, 192u, lane, sum);
+    dot<T_w_k_b_proj, 4, 192u, 32u, 4u>(w, in_floats{q_rope + entry * 256u}, 0u, 192u, lane, sum);
   }
   LATER_MAY_START;
   sum_lanes<4>(sum);
@@ -2833,7 +2835,7 @@ static inline void v_b_body(
   combine_splits<128u, 20u, 512u, 256u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   if (row < end) {
-    dot<T_w_v_b_proj, 8, 512u, 32u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
+    dot<T_w_v_b_proj, 8, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
   }
   LATER_MAY_START;
   sum_lanes<8>(sum);
@@ -2990,7 +2992,7 @@ static inline void o_proj_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
   if (row < end) {
-    dot<T_w_o_proj, 2, 5120u, 128u>(w, in_floats{attention}, 0u, 5120u, part, sum);
+    dot<T_w_o_proj, 2, 5120u, 128u, 4u>(w, in_floats{attention}, 0u, 5120u, part, sum);
   }
   LATER_MAY_START;
   sum_lanes<2>(sum);
@@ -3164,7 +3166,7 @@ static inline void gate_up_body(
   float partials[8];
   load_partials<1024u, 128u>(ready_squares, tid, partials);
   if (row < end) {
-    dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
+    dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   }
   const float squares = sum_of<8>(partials);
   LATER_MAY_START;
@@ -3326,7 +3328,7 @@ static inline void down_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
   if (row < end) {
-    dot<T_w_down_proj, 2, 10240u, 128u>(w, in_floats{swiglu}, 0u, 10240u, part, sum);
+    dot<T_w_down_proj, 2, 10240u, 128u, 4u>(w, in_floats{swiglu}, 0u, 10240u, part, sum);
   }
   LATER_MAY_START;
   sum_lanes<2>(sum);
@@ -3485,7 +3487,7 @@ static inline void router_shared_gate_shared_up_body(
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     if (row < end) {
-      dot<T_w_gate, 2, 2048u, 128u>(w, in_floats{ready}, 0u, 2048u, part, sum);
+      dot<T_w_gate, 2, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
     const float squares = sum_of<8>(partials);
     LATER_MAY_START;
@@ -3519,7 +3521,7 @@ static inline void router_shared_gate_shared_up_body(
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     if (row < end) {
-      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 2, 2048u, 128u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
+      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 2, 2048u, 128u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
     }
     const float squares = sum_of<8>(partials);
     LATER_MAY_START;
@@ -3734,7 +3736,7 @@ static inline void experts_gate_experts_up_body(
   float partials[8];
   load_partials<1024u, 128u>(ready_squares, tid, partials);
   if (row < end) {
-    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 6, 2048u, 64u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
+    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 6, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   }
   const float squares = sum_of<8>(partials);
   LATER_MAY_START;
@@ -3938,9 +3940,9 @@ static inline void experts_down_shared_down_body(
   float sum[4] = {};
   if (row < end) {
     // the shared experts, one matrix of 1536 columns; its weights are the first to be there
-    dot<T_w_shared_experts_down_proj, 4, 1536u, 256u>(shared, in_floats{shared_swiglu}, 0u, 1536u,
+    dot<T_w_shared_experts_down_proj, 4, 1536u, 256u, 4u>(shared, in_floats{shared_swiglu}, 0u, 1536u,
         idle_first<T_w_experts_down_proj, 1536u, 4u, 256u>(part), sum);
-    dot_experts<T_w_experts_down_proj, 4, 1536u, 4u, 256u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(1536u), args.stride0,
+    dot_experts<T_w_experts_down_proj, 4, 1536u, 4u, 256u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(1536u), args.stride0,
         routing, in_floats{experts_swiglu}, 1536u, part, sum);
   }
   LATER_MAY_START;
@@ -4137,7 +4139,7 @@ static inline void lm_head_body(
   EARLIER_DONE;
   float sum[4] = {};
   if (row < end) {
-    dot<T_w_lm_head, 4, 2048u, 32u>(w, in_floats{ready}, 0u, 2048u, lane, sum);
+    dot<T_w_lm_head, 4, 2048u, 32u, 4u>(w, in_floats{ready}, 0u, 2048u, lane, sum);
   }
   float partials[32];
   load_partials<1024u, 32u>(ready_squares, lane, partials);

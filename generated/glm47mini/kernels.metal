@@ -143,12 +143,13 @@ static inline uint split_rows(uint nkv) {
 // Whether a row of a format that quant.SplitRows knows is laid out so.
 static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 4u == 0u; }
 
-// How many blocks of a row are under way at a time.
+// Before a loop over blocks: FLIGHT of them are under way at a time, plan.Unroll. EACH is as many
+// of each of two matrices.
 #ifndef IN_FLIGHT
-#define IN_FLIGHT _Pragma("clang loop unroll_count(4)")
+#define IN_FLIGHT _Pragma("clang loop unroll_count(FLIGHT)")
 #endif
-#ifndef BOTH_IN_FLIGHT // of each of two matrices
-#define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(2)")
+#ifndef BOTH_IN_FLIGHT
+#define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(EACH)")
 #endif
 
 // (a & b) | c, where a platform's compiler does not see that it has one instruction for it.
@@ -437,7 +438,7 @@ static inline void load_partials(device const float * partials, uint lane, threa
 
 // sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
 // LANES lanes.
-template <typename T, ushort N, uint COLS, uint LANES, typename X>
+template <typename T, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
@@ -448,9 +449,10 @@ static inline void dot(device const uchar * w, X x, uint begin, uint end, uint l
 
 // dot with two matrices. Where their blocks are dealt out alike each input is loaded
 // once for both.
-template <typename T, typename U, ushort N, uint COLS, uint LANES, typename X>
+template <typename T, typename U, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
                             thread float * sum_w, thread float * sum_u) {
+  enum : uint { EACH = (FLIGHT + 1u) / 2u };
   if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
     const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
     const uint mine = lane / share, part = lane % share;
@@ -464,8 +466,8 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
       U::template step<N, COLS>(u, x, b + mine, part, sum_u);
     }
   } else {
-    dot<T, N, COLS, LANES>(w, x, begin, end, lane, sum_w);
-    dot<U, N, COLS, LANES>(u, x, begin, end, lane, sum_u);
+    dot<T, N, COLS, LANES, FLIGHT>(w, x, begin, end, lane, sum_w);
+    dot<U, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
   }
 }
 
@@ -821,7 +823,7 @@ static inline void add_block(device const uchar * w, ulong stride, device const 
 // sum[r] += Σ of weight * (row r · input) over K experts: the share of one of LANES lanes. The
 // blocks of all experts are dealt out in one go, so that lanes idle at most once, and so
 // that the loads of several experts are under way together.
-template <typename T, ushort N, uint COLS, uint K, uint LANES, typename X>
+template <typename T, ushort N, uint COLS, uint K, uint LANES, uint FLIGHT, typename X>
 static inline void dot_experts(device const uchar * w, ulong stride, device const Routing * selected, X x, uint apart,
                                uint lane, thread float * sum) {
   const uint share = T::share(COLS), pass = LANES / share, last = K * (COLS / T::COLUMNS);
@@ -1736,7 +1738,7 @@ static inline void q_a_kv_a_body(
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
     if (row < end) {
-      dot<T_w_q_a_proj, 4, 256u, 32u>(w, in_floats{ready}, 0u, 256u, lane, sum);
+      dot<T_w_q_a_proj, 4, 256u, 32u, 4u>(w, in_floats{ready}, 0u, 256u, lane, sum);
     }
     const float squares = sum_of<2>(partials);
     LATER_MAY_START;
@@ -1762,7 +1764,7 @@ static inline void q_a_kv_a_body(
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
     if (row < end) {
-      dot<T_w_kv_a_proj_with_mqa, 4, 256u, 32u>(w, in_floats{ready}, 0u, 256u, lane, sum);
+      dot<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(w, in_floats{ready}, 0u, 256u, lane, sum);
     }
     const float squares = sum_of<2>(partials);
     LATER_MAY_START;
@@ -1857,7 +1859,7 @@ static inline void q_b_store_kv_body(
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
     if (row < end) {
-      dot<T_w_q_b_proj, 4, 256u, 32u>(w, in_floats{ready}, 0u, 256u, lane, sum);
+      dot<T_w_q_b_proj, 4, 256u, 32u, 4u>(w, in_floats{ready}, 0u, 256u, lane, sum);
     }
     const float squares = sum_of<2>(partials);
     LATER_MAY_START;
@@ -1932,7 +1934,7 @@ static inline void k_b_body(
   EARLIER_DONE;
   float sum[4] = {};
   if (row < end) {
-    dot<T_w_k_b_proj, 4, 96u, 32u>(w, in_floats{q_rope + entry * 128u}, 0u, 96u, lane, sum);
+    dot<T_w_k_b_proj, 4, 96u, 32u, 4u>(w, in_floats{q_rope + entry * 128u}, 0u, 96u, lane, sum);
   }
   LATER_MAY_START;
   sum_lanes<4>(sum);
@@ -2072,7 +2074,7 @@ static inline void v_b_body(
   combine_splits<128u, 5u, 256u, 128u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 256u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   if (row < end) {
-    dot<T_w_v_b_proj, 4, 256u, 32u>(w, in_shared{xs, 0u}, 0u, 256u, lane, sum);
+    dot<T_w_v_b_proj, 4, 256u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 256u, lane, sum);
   }
   LATER_MAY_START;
   sum_lanes<4>(sum);
@@ -2124,7 +2126,7 @@ static inline void o_proj_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   if (row < end) {
-    dot<T_w_o_proj, 4, 640u, 64u>(w, in_floats{attention}, 0u, 640u, part, sum);
+    dot<T_w_o_proj, 4, 640u, 64u, 4u>(w, in_floats{attention}, 0u, 640u, part, sum);
   }
   LATER_MAY_START;
   sum_lanes<4>(sum);
@@ -2183,7 +2185,7 @@ static inline void gate_up_body(
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
   if (row < end) {
-    dot_both<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u>(w, w_up, in_floats{ready}, 0u, 256u, lane, sum, sum_up);
+    dot_both<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 256u, lane, sum, sum_up);
   }
   const float squares = sum_of<2>(partials);
   LATER_MAY_START;
@@ -2239,7 +2241,7 @@ static inline void down_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   if (row < end) {
-    dot<T_w_down_proj, 4, 768u, 64u>(w, in_floats{swiglu}, 0u, 768u, part, sum);
+    dot<T_w_down_proj, 4, 768u, 64u, 4u>(w, in_floats{swiglu}, 0u, 768u, part, sum);
   }
   LATER_MAY_START;
   sum_lanes<4>(sum);
@@ -2299,7 +2301,7 @@ static inline void router_shared_gate_shared_up_body(
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
     if (row < end) {
-      dot<T_w_gate, 4, 256u, 32u>(w, in_floats{ready}, 0u, 256u, lane, sum);
+      dot<T_w_gate, 4, 256u, 32u, 4u>(w, in_floats{ready}, 0u, 256u, lane, sum);
     }
     const float squares = sum_of<2>(partials);
     LATER_MAY_START;
@@ -2326,7 +2328,7 @@ static inline void router_shared_gate_shared_up_body(
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
     if (row < end) {
-      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u>(w, w_up, in_floats{ready}, 0u, 256u, lane, sum, sum_up);
+      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 256u, lane, sum, sum_up);
     }
     const float squares = sum_of<2>(partials);
     LATER_MAY_START;
@@ -2419,7 +2421,7 @@ static inline void experts_gate_experts_up_body(
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
   if (row < end) {
-    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u>(w, w_up, in_floats{ready}, 0u, 256u, lane, sum, sum_up);
+    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 256u, lane, sum, sum_up);
   }
   const float squares = sum_of<2>(partials);
   LATER_MAY_START;
@@ -2487,9 +2489,9 @@ static inline void experts_down_shared_down_body(
   float sum[4] = {};
   if (row < end) {
     // the shared experts, one matrix of 256 columns; its weights are the first to be there
-    dot<T_w_shared_experts_down_proj, 4, 256u, 32u>(shared, in_floats{shared_swiglu}, 0u, 256u,
+    dot<T_w_shared_experts_down_proj, 4, 256u, 32u, 4u>(shared, in_floats{shared_swiglu}, 0u, 256u,
         idle_first<T_w_experts_down_proj, 256u, 4u, 32u>(lane), sum);
-    dot_experts<T_w_experts_down_proj, 4, 256u, 4u, 32u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(256u), args.stride0,
+    dot_experts<T_w_experts_down_proj, 4, 256u, 4u, 32u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(256u), args.stride0,
         routing, in_floats{experts_swiglu}, 256u, lane, sum);
   }
   LATER_MAY_START;
@@ -2563,7 +2565,7 @@ static inline void lm_head_body(
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
   if (row < end) {
-    dot<T_w_lm_head, 4, 256u, 32u>(w, in_floats{ready}, 0u, 256u, lane, sum);
+    dot<T_w_lm_head, 4, 256u, 32u, 4u>(w, in_floats{ready}, 0u, 256u, lane, sum);
   }
   const float squares = sum_of<2>(partials);
   LATER_MAY_START;

@@ -84,6 +84,7 @@ type MatVec struct {
 	Batch, Rows, Cols int
 	RowsPerGroup      int
 	SplitK            int // simdgroups that share the columns of a row; 0 and 1: one
+	Unroll            int // blocks of a row, or of two rows that are read together, under way at a time; 0: DefaultUnroll
 	In, Out           Vec // In has Cols elements per entry, Out has Rows
 	Norm              *Norm
 	Rescale           *Rescale
@@ -93,6 +94,9 @@ type MatVec struct {
 	Add               int // slot added to the result, same layout as Out; -1: none
 	HandOver          *HandOver
 }
+
+// DefaultUnroll is how many blocks mat-vecs have under way unless they say otherwise.
+const DefaultUnroll = 4
 
 // Groups implements Part.
 func (p *MatVec) Groups() int { return p.Batch * ceil(p.Rows, p.RowsPerGroup) }
@@ -121,6 +125,7 @@ type Experts struct {
 	Rows, Cols   int
 	RowsPerGroup int
 	SplitK       int // as in MatVec
+	Unroll       int // as in MatVec
 	In, Out      Vec
 	Norm         *Norm
 	Rescale      *Rescale
@@ -140,6 +145,7 @@ type ExpertsSum struct {
 	Rows, Cols   int
 	RowsPerGroup int
 	SplitK       int // as in MatVec
+	Unroll       int // as in MatVec
 	In           Vec // Stride = Cols
 	Routing      int
 	Shared       int // typed [Rows][SharedCols]; -1: none

@@ -1,0 +1,54 @@
+package ptx
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/gen/msl"
+	"mla/runtime/plan"
+)
+
+// TestUnroll: the more blocks of a row are to be under way, the more loads stand in a
+// kernel; what the plan leaves open is the default.
+func TestUnroll(t *testing.T) {
+	for _, tt := range []struct{ bundle, kernel, variant string }{
+		{"youtu2bnvidia", "lm_head", "lm_head_f16"},
+		{"youtu2bnvidia", "gate_up", "gate_up_f16_f16"},
+		{"glm47flashf16nvidia", "experts_down_shared_down", "experts_down_shared_down_f16_f16"},
+	} {
+		var loads []int
+		for _, unroll := range []int{1, 2, 4, 8, 0} {
+			loads = append(loads, strings.Count(alone(t, bundle(t, tt.bundle), tt.kernel, tt.variant, unroll), "ld.global"))
+		}
+		if !slices.IsSorted(loads[:4]) || loads[0] == loads[1] && loads[1] == loads[2] || loads[2] == loads[3] || loads[4] != loads[2] {
+			t.Errorf("%s: %d loads with 1, 2, 4, 8 blocks under way, and by default", tt.variant, loads)
+		}
+	}
+}
+
+// alone is the PTX of one variant of a bundle's kernel with so many blocks under way.
+func alone(t *testing.T, b *plan.Bundle, kernel, variant string, unroll int) string {
+	t.Helper()
+	k := b.Kernels[slices.IndexFunc(b.Kernels, func(k plan.Kernel) bool { return k.Name == kernel })]
+	k.Variants = slices.DeleteFunc(slices.Clone(k.Variants), func(v plan.Variant) bool { return v.Func != variant })
+	part := reflect.New(reflect.TypeOf(k.Parts[0]).Elem())
+	part.Elem().Set(reflect.ValueOf(k.Parts[0]).Elem())
+	part.Elem().FieldByName("Unroll").SetInt(int64(unroll))
+	k.Parts = []plan.Part{part.Interface().(plan.Part)}
+	one := &plan.Bundle{Name: b.Name, Activations: b.Activations, Kernels: []plan.Kernel{k}}
+	var err error
+	if one.Source, err = msl.Print(one, "// test"); err != nil {
+		t.Fatal(err)
+	}
+	file, err := Build(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Text(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries(t, text)[variant].body
+}
