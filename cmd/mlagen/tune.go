@@ -113,8 +113,9 @@ func (t *tuneFlags) check() error {
 	case t.device == "cpu":
 		return fmt.Errorf("%w: -device cpu: the loops of the CPU device do not depend on shapes, so there is nothing to tune; expected cuda or metal", errUsage)
 	}
+	kind, known := tuneDevices[t.device]
 	switch {
-	case t.device != "cuda" && t.device != "metal":
+	case !known:
 		return fmt.Errorf("%w: -device is %q; expected cuda or metal", errUsage, t.device)
 	case t.compileOnly && t.device != "cuda":
 		return fmt.Errorf("%w: -compile-only goes with -device cuda: Metal compiles kernels where they run", errUsage)
@@ -133,15 +134,20 @@ func (t *tuneFlags) check() error {
 		t.quants = []string{"q4_0"}
 	}
 	if t.by == "" {
-		t.by = map[string]string{"cuda": byStage, "metal": byToken}[t.device]
+		t.by = kind.by
 	}
 	return nil
 }
 
-// class is that of the device's kind.
-func (t *tuneFlags) class() string {
-	return map[string]string{"cuda": plan.ClassNVIDIA, "metal": plan.ClassApple}[t.device]
+// tuneDevices are the values of -device: the class whose tuning is written, and what is
+// timed unless -by says otherwise.
+var tuneDevices = map[string]struct{ class, by string }{
+	"cuda":  {plan.ClassNVIDIA, byStage},
+	"metal": {plan.ClassApple, byToken},
 }
+
+// class is that of the device.
+func (t *tuneFlags) class() string { return tuneDevices[t.device].class }
 
 // The values of -by.
 const (

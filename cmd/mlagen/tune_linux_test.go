@@ -93,12 +93,14 @@ func TestTuneCUDA(t *testing.T) {
 	}
 }
 
-// TestTuneMetal measures whole tokens.
+// TestTuneMetal measures whole tokens, and starts with the tuning for Apple GPUs.
 func TestTuneMetal(t *testing.T) {
 	path, text := tinyCopy(t)
+	text = append(text, "tuning: {matvec: {rows_per_simdgroup: 2}, devices: {apple: {matvec: {rows_per_simdgroup: 8}}, nvidia: {matvec: {unroll: 2}}}}\n"...)
+	writeFile(t, path, string(text))
 	out, err := process([]string{"METALSIM_KERNELS=stub"}, "tune", "-spec", path, "-quant", "f32", "-device", "metal",
 		"-metal-lib", standIn(t, "libmetalsim.so"), "-kernels", "o_proj", "-budget", "0s")
-	if err != nil || !strings.Contains(out, "o_proj: ") || !strings.Contains(out, "stays as it is") {
+	if err != nil || !strings.Contains(out, "o_proj: ") || !strings.Contains(out, " with rows 8, ") || !strings.Contains(out, "unroll 4, noise") || !strings.Contains(out, "stays as it is") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if now, err := os.ReadFile(path); err != nil || string(now) != string(text) {
