@@ -214,6 +214,7 @@ func TestRetuneRefuses(t *testing.T) {
 		{"quotes in the last braces", "tuning:\n  matvec: {\"simdgroups\": 4}\n", "write by hand: tuning.kernels.lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}", head, ""},
 		{"a tagged value", "tuning:\n  attention:\n    tile: !!int 8\n", "write by hand: tuning.attention: {splits: 64", cut, ""},
 		{"an odd number of rows", "", "write by hand", Change{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 3, Simdgroups: 1, SplitK: 1}}, ""},
+		{"a value that a change leaves open", "tuning:\n  kernels:\n    lm_head:\n      unroll: 8\n", "other values would change", head, ""},
 		{"no spec", "tuning: 3\n", "tuning is 3; expected a mapping", head, ""},
 		{"a tagged value of a class", "tuning:\n  devices:\n    nvidia:\n      attention:\n        tile: !!int 8\n", "write by hand: tuning.devices.nvidia.attention: {splits: 64", cut, "nvidia"},
 		{"a class that there is not", "", "write by hand: tuning.devices.riva.attention", cut, "riva"},

@@ -43,6 +43,10 @@ func TestKnobs(t *testing.T) {
 			if len(k.Values) < 5 || len(k.Stages) == 0 {
 				t.Errorf("%s: %s has %d values, stages %v", s.File, k.Name, len(k.Values), k.Stages)
 			}
+			more := k.Values[0]
+			if more.Shape.Unroll *= 2; k.Name != Attention && !slices.Contains(k.Values, more) {
+				t.Errorf("%s: %s cannot have %s", s.File, k.Name, more)
+			}
 			for j, v := range k.Values {
 				if slices.Contains(k.Values[:j], v) {
 					t.Errorf("%s: %s has %s twice", s.File, k.Name, v)

@@ -1,0 +1,41 @@
+package engine_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"mla/generated"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+)
+
+// classed is a device that says it is of a class.
+type classed struct {
+	device.Device
+	class string
+}
+
+func (d classed) Class() string { return d.class }
+
+// TestClass: a device runs the bundle for its class.
+func TestClass(t *testing.T) {
+	all := slices.Clone(generated.Bundles())
+	own := *all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == "yoututiny" })]
+	own.Name, own.Class = "yoututinynvidia", plan.ClassNVIDIA
+	all = append(all, &own)
+	for class, want := range map[string]string{"": "yoututiny", plan.ClassApple: "yoututiny", plan.ClassNVIDIA: own.Name} {
+		e, err := engine.Open(filepath.Join(references, "youtu-tiny-F32.gguf"), engine.Options{Bundles: all, Device: classed{cpu.New(), class}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Bundle().Name; got != want {
+			t.Errorf("a device of class %q runs %s; want %s", class, got, want)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
