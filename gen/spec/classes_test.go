@@ -61,14 +61,14 @@ func TestClassTuning(t *testing.T) {
   matvec: {rows_per_simdgroup: 8}
   attention: {tile: 8, simdgroups: 4}
   kernels:
-    down: {simdgroups: 8, split_k: 2}
+    down: {simdgroups: 8, split_k: 2, unroll: 2}
     o_proj: {simdgroups: 2, unroll: 2}
   devices:
     nvidia:
       matvec: {rows_per_simdgroup: 2}
       attention: {tile: 32}
       kernels:
-        down: {split_k: 4, unroll: 1}
+        down: {split_k: 4}
         v_b: {rows_per_simdgroup: 4, split_k: 1, unroll: 8}
 `)
 	for _, tt := range []struct {
@@ -77,10 +77,10 @@ func TestClassTuning(t *testing.T) {
 		attention Attention
 		kernels   []KernelShape
 	}{
-		{"", Shape{8, 0, 0, 0}, Attention{128, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 0}, 0, 0}, {"o_proj", Shape{8, 2, 0, 2}, 0, 0}}},
-		{"apple", Shape{8, 0, 0, 0}, Attention{128, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 0}, 0, 0}, {"o_proj", Shape{8, 2, 0, 2}, 0, 0}}},
+		{"", Shape{8, 0, 0, 0}, Attention{128, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 2}, 0, 0}, {"o_proj", Shape{8, 2, 0, 2}, 0, 0}}},
+		{"apple", Shape{8, 0, 0, 0}, Attention{128, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 2}, 0, 0}, {"o_proj", Shape{8, 2, 0, 2}, 0, 0}}},
 		{"nvidia", Shape{2, 0, 0, 0}, Attention{128, 32, 4},
-			[]KernelShape{{"down", Shape{2, 8, 4, 1}, 0, 0}, {"o_proj", Shape{2, 2, 0, 2}, 0, 0}, {"v_b", Shape{4, 0, 1, 8}, 0, 0}}},
+			[]KernelShape{{"down", Shape{2, 8, 4, 2}, 0, 0}, {"o_proj", Shape{2, 2, 0, 2}, 0, 0}, {"v_b", Shape{4, 0, 1, 8}, 0, 0}}},
 	} {
 		got := s.WithClass(tt.class).Tuning
 		if plain := got.withoutPositions(); got.MatVec != tt.matvec || got.Attention != tt.attention || !slices.Equal(plain.Kernels, tt.kernels) {
