@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -109,12 +108,10 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// TestDoctorCPU compares assembly with plain Go.
+// TestDoctorCPU compares assembly with plain Go. What -device auto examines is tested
+// where the GPU is simulated, in sim/cuda.
 func TestDoctorCPU(t *testing.T) {
 	got := mlarun("", "doctor", "-device", "cpu", "-model", glm)
-	if auto := mlarun("", "doctor", "-model", glm); runtime.GOOS != "darwin" && auto.code != 0 {
-		t.Errorf("-device auto: exit code %d\n%s%s", auto.code, auto.out, auto.err)
-	}
 	for _, w := range []string{"device +cpu", "inner loops", "kernels of glm47tiny", "attend_f16 .* ok", "result: ok"} {
 		if !regexp.MustCompile(w).MatchString(got.out) {
 			t.Errorf("no %q in the report", w)

@@ -151,8 +151,11 @@ func TestProgram(t *testing.T) {
 		}
 	})
 	t.Run("doctor", func(t *testing.T) {
-		if out, stderr, err := run(program, "yoututiny", "doctor"+youtu); err != nil || !strings.Contains(out, "compute capability  9.0") {
-			t.Errorf("%v\n%s\n%s", err, out, stderr)
+		auto := strings.Replace("doctor"+youtu, "-device cuda ", "", 1)
+		for want, env := range map[string]string{"compute capability  9.0": "CUDASIM_DEVICES=1", "inner loops": "CUDASIM_DEVICES=0"} {
+			if out, stderr, err := run(program, "yoututiny", auto, env); err != nil || !strings.Contains(out, want) || !strings.HasSuffix(out, "result: ok\n") {
+				t.Errorf("%s: %v\n%s\n%s", env, err, out, stderr)
+			}
 		}
 	})
 }

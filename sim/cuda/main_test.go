@@ -31,17 +31,28 @@ func TestMain(m *testing.M) {
 		runCase(name)
 		os.Exit(0)
 	}
+	os.Exit(tests(m))
+}
+
+func tests(m *testing.M) int {
 	lib, err := build()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	// Of this run alone: other checkouts have other kernels.
+	folder, err := os.MkdirTemp("", "cudasim")
 	if err == nil {
-		err = writeKernels(filepath.Dir(lib))
+		defer os.RemoveAll(folder)
+		err = writeKernels(folder)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
 	os.Setenv(libVariable, lib)
 	os.Setenv("CUDASIM_CACHE", filepath.Dir(lib))
-	os.Exit(m.Run())
+	return m.Run()
 }
 
 // build returns a library made from the present sources; one that an earlier run

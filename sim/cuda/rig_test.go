@@ -36,15 +36,11 @@ func ptxText(entries ...string) string {
 	return text
 }
 
-// writeKernels puts the source where the children find it.
+// writeKernels puts the source into a folder where the children find it.
 func writeKernels(dir string) error {
 	path := filepath.Join(dir, "kernels.metal")
 	os.Setenv("CUDASIM_METAL", path)
-	part := fmt.Sprintf("%s.%d", path, os.Getpid())
-	if err := os.WriteFile(part, []byte(source), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(part, path)
+	return os.WriteFile(path, []byte(source), 0o600)
 }
 
 // stand is the stand-in, called by name.

@@ -97,6 +97,7 @@ func TestSimulator(t *testing.T) {
 		{"tokens picked on the GPU, store delay", "chains", []string{"METALSIM_STORE_DELAY=1"}, ""},
 		{"tokens picked on the GPU, virtual", "chains auto", []string{"METALSIM_VIRTUAL=1"}, ""},
 		{"chains misused", "misuse", []string{"METALSIM_KERNELS=fast"}, ""},
+		// One core: pipelines are made on all cores, in an order that is not settled.
 		{"no pipeline for the sampler", "no sampler", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=pipeline:12", "GOMAXPROCS=1"}, ""},
 		{"a chain that fails", "lost chain", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=replay:4"}, "command buffer"},
 		{"a virtual GPU", "auto", []string{"METALSIM_VIRTUAL=1"}, ""},
@@ -114,7 +115,7 @@ func TestSimulator(t *testing.T) {
 		{"a lost device", "failure", []string{"METALSIM_FAULT=lost:2"}, "lost"},
 		{"no memory", "unallocated", []string{"METALSIM_FAULT=alloc:4"}, "cannot allocate"},
 		{"no library", "unallocated", []string{"METALSIM_FAULT=library:1"}, "compile the kernels"},
-		{"no pipeline", "unallocated", []string{"METALSIM_FAULT=pipeline:3"}, "kernel "},
+		{"no pipeline", "unallocated", []string{"METALSIM_FAULT=pipeline:3", "GOMAXPROCS=1"}, "make a pipeline: injected failure"},
 	} {
 		if testing.Short() && strings.HasPrefix(tt.run, "half") {
 			continue // the race detector finds nothing more in them
