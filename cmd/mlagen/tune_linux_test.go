@@ -66,7 +66,7 @@ func TestTuneCUDA(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "kernels")
 	env := []string{"CUDASIM_KERNELS=stub", "CUDASIM_L2=1000"}
 	args := []string{"tune", "-spec", path, "-quant", "f32", "-act", "f16", "-device", "cuda", "-cuda-lib", standIn(t, "libcudasim.so"),
-		"-kernels", "o_proj,down", "-beam", "1", "-depth", "0,16", "-cache", cache}
+		"-kernels", "o_proj,down", "-beam", "1", "-depth", "0,16", "-budget", "10m", "-cache", cache}
 
 	out, err := process(env, args...)
 	if err != nil || !strings.Contains(out, "\nkernel") || !strings.Contains(out, "\no_proj  rows 4, simdgroups 4, split_k 1") {
