@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"unsafe"
 
+	"mla/runtime/device/check"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -22,23 +24,18 @@ func (m *memory) inMatrices(slot int) bool {
 	return ok && m.types[a.Cache] == quant.F16 && (slot == a.Out || slot == a.ML)
 }
 
-// rebase expresses the results of attention by want's references: (m, l) and out stand
-// for e^m·l and e^m·out, and the matrix form takes something near the maximum for m.
+// rebase expresses the results of attention by want's references: the matrix form takes
+// something near the maximum.
 func (m *memory) rebase(want *memory) {
-	a, ok := m.k.Parts[0].(*plan.Attend)
-	if !ok {
-		return
+	if a, ok := m.k.Parts[0].(*plan.Attend); ok {
+		rows := ceil(m.pos+1, a.Splits.Per(m.pos+1)) * a.Heads
+		check.Rebase(float32s(m.data[a.ML])[:2*rows], float32s(m.data[a.Out])[:rows*a.LatDim], float32s(want.data[a.ML]))
 	}
-	used := ceil(m.pos+1, a.Splits.Per(m.pos+1))
-	for row := range used * a.Heads {
-		top := want.at(a.ML, 2*row)
-		factor := math.Exp(m.at(a.ML, 2*row) - top)
-		m.set(a.ML, 2*row, top)
-		m.set(a.ML, 2*row+1, factor*m.at(a.ML, 2*row+1))
-		for i := row * a.LatDim; i < (row+1)*a.LatDim; i++ {
-			m.set(a.Out, i, factor*m.at(a.Out, i))
-		}
-	}
+}
+
+// float32s are the float32 in a buffer.
+func float32s(b []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
 // oddAttention are shapes at the edges of blocks: heads of one to three of them, some
