@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -31,16 +32,16 @@ func TestWrite(t *testing.T) {
 	if got, err := os.ReadFile(path); err != nil || string(got) != "third" {
 		t.Errorf("%q, %v; want the linked file to be written", got, err)
 	}
-	if _, err := Target(os.DevNull); err == nil { // not through Write: if broken, it would replace the device
+	if _, err := target(os.DevNull); err == nil { // not through Write: if broken, it would replace the device
 		t.Error("a device may be replaced")
 	}
 	// A folder cannot be replaced by a file, and one that is absent not written to.
 	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{"folder", "absent/x"} {
-		if err := Write(filepath.Join(dir, bad), nil); err == nil {
-			t.Errorf("%s: no error", bad)
+	for name, want := range map[string]string{"folder": "folder: is not a regular file", "absent/x": "absent/x: no such file or directory"} {
+		if err := Write(filepath.Join(dir, name), nil); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
 		}
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"mla/runtime/atomicfile"
 	"mla/runtime/quant"
@@ -29,7 +27,7 @@ type Writer struct {
 	tensors   []TensorInfo
 	next      int // index of the tensor that must be written next
 
-	file *os.File
+	file *atomicfile.File // nil after Close and Abort
 	buf  *bufio.Writer
 	err  error // of an earlier write; nothing can follow it
 }
@@ -42,10 +40,7 @@ func NewWriter(path string, meta []KV, tensors []TensorInfo) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if path, err = atomicfile.Target(path); err != nil {
-		return nil, err
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	file, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, err
 	}
@@ -108,31 +103,15 @@ func (w *Writer) Close() error {
 	if err := w.buf.Flush(); err != nil {
 		return err
 	}
-	// Temporary files are private to the user; a model need not be.
-	if err := w.file.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := w.file.Sync(); err != nil {
-		return err
-	}
-	if err := w.file.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(w.file.Name(), w.path); err != nil {
-		return err
-	}
-	w.file = nil
-	return nil
+	return w.file.Commit()
 }
 
 // Abort gives up and removes what was written, unless Close has succeeded.
 func (w *Writer) Abort() {
-	if w.file == nil {
-		return
+	if w.file != nil {
+		w.file.Abort()
+		w.file = nil
 	}
-	_ = w.file.Close() // the file is removed, whether or not it was closed before
-	_ = os.Remove(w.file.Name())
-	w.file = nil
 }
 
 // exactWriter refuses to write more than left bytes.

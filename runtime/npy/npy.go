@@ -10,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -37,7 +35,7 @@ func header(rows, cols int) []byte {
 // only when Close succeeds.
 type Writer struct {
 	path       string
-	file       *os.File
+	file       *atomicfile.File
 	cols, left int // elements per row, rows still to come
 	row        []byte
 }
@@ -45,11 +43,7 @@ type Writer struct {
 // Create begins a file for a matrix of rows × cols. What is at path already may
 // be a file or a link to one; a folder or a device is an error.
 func Create(path string, rows, cols int) (*Writer, error) {
-	path, err := atomicfile.Target(path)
-	if err != nil {
-		return nil, err
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	file, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, err
 	}
@@ -81,27 +75,11 @@ func (w *Writer) Close() error {
 		w.Abort()
 		return fmt.Errorf("%s: %d rows are missing", w.path, w.left)
 	}
-	// CreateTemp makes files that only their owner can read.
-	err := errors.Join(w.file.Chmod(0o644), w.file.Close())
-	if err == nil {
-		err = os.Rename(w.file.Name(), w.path)
-	}
-	if err != nil {
-		_ = os.Remove(w.file.Name()) // the first error is the one to report
-	}
-	w.file = nil
-	return err
+	return w.file.Commit()
 }
 
 // Abort drops the file, unless it is complete already.
-func (w *Writer) Abort() {
-	if w.file == nil {
-		return
-	}
-	_ = w.file.Close()
-	_ = os.Remove(w.file.Name())
-	w.file = nil
-}
+func (w *Writer) Abort() { w.file.Abort() }
 
 // shape finds the two dimensions in a header.
 var shape = regexp.MustCompile(`'shape':\s*\((\d+),\s*(\d+),?\s*\)`)
