@@ -28,7 +28,7 @@ type speed struct {
 
 // bench measures prompt and decoding speed at several depths.
 func bench(e *env, args []string) (err error) {
-	f := newFlags(e, "bench -model F [flags]").running()
+	f := newFlags(e, "mlarun bench", "-model F [flags]").running()
 	prompt := f.Int("p", 512, "tokens of the prompt test; 0: none")
 	decode := f.Int("n", 128, "tokens of the decoding test; 0: none")
 	list := f.String("d", "0", "`depths`: tokens in the context before a test, separated by commas")

@@ -143,8 +143,8 @@ func (s *settings) endTurn(res engine.Result) {
 		s.note("(stopped)\n")
 	}
 	if s.verbose {
-		s.note("prompt %d tokens, %.2f tok/s (%d reused) · generated %d, %.2f tok/s\n", res.Prompt.Tokens, res.Prompt.PerSecond(),
-			res.Reused, len(res.Tokens), res.Decode.PerSecond())
+		s.note("prompt %d tokens%s (%d reused) · generated %d%s\n", res.Prompt.Tokens, perSecond(res.Prompt),
+			res.Reused, len(res.Tokens), perSecond(res.Decode))
 	}
 }
 

@@ -55,7 +55,7 @@ const leastReplays = 3
 // doctor describes a device and compares its kernels with their Go twins, or many
 // replays of a token with each other.
 func doctor(e *env, args []string) (err error) {
-	f := newFlags(e, "doctor [-device cpu|cuda|metal] [-model F] [-t 60s | -stress N] [flags]").running()
+	f := newFlags(e, "mlarun doctor", "[-device cpu|cuda|metal] [-model F] [-t 60s | -stress N] [flags]").running()
 	replays := f.Int("stress", 0, "instead of checking kernels, replay a token of the model this `many` times and compare the bits of what it computes")
 	limit := f.Duration("t", time.Minute, "stop checking kernels after this `time`; with -model there is no limit unless it is given")
 	rest, err := f.parse(args)

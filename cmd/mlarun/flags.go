@@ -14,27 +14,19 @@ import (
 	"mla/runtime/quant"
 )
 
-// usageError says that the command line is wrong.
-type usageError struct {
-	reason string
-	flags  *flag.FlagSet // of the command, if it is known
-}
+// usageError says that the command line is wrong. It does not list all flags, which
+// would hide the reason.
+type usageError struct{ reason, usage, help string }
 
 func (e *usageError) Error() string { return e.reason }
 
-func (e *usageError) print(w io.Writer) {
-	if e.flags == nil {
-		overview(w)
-		return
-	}
-	e.flags.SetOutput(w)
-	e.flags.Usage()
-}
+func (e *usageError) print(w io.Writer) { fmt.Fprintf(w, "Usage: %s\n%s\n", e.usage, e.help) }
 
 // flags is a command's flag set with the flags that all commands share.
 type flags struct {
 	*flag.FlagSet
 	env      *env
+	args     string // of the command, in a line
 	model    string
 	bundle   string
 	act      string
@@ -51,12 +43,16 @@ type flags struct {
 	quiet    bool
 }
 
-// newFlags makes the flag set of a command; what is its name and arguments.
-func newFlags(e *env, what string) *flags {
-	f := &flags{FlagSet: flag.NewFlagSet("mlarun", flag.ContinueOnError), env: e}
+// newFlags makes the flag set of a command with some arguments; -h prints more lines
+// about them.
+func newFlags(e *env, command, args string, more ...string) *flags {
+	f := &flags{FlagSet: flag.NewFlagSet(command, flag.ContinueOnError), env: e, args: args}
 	f.SetOutput(io.Discard) // main prints the error and the usage
 	f.Usage = func() {
-		fmt.Fprintf(f.Output(), "Usage: mlarun %s\n", what)
+		fmt.Fprintln(f.Output(), "Usage:", command, args)
+		for _, line := range more {
+			fmt.Fprintln(f.Output(), line)
+		}
 		f.PrintDefaults()
 	}
 	f.StringVar(&f.model, "model", "", "model `file` (GGUF); of a split one, any part")
@@ -128,7 +124,7 @@ func (f *flags) parseAll(args []string) (stdin bool, err error) {
 
 // wrong is an error in the use of the command.
 func (f *flags) wrong(format string, args ...any) error {
-	return &usageError{reason: fmt.Sprintf(format, args...), flags: f.FlagSet}
+	return &usageError{fmt.Sprintf(format, args...), f.Name() + " " + f.args, f.Name() + " -h lists the flags."}
 }
 
 // given reports whether a flag is on the command line.

@@ -31,9 +31,15 @@ type settings struct {
 	version  bool
 }
 
+// generateArgs are the arguments of the default command.
+const generateArgs = "-model F [-p TEXT | -f FILE | -] [flags]"
+
 func newSettings(e *env) *settings {
-	f := newFlags(e, "-model F [-p TEXT | -f FILE | -] [flags]\nThe text is continued as it is, and only the continuation is printed; with -sys or\n-chat the text is a message to the model, in its chat template.\nWithout a text, on a terminal, mlarun chats. Other commands: mlarun "+
-		commandNames()+".\nExit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.").running()
+	f := newFlags(e, "mlarun", generateArgs,
+		"The text is continued as it is, and only the continuation is printed; with -sys or",
+		"-chat the text is a message to the model, in its chat template.",
+		"Without a text, on a terminal, mlarun chats. Other commands: mlarun "+commandNames()+".",
+		"Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.").running()
 	s := &settings{flags: f, sampling: newSampling(f), source: f.source("`text` to continue")}
 	f.IntVar(&s.max, "n", 128, "tokens to generate; -1: until the model ends or the context is full, as in a chat")
 	f.IntVar(&s.context, "c", 0, "`tokens` of context (default 4096, or less if the model has less)")
@@ -97,7 +103,7 @@ func generate(e *env, args []string) (err error) {
 func (s *settings) positional(rest []string) (stdin bool, err error) {
 	for _, arg := range rest {
 		if arg != "-" {
-			return false, s.wrong("unexpected argument %q", arg)
+			return false, s.wrong("unexpected argument %q; a text goes behind -p", arg)
 		}
 		stdin = true
 	}
@@ -160,16 +166,25 @@ func (s *settings) finish(m *loaded, res engine.Result) {
 		load += fmt.Sprintf(", %.2f GB/s", float64(m.fileBytes())/m.load.Seconds()/1e9)
 	}
 	parts := []string{load}
-	prompt := fmt.Sprintf("prompt %d tokens, %.2f tok/s", res.Prompt.Tokens, res.Prompt.PerSecond())
+	prompt := fmt.Sprintf("prompt %d tokens%s", res.Prompt.Tokens, perSecond(res.Prompt))
 	if res.Reused > 0 {
 		prompt += fmt.Sprintf(" (%d more reused)", res.Reused)
 	}
-	parts = append(parts, prompt, fmt.Sprintf("generated %d tokens, %.2f tok/s", len(res.Tokens), res.Decode.PerSecond()),
+	parts = append(parts, prompt, fmt.Sprintf("generated %d tokens%s", len(res.Tokens), perSecond(res.Decode)),
 		fmt.Sprintf("seed %d", s.sampling.seed), "end: "+string(res.Reason))
 	if s.verbose && res.Decode.GPU > 0 {
 		parts = append(parts, "per token "+shares(res.Decode))
 	}
 	s.note("\n%s\n", strings.Join(parts, " · "))
+}
+
+// perSecond is a speed behind a number of tokens, unless none was run: the first token
+// that is generated follows from the prompt's logits.
+func perSecond(t engine.Timing) string {
+	if t.Tokens == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %.2f tok/s", t.PerSecond())
 }
 
 // shares splits the time of a token into the GPU's and the rest: the host's, and

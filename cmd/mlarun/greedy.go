@@ -10,7 +10,7 @@ import (
 // greedy prints the ids of the most likely continuation in one line. It does
 // not stop at tokens that end a text.
 func greedy(e *env, args []string) (err error) {
-	f := newFlags(e, "greedy -model F -tokens 3,40,200 [-n 16] [flags]").running()
+	f := newFlags(e, "mlarun greedy", "-model F -tokens 3,40,200 [-n 16] [flags]").running()
 	list := f.String("tokens", "", "token `ids`, separated by commas or spaces")
 	n := f.Int("n", 16, "tokens to generate")
 	if stdin, err := f.parseAll(args); err != nil {

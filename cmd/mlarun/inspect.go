@@ -19,7 +19,7 @@ import (
 
 // inspect prints what a file has and which bundle runs it.
 func inspect(e *env, args []string) (err error) {
-	f := newFlags(e, "inspect F [-bundle NAME]")
+	f := newFlags(e, "mlarun inspect", "F [-bundle NAME]")
 	f.StringVar(&f.bundle, "bundle", "", "list what does not fit the bundle of this `name`")
 	rest, err := f.parse(args)
 	if err != nil {

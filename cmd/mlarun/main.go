@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"mla/generated"
@@ -79,11 +80,23 @@ func (e *env) dispatch(args []string) error {
 				return c.run(e, args[1:])
 			}
 		}
-		if first := args[0]; first != "-" && !strings.HasPrefix(first, "-") {
-			return &usageError{reason: fmt.Sprintf("unknown command %q; there are %s", first, commandNames())}
+		switch first := args[0]; {
+		case first == "help":
+			return overview(e.out)
+		case !strings.HasPrefix(first, "-"):
+			return unknown(first)
 		}
 	}
 	return generate(e, args)
+}
+
+// unknown is the error for a command that does not exist.
+func unknown(name string) error {
+	reason := fmt.Sprintf("unknown command %q; there are %s", name, commandNames())
+	if filepath.Ext(name) == ".gguf" {
+		reason = fmt.Sprintf("%q is no command; a model file goes behind -model", name)
+	}
+	return &usageError{reason, "mlarun " + generateArgs, "mlarun help lists the commands, mlarun -h the flags."}
 }
 
 func commandNames() string {
@@ -94,12 +107,13 @@ func commandNames() string {
 	return strings.Join(names, ", ")
 }
 
-// overview is the usage of the program.
-func overview(w io.Writer) {
-	fmt.Fprint(w, "mlarun runs a GGUF model with its compiled bundle.\n\nUsage:\n")
-	fmt.Fprintln(w, "  mlarun -model F [-p TEXT | -f FILE | -] [flags]\n      continue a text; chat with -chat, or on a terminal without a text")
+// overview prints the usage of the program.
+func overview(w io.Writer) error {
+	text := "mlarun runs a GGUF model with its compiled bundle.\n\nUsage:\n  mlarun " + generateArgs +
+		"\n      continue a text; chat with -chat, or on a terminal without a text\n"
 	for _, c := range commands {
-		fmt.Fprintf(w, "  mlarun %s %s\n      %s\n", c.name, c.args, c.does)
+		text += fmt.Sprintf("  mlarun %s %s\n      %s\n", c.name, c.args, c.does)
 	}
-	fmt.Fprintln(w, "\nmlarun -h and mlarun COMMAND -h list the flags.\nExit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.")
+	_, err := io.WriteString(w, text+"\nmlarun -h and mlarun COMMAND -h list the flags.\nExit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.\n")
+	return err
 }

@@ -47,10 +47,14 @@ func TestUsage(t *testing.T) {
 	}{
 		{"-h", 0, "-repeat-penalty"},
 		{"bench -h", 0, "mlarun bench -model F"},
+		{"help", 0, "mlarun detokenize -model F -tokens 3,40,200 | -\n"},
 		{"-version", 0, "youtu2b"},
 		{"", 2, "-model is missing"},
 		{"-nope", 2, "flag provided but not defined: -nope"},
 		{"bench -nope", 2, "Usage: mlarun bench"},
+		{"bench -nope", 2, "mlarun bench -h lists the flags.\n"},
+		{"model.gguf", 2, `"model.gguf" is no command; a model file goes behind -model`},
+		{"nope", 2, "mlarun help lists the commands"},
 		{"nope", 2, `unknown command "nope"; there are bench, logits, greedy, tokenize, detokenize, doctor, inspect`},
 		{"-model F", 2, "no text: give -p, -f or -, or -chat"},
 		{"-model F -p a -f b", 2, "-p and -f cannot be used together"},
@@ -101,8 +105,8 @@ func TestUsage(t *testing.T) {
 		if r.code != tt.code || !strings.Contains(where, tt.want) {
 			t.Errorf("mlarun %s: code %d, want %d with %q\nstdout: %s\nstderr: %s", tt.args, r.code, tt.code, tt.want, r.out, r.err)
 		}
-		if usage := strings.Contains(r.err, "Usage"); usage != (tt.code == 2) {
-			t.Errorf("mlarun %s: usage on stderr: %v", tt.args, usage)
+		if usage := strings.Contains(r.err, "Usage"); usage != (tt.code == 2) || usage && strings.Count(r.err, "\n") != 3 {
+			t.Errorf("mlarun %s: usage on stderr: %v\n%s", tt.args, usage, r.err)
 		}
 		if tt.code != 0 && r.out != "" {
 			t.Errorf("mlarun %s: failed, but wrote %q to stdout", tt.args, r.out)

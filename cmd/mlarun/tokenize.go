@@ -20,7 +20,7 @@ func (f *flags) tokenizerOf() (_ *tokenizer.Tokenizer, err error) {
 
 // tokenize prints the ids of a text in one line.
 func tokenize(e *env, args []string) error {
-	f := newFlags(e, "tokenize -model F [flags] -p TEXT | -f FILE | -")
+	f := newFlags(e, "mlarun tokenize", "-model F [flags] -p TEXT | -f FILE | -")
 	src := f.source("`text` to tokenize")
 	var opts tokenizer.EncodeOptions
 	f.BoolVar(&opts.AddBOS, "bos", false, "put BOS first if the model wants it")
@@ -47,7 +47,7 @@ func tokenize(e *env, args []string) error {
 // detokenize prints the text of ids, without a line break of its own unless
 // stdout is a terminal.
 func detokenize(e *env, args []string) error {
-	f := newFlags(e, "detokenize -model F -tokens 3,40,200 | -")
+	f := newFlags(e, "mlarun detokenize", "-model F -tokens 3,40,200 | -")
 	list := f.String("tokens", "", "token `ids`, separated by commas or spaces")
 	stdin, err := f.parseAll(args)
 	if err != nil {
