@@ -81,7 +81,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return exitDrift
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(stderr, "mlagen: %v\n\n%s", err, usage)
+		fmt.Fprintf(stderr, "mlagen: %v\nmlagen -h lists commands and flags\n", err)
 		return exitUsage
 	}
 	fmt.Fprintf(stderr, "%v\n", err)

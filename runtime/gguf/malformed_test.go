@@ -59,7 +59,7 @@ var malformed = []struct {
 	{"misaligned offset", tensor(uint32(1), uint64(1), quant.F32, uint64(8)), []string{`tensor "t"`, "offset 8", "alignment 32"}},
 	{"offset past the end", tensor(uint32(1), uint64(1), quant.F32, uint64(1<<20)), []string{`tensor "t"`, "end of the file"}},
 	{"offset overflows", tensor(uint32(1), uint64(1), quant.F32, uint64(1<<64-32)), []string{`tensor "t"`, "end of the file"}},
-	{"data past the end", tensor(uint32(1), uint64(100), quant.F32, uint64(0)), []string{`tensor "t"`, "its 400 bytes"}},
+	{"data past the end", tensor(uint32(1), uint64(100), quant.F32, uint64(0)), []string{`tensor "t"`, "its 400 bytes", "is it complete?"}},
 	{"unknown type past the end", tensor(uint32(1), uint64(1), uint32(200), uint64(1<<20)), []string{`tensor "t"`, "end of the file"}},
 	{"overlap", enc(start(2, 0), f32("a", 0, 9), f32("b", 32, 8), make([]byte, 128)), []string{`tensor "a"`, "overlap", `"b"`}},
 	{"unknown type at the same offset", enc(start(2, 0), "a", uint32(1), uint64(8), uint32(200), uint64(0), f32("b", 0, 8), make([]byte, 128)), []string{`tensor "a"`, "overlap", `"b"`}},

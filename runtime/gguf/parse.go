@@ -254,7 +254,7 @@ func (p *parser) layout() error {
 
 	for _, t := range order {
 		if start > end || t.Offset > end-start || t.Size > end-start-t.Offset {
-			return fmt.Errorf("tensor %q: its %d bytes at offset %d of the data section, which starts at %d, pass the end of the file at %d",
+			return fmt.Errorf("tensor %q: its %d bytes at offset %d of the data section, which starts at %d, pass the end of the file at %d; is it complete?",
 				t.Name, t.Size, t.Offset, start, end)
 		}
 		t.Offset += start
