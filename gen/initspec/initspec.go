@@ -79,7 +79,7 @@ func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
 		tokenizer = name
 	}
 	if !slices.Contains(spec.Tokenizers, tokenizer) {
-		return nil, fmt.Errorf("key \"tokenizer.ggml.pre\" is %q; known pre-tokenizers: %s", h.TokenizerPre, strings.Join(spec.Tokenizers, ", "))
+		return nil, fmt.Errorf("key \"tokenizer.ggml.pre\" is %.64q; known pre-tokenizers: %s", h.TokenizerPre, strings.Join(spec.Tokenizers, ", "))
 	}
 	s := &spec.Spec{Tokenizer: tokenizer}
 	s.Model = spec.Model{

@@ -20,6 +20,6 @@ func (r *keyReader) rope(h *HParams) {
 	switch s.Type {
 	case "none", "linear", "yarn":
 	default:
-		r.failKey("rope.scaling.type", `is %q; expected "none", "linear" or "yarn"`, s.Type)
+		r.failKey("rope.scaling.type", `is %.64q; expected "none", "linear" or "yarn"`, s.Type)
 	}
 }

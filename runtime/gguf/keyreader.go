@@ -97,6 +97,6 @@ func (r *keyReader) architecture() {
 	const key = "general.architecture"
 	arch := optional(r, key, "", r.f.String)
 	if arch != Architecture {
-		r.fail("key %q is %q; expected %q", key, arch, Architecture)
+		r.fail("key %q is %.64q; expected %q", key, arch, Architecture)
 	}
 }

@@ -29,6 +29,9 @@ var malformed = []struct {
 
 	{"key length", enc(start(0, 1), huge, make([]byte, 8)), []string{"name of key 1 of 1", "length 1152921504606846976"}},
 	{"key past the end", enc(start(0, 1), uint64(60000), make([]byte, 8)), []string{"name of key 1 of 1", "the file ends"}},
+	{"key that steers a terminal", enc(start(0, 1), "k\x1b[2J", KindUint8, uint8(1)), []string{"name of key 1 of 1", "byte 0x1b at offset 33", "ASCII"}},
+	{"key that is no ASCII", enc(start(0, 1), "ké", KindUint8, uint8(1)), []string{"name of key 1 of 1", "byte 0xc3"}},
+	{"long key", enc(start(0, 1), strings.Repeat("k", maxKeyLen), uint32(13), huge), []string{`key "kkkk`, "unknown value type 13"}},
 	{"duplicate key", enc(start(0, 2), "twin", KindUint8, uint8(1), "twin", KindUint8, uint8(1)), []string{`key "twin" appears twice`}},
 	{"unknown value type", kv(uint32(13), huge), []string{`key "k"`, "unknown value type 13"}},
 	{"bool of 2", kv(KindBool, uint8(2)), []string{`key "k"`, "bool has the value 2"}},
@@ -92,6 +95,9 @@ func TestMalformed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Parse("bad.gguf", tt.data)
 			wantError(t, err, append(tt.want, "bad.gguf")...)
+			if n := len(err.Error()); n > 300 {
+				t.Errorf("the message has %d bytes", n)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math/bits"
@@ -100,7 +101,8 @@ func (p *parser) items(what string, size int) (int, error) {
 	return n, nil
 }
 
-// name reads a string that identifies something, at most limit bytes long.
+// name reads a string that identifies something, at most limit bytes long. It is ASCII,
+// as the format wants keys to be, and has nothing that would steer a terminal.
 func (p *parser) name(limit int) (string, error) {
 	start := p.off
 	n, err := p.u64()
@@ -111,6 +113,9 @@ func (p *parser) name(limit int) (string, error) {
 		return "", fmt.Errorf("length %d at offset %d; at most %d is allowed", n, start, limit)
 	}
 	b, err := p.take(n)
+	if at := bytes.IndexFunc(b, func(r rune) bool { return r < ' ' || r > '~' }); at >= 0 {
+		return "", fmt.Errorf("byte %#02x at offset %d; expected ASCII that can be printed", b[at], p.off-len(b)+at)
+	}
 	return string(b), err
 }
 
@@ -120,15 +125,15 @@ func (p *parser) keyValue(i, total int) error {
 		return fmt.Errorf("name of key %d of %d: %w", i+1, total, err)
 	}
 	if _, dup := p.f.keys[key]; dup {
-		return fmt.Errorf("key %q appears twice", key)
+		return fmt.Errorf("key %.64q appears twice", key)
 	}
 	kind, err := p.kind()
 	if err != nil {
-		return fmt.Errorf("key %q: %w", key, err)
+		return fmt.Errorf("key %.64q: %w", key, err)
 	}
 	v, err := p.value(kind, 0)
 	if err != nil {
-		return fmt.Errorf("key %q: %w", key, err)
+		return fmt.Errorf("key %.64q: %w", key, err)
 	}
 	p.f.keys[key] = len(p.f.Meta)
 	p.f.Meta = append(p.f.Meta, KV{key, v})

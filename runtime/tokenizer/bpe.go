@@ -53,7 +53,7 @@ func newBPE(v *Vocab) (*bpe, error) {
 	for rank, m := range v.Merges {
 		left, right, ok := splitMerge(m)
 		if !ok {
-			return nil, fmt.Errorf("tokenizer.ggml.merges[%d] is %q, expected two parts in the byte alphabet with one space between", rank, m)
+			return nil, fmt.Errorf("tokenizer.ggml.merges[%d] is %.64q, expected two parts in the byte alphabet with one space between", rank, m)
 		}
 		key := pair(b.intern(left, others), b.intern(right, others))
 		if _, dup := b.merges[key]; !dup { // the first of equal merges counts

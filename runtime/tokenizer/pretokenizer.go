@@ -78,7 +78,7 @@ func PreTokenizers() []string { return slices.Sorted(maps.Keys(preTokenizers)) }
 func preTokenizerNamed(name string) (preTokenizer, error) {
 	p, ok := preTokenizers[name]
 	if !ok {
-		return p, fmt.Errorf("tokenizer.ggml.pre is %q, known pre-tokenisers: %s",
+		return p, fmt.Errorf("tokenizer.ggml.pre is %.64q, known pre-tokenisers: %s",
 			name, strings.Join(PreTokenizers(), ", "))
 	}
 	return p, nil

@@ -45,7 +45,7 @@ func New(v Vocab) (*Tokenizer, error) {
 	}
 	for id, token := range v.Tokens {
 		if other, dup := t.ids[token]; dup {
-			return nil, fmt.Errorf("tokenizer.ggml.tokens[%d] and [%d] are both %q", other, id, token)
+			return nil, fmt.Errorf("tokenizer.ggml.tokens[%d] and [%d] are both %.64q", other, id, token)
 		}
 		t.ids[token] = int32(id)
 		switch v.typeOf(id) {

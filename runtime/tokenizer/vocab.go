@@ -54,7 +54,7 @@ func (v *Vocab) typeOf(id int) int32 {
 // check reports the first field that cannot be used, by its GGUF key.
 func (v *Vocab) check() error {
 	if v.Model != "gpt2" {
-		return fmt.Errorf("tokenizer.ggml.model is %q, expected \"gpt2\" (byte-level BPE)", v.Model)
+		return fmt.Errorf("tokenizer.ggml.model is %.64q, expected \"gpt2\" (byte-level BPE)", v.Model)
 	}
 	if len(v.Tokens) == 0 {
 		return fmt.Errorf("tokenizer.ggml.tokens is missing or empty")
@@ -87,7 +87,7 @@ func (v *Vocab) checkToken(id int) error {
 	case TypeNormal, TypeUnused:
 	case TypeByte:
 		if _, ok := byteToken(token); !ok {
-			return fmt.Errorf("tokenizer.ggml.tokens[%d] is %q with type byte, expected <0x00> to <0xFF>", id, token)
+			return fmt.Errorf("tokenizer.ggml.tokens[%d] is %.64q with type byte, expected <0x00> to <0xFF>", id, token)
 		}
 	default:
 		if len(token) > maxSpecial {
