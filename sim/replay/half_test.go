@@ -30,10 +30,10 @@ func TestHalf(t *testing.T) {
 	for _, stem := range []string{"reference/youtu-mini-Q4_0", "reference/youtu-mini-Q4_K_M", "reference/dsv2lite-mini-Q4_K_M", "reference/glm47-mini-Q4_K_M", "tinyglm"} {
 		t.Run(stem, func(t *testing.T) {
 			stem := root + "testdata/" + stem
-			m, tokens := bindFile(t, stem+".gguf", "f16"), prompt(t, stem+".tokens")
+			m, ref := bindFile(t, stem+".gguf", "f16"), read(t, stem)
 			for kv, n := range halfTokens {
 				l := lockstep{model: m, config: device.Config{Context: n, KV: kv}}
-				l.replay(t, d, tokens[:n])
+				l.replay(t, d, ref.Prompt[:n])
 			}
 		})
 	}

@@ -2,9 +2,7 @@ package replay_test
 
 import (
 	"math"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,8 +13,8 @@ import (
 	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
+	"mla/runtime/device/reference"
 	"mla/runtime/gguf"
-	"mla/runtime/npy"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/sim/replay"
@@ -46,15 +44,13 @@ func TestReference(t *testing.T) {
 	for _, file := range append(files, root+"testdata/tinyglm.gguf") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			stem := strings.TrimSuffix(file, ".gguf")
-			prompt, want := prompt(t, stem+".tokens"), readLogits(t, stem+".logits.npy")
-			m := bindFile(t, file, "f32")
+			ref, m := read(t, stem), bindFile(t, file, "f32")
 			for kv, tolerance := range tolerance {
 				n := tokens[kv]
 				r := record(t, d, m, device.Config{Context: n, KV: kv})
 				worst := 0.0
-				for pos, token := range prompt[:n] {
-					got := step(t, r, pos, token)
-					worst = max(worst, difference(got, want[pos*len(got):]))
+				for pos, token := range ref.Prompt[:n] {
+					worst = max(worst, ref.Worst(step(t, r, pos, token), pos))
 				}
 				t.Logf("%s cache, %d tokens: logits within %.2g", kv, n, worst)
 				if !(worst <= tolerance) {
@@ -192,43 +188,12 @@ func bindFile(t *testing.T, path, act string) *device.Model {
 	return m
 }
 
-// prompt reads the line "prompt ID …" of a .tokens file.
-func prompt(t *testing.T, path string) []int32 {
+// read reads what belongs to a file, whose path has no ending.
+func read(t *testing.T, stem string) *reference.Reference {
 	t.Helper()
-	text, err := os.ReadFile(path)
+	ref, err := reference.ReadPath(stem)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ids []int32
-	for line := range strings.Lines(string(text)) {
-		list, ok := strings.CutPrefix(line, "prompt ")
-		if !ok {
-			continue
-		}
-		for _, word := range strings.Fields(list) {
-			id, err := strconv.ParseInt(word, 10, 32)
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-			ids = append(ids, int32(id))
-		}
-	}
-	if len(ids) == 0 {
-		t.Fatalf("%s has no prompt", path)
-	}
-	return ids
-}
-
-func readLogits(t *testing.T, path string) []float32 {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	logits, _, _, err := npy.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return logits
+	return ref
 }

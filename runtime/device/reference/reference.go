@@ -29,9 +29,12 @@ type Reference struct {
 // stem is the path of a file without its ending; "../tinyglm" is the model that ships.
 func stem(name string) string { return filepath.Join(Folder, name) }
 
-// Read reads what belongs to a file, which is named without its ending.
-func Read(name string) (*Reference, error) {
-	file, err := os.Open(stem(name) + ".logits.npy")
+// Read reads what belongs to a file of Folder, which is named without its ending.
+func Read(name string) (*Reference, error) { return ReadPath(stem(name)) }
+
+// ReadPath is Read for a path, without the file's ending.
+func ReadPath(stem string) (*Reference, error) {
+	file, err := os.Open(stem + ".logits.npy")
 	if err != nil {
 		return nil, err
 	}
@@ -41,11 +44,11 @@ func Read(name string) (*Reference, error) {
 	if ref.Logits, rows, ref.Vocab, err = npy.Read(file); err != nil {
 		return nil, err
 	}
-	if ref.Prompt, err = prompt(stem(name) + ".tokens"); err != nil {
+	if ref.Prompt, err = prompt(stem + ".tokens"); err != nil {
 		return nil, err
 	}
 	if rows != len(ref.Prompt) || rows == 0 {
-		return nil, fmt.Errorf("%s: %d rows of logits for %d tokens", name, rows, len(ref.Prompt))
+		return nil, fmt.Errorf("%s: %d rows of logits for %d tokens", stem, rows, len(ref.Prompt))
 	}
 	return ref, nil
 }

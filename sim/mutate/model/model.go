@@ -4,23 +4,19 @@ package model
 
 import (
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 
 	"mla/generated"
 	"mla/runtime/bind"
 	"mla/runtime/device"
+	"mla/runtime/device/reference"
 	"mla/runtime/gguf"
-	"mla/runtime/npy"
 )
 
 // Model is a reference file.
 type Model struct {
-	Bound  *device.Model
-	Prompt []int32
-	Logits []float32 // [len(Prompt)][vocabulary]
-	file   *gguf.File
+	*reference.Reference
+	Bound *device.Model
+	file  *gguf.File
 }
 
 // Open opens stem.gguf, stem.tokens and stem.logits.npy.
@@ -45,44 +41,13 @@ func (m *Model) read(stem string) error {
 	if m.Bound, err = bind.Bind(m.file, b); err != nil {
 		return err
 	}
-	if m.Prompt, err = prompt(stem + ".tokens"); err != nil {
+	if m.Reference, err = reference.ReadPath(stem); err != nil {
 		return err
 	}
-	f, err := os.Open(stem + ".logits.npy")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	var rows, vocab int
-	if m.Logits, rows, vocab, err = npy.Read(f); err != nil {
-		return err
-	}
-	if rows != len(m.Prompt) || rows == 0 || vocab != b.Model.VocabSize {
-		return fmt.Errorf("%s: logits of %d by %d for %d tokens of a vocabulary of %d", stem, rows, vocab, len(m.Prompt), b.Model.VocabSize)
+	if m.Vocab != b.Model.VocabSize {
+		return fmt.Errorf("%s: logits of a vocabulary of %d; the model's has %d", stem, m.Vocab, b.Model.VocabSize)
 	}
 	return nil
-}
-
-// prompt reads the line of a token file that begins with "prompt".
-func prompt(path string) (ids []int32, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(text)) {
-		list, ok := strings.CutPrefix(line, "prompt ")
-		if !ok {
-			continue
-		}
-		for _, word := range strings.Fields(list) {
-			id, err := strconv.ParseInt(word, 10, 32)
-			if err != nil {
-				return nil, fmt.Errorf("%s: token %q: %w", path, word, err)
-			}
-			ids = append(ids, int32(id))
-		}
-	}
-	return ids, nil
 }
 
 // Close closes the file; Bound must not be used afterwards.
