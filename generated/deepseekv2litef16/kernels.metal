@@ -264,8 +264,8 @@ static inline void load_eight(in_halves x, uint a, uint b, thread eight_halves &
 }
 
 // Loads N times eight inputs from i on, each eight a row of neighbours; i is a multiple of 4.
-template <ushort N, typename X, typename Y>
-static inline void load_eights(X x, uint i, thread Y * y) {
+template <ushort N, typename X>
+static inline void load_eights(X x, uint i, thread eight_floats * y) {
   UNROLL for (ushort k = 0; k < N; ++k) load_eight(x, i + 8u * k, i + 8u * k + 4u, y[k]);
 }
 
