@@ -21,9 +21,10 @@ type Wish struct {
 // Choose picks the bundle that runs f. Among those that fit and have the activations
 // of the wish, one for the class of the wish wins, then one for any device; one for
 // another class is taken only where there is no other. Then one with a quant profile
-// that matches the type of every tensor wins, then the first by name. A bundle that is wished for by name is taken; it is an
-// error if it does not fit. With none to take, the error says how to make one: a
-// [FitError], with what the closest bundle differs in, or an [ActError].
+// that matches the type of every tensor wins, then the first by name. A bundle that is
+// wished for by name is taken; it is an error if it does not fit. With none to take, the
+// error says how to make one: a [FitError], with what the closest bundle differs in, or
+// an [ActError].
 func Choose(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) {
 	bundles = slices.SortedFunc(slices.Values(bundles), func(a, b *plan.Bundle) int { return cmp.Compare(a.Name, b.Name) })
 	if w.Bundle != "" {
