@@ -103,7 +103,7 @@ func small(s *spec.Spec) *spec.Spec {
 func synthFile(t *testing.T, s *spec.Spec, profile string, seed uint64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.gguf")
-	if err := synth.Write(s, profile, path, seed); err != nil {
+	if err := synth.Write(t.Context(), s, profile, path, seed); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -3,11 +3,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 )
 
 // Exit codes.
@@ -16,6 +18,8 @@ const (
 	exitError = 1
 	exitUsage = 2
 	exitDrift = 3
+	// 128 + SIGINT, as shells report it.
+	exitInterrupted = 130
 )
 
 const usage = `mlagen compiles the spec of an MLA model into Metal kernels and Go dispatch tables.
@@ -45,7 +49,7 @@ With -out, describe or dump:
   -act       f32 or f16: activations of the one bundle (default: the first in the spec)
   -class     apple or nvidia: devices that its shapes are for (default: any)
 
-Exit codes: 0 done, 1 error, 2 usage, 3 generated files are out of date.
+Exit codes: 0 done, 1 error, 2 usage, 3 generated files are out of date, 130 interrupted.
 `
 
 // errUsage marks errors that are about the command line.
@@ -77,6 +81,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, usage)
 		return exitOK
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
 	case errors.Is(err, errDrift):
 		fmt.Fprintln(stderr, err)
 		return exitDrift
@@ -86,6 +92,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "%v\n", err)
 	return exitError
+}
+
+// interruptible gives a context that Ctrl-C cancels, until stop is called, so that
+// unfinished files are removed.
+func interruptible() (ctx context.Context, stop func()) {
+	return signal.NotifyContext(context.Background(), os.Interrupt)
 }
 
 func dispatch(args []string, stdout io.Writer) error {

@@ -21,5 +21,7 @@ func runSynth(args []string, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return synth.Write(s, *profile, *out, *seed)
+	ctx, stop := interruptible()
+	defer stop()
+	return synth.Write(ctx, s, *profile, *out, *seed)
 }

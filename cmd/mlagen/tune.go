@@ -190,15 +190,17 @@ func runTune(args []string, stdout io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	m, err := t.bench(rigs, knobs, dir)
+	ctx, stop := interruptible()
+	defer stop()
+	m, err := t.bench(ctx, rigs, knobs, dir)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
 	found, err := tune.Search(m.knobs, m, tune.Options{Beam: t.beam, Least: m.least, Repeats: repeats,
-		Stop: func() bool { return time.Since(start) > t.budget },
+		Stop: func() bool { return ctx.Err() != nil || time.Since(start) > t.budget },
 		Log:  func(format string, args ...any) { fmt.Fprintf(stdout, format+"\n", args...) }})
-	if err = errors.Join(err, m.Close()); err != nil {
+	if err = errors.Join(err, m.Close(), ctx.Err()); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "\n%d measurements in %.0f s on %s\n", m.measured, time.Since(start).Seconds(), m.device.Name())

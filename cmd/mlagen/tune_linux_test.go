@@ -93,6 +93,42 @@ func TestTuneCUDA(t *testing.T) {
 	}
 }
 
+// TestTuneInterrupted interrupts a search at the first thing it says, when the model
+// and the first kernels are in its temporary folder: none of it stays, nor does the
+// spec change.
+func TestTuneInterrupted(t *testing.T) {
+	path, text := tinyCopy(t)
+	temporary := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "CUDASIM_KERNELS=stub", "TMPDIR="+temporary, argsVariable+"="+strings.Join([]string{"tune", "-spec", path,
+		"-quant", "f32", "-device", "cuda", "-cuda-lib", standIn(t, "libcudasim.so"), "-budget", "10m"}, "\t"))
+	var says interrupter
+	says.cmd, cmd.Stdout, cmd.Stderr = cmd, &says, &says
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != exitInterrupted {
+		t.Errorf("%v; expected exit code %d\n%s", err, exitInterrupted, &says)
+	}
+	now, err := os.ReadFile(path)
+	if left, _ := os.ReadDir(temporary); err != nil || len(left) > 0 || string(now) != string(text) {
+		t.Errorf("%v, left behind: %v; the spec is now\n%s", err, left, now)
+	}
+}
+
+// interrupter keeps what a command writes, and interrupts it at the first of it, as
+// Ctrl-C does.
+type interrupter struct {
+	strings.Builder
+	cmd *exec.Cmd
+}
+
+func (i *interrupter) Write(p []byte) (int, error) {
+	if i.Len() == 0 {
+		if err := i.cmd.Process.Signal(os.Interrupt); err != nil {
+			return 0, err
+		}
+	}
+	return i.Builder.Write(p)
+}
+
 // TestTuneMetal measures whole tokens, and starts with the tuning for Apple GPUs.
 func TestTuneMetal(t *testing.T) {
 	path, text := tinyCopy(t)

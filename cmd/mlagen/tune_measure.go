@@ -34,6 +34,7 @@ const (
 // tuneBench implements tune.Measurer on a device.
 type tuneBench struct {
 	*tuneFlags
+	ctx    context.Context // nothing is measured when it is done
 	device device.Device
 	rigs   []*rig
 	knobs  []tune.Knob
@@ -57,14 +58,14 @@ type trial struct {
 }
 
 // bench opens the device and writes the models that have no file into dir.
-func (t *tuneFlags) bench(rigs []*rig, knobs []tune.Knob, dir string) (*tuneBench, error) {
-	m := &tuneBench{tuneFlags: t, rigs: rigs, knobs: slices.Clone(knobs), least: leastStage}
+func (t *tuneFlags) bench(ctx context.Context, rigs []*rig, knobs []tune.Knob, dir string) (*tuneBench, error) {
+	m := &tuneBench{tuneFlags: t, ctx: ctx, rigs: rigs, knobs: slices.Clone(knobs), least: leastStage}
 	var err error
 	if m.device, err = t.open(dir); err != nil {
 		return nil, err
 	}
 	for i, r := range rigs {
-		if err := r.make(dir, i); err != nil {
+		if err := r.make(ctx, dir, i); err != nil {
 			return nil, err
 		}
 	}
@@ -103,6 +104,9 @@ func (t *tuneFlags) open(dir string) (device.Device, error) {
 
 // Measure implements tune.Measurer. Times of several models and depths are added up.
 func (m *tuneBench) Measure(choice []int) (map[string]float64, error) {
+	if err := m.ctx.Err(); err != nil {
+		return nil, err
+	}
 	m.measured++
 	r, err := m.prepare(choice)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -99,10 +100,10 @@ func profileOf(path string, s *spec.Spec) (q spec.Quant, err error) {
 
 // make writes the random model of a rig that has no file into dir. The n-th model
 // has a name of its own.
-func (r *rig) make(dir string, n int) error {
+func (r *rig) make(ctx context.Context, dir string, n int) error {
 	if r.path != "" {
 		return nil
 	}
 	r.path = filepath.Join(dir, fmt.Sprintf("model%d.gguf", n))
-	return synth.Write(r.spec, r.spec.Quants[0].Name, r.path, 1)
+	return synth.Write(ctx, r.spec, r.spec.Quants[0].Name, r.path, 1)
 }

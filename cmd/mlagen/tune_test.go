@@ -54,7 +54,7 @@ func TestTuneProfile(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "model.gguf")
 	name := s.Quants[len(s.Quants)-1].Name
-	if err := synth.Write(s, name, path, 1); err != nil {
+	if err := synth.Write(t.Context(), s, name, path, 1); err != nil {
 		t.Fatal(err)
 	}
 	rigs, err := (&tuneFlags{model: path}).rigs(s)

@@ -88,7 +88,7 @@ func TestSynthetic(t *testing.T) {
 		want.ChatTemplate = map[string]string{"dsv2litemini": "deepseek-v2", "glm47mini": "glm4"}[name]
 		for _, profile := range []string{"q8_0", "q5_k_m", "q4_k_s", "q4_k_m legacy_kv_b", "bf16 legacy_kv_b"} {
 			path := filepath.Join(t.TempDir(), "x.gguf")
-			if err := synth.Write(want, profile, path, 1); err != nil {
+			if err := synth.Write(t.Context(), want, profile, path, 1); err != nil {
 				t.Fatal(err)
 			}
 			got := generate(t, path)

@@ -5,6 +5,7 @@
 package synth
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -23,8 +24,8 @@ import (
 // Write streams a file to path. profile names the types: a profile of the spec,
 // or a stock one as spec.ParseQuant reads it ("q4_0", "q4_k_m legacy_kv_b").
 // The same spec, profile and seed give the same bytes. The file appears under
-// its name when it is complete.
-func Write(s *spec.Spec, profile, path string, seed uint64) error {
+// its name when it is complete; where ctx is done before, none is left.
+func Write(ctx context.Context, s *spec.Spec, profile, path string, seed uint64) error {
 	q, err := findProfile(s, profile)
 	if err != nil {
 		return err
@@ -47,6 +48,9 @@ func Write(s *spec.Spec, profile, path string, seed uint64) error {
 	}
 	defer w.Abort()
 	for _, t := range tensors {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		err := w.WriteTensor(t.info.Name, func(out io.Writer) error { return t.write(out, seed) })
 		if err != nil {
 			return err

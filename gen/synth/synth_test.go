@@ -2,6 +2,8 @@ package synth
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -30,7 +32,7 @@ func load(t *testing.T, name string) *spec.Spec {
 func write(t *testing.T, s *spec.Spec, profile string, seed uint64) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.gguf")
-	if err := Write(s, profile, path, seed); err != nil {
+	if err := Write(t.Context(), s, profile, path, seed); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -285,14 +287,14 @@ func TestErrors(t *testing.T) {
 		{s, "", "empty quant profile"},
 		{&small, "q4_0", "vocab_size is 260"},
 	} {
-		if err := Write(c.s, c.profile, path, 1); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := Write(t.Context(), c.s, c.profile, path, 1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v; want %s", c.profile, err, c.want)
 		}
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("a failed Write left a file")
 	}
-	if err := Write(s, "Q4_0 PURE", path, 1); err != nil {
+	if err := Write(t.Context(), s, "Q4_0 PURE", path, 1); err != nil {
 		t.Errorf("profile of the spec: %v", err)
 	}
 	tensor, ok := open(t, path).Tensor("output.weight")
@@ -314,5 +316,16 @@ func BenchmarkFill(b *testing.B) {
 				f.fill(buf)
 			}
 		})
+	}
+}
+
+// TestWriteInterrupted leaves no part of a file.
+func TestWriteInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	err := Write(ctx, load(t, "yoututiny"), "f32", filepath.Join(dir, "x.gguf"), 1)
+	if left, _ := os.ReadDir(dir); !errors.Is(err, context.Canceled) || len(left) > 0 {
+		t.Errorf("%v; left behind: %v", err, left)
 	}
 }

@@ -75,7 +75,7 @@ func TestVariants(t *testing.T) {
 			used := map[string]int{}
 			for _, q := range s.Quants {
 				file := filepath.Join(t.TempDir(), "model.gguf")
-				if err := synth.Write(s, q.Name, file, 1); err != nil {
+				if err := synth.Write(t.Context(), s, q.Name, file, 1); err != nil {
 					t.Fatal(err)
 				}
 				compareWithTwins(t, d, bindFile(t, file, "f32"), used)
