@@ -85,7 +85,11 @@ func (t *translator) parameters(i int) (list []parameter, close int, err error) 
 				return list, i, nil
 			}
 			p = parameter{buffer: -1}
-		case "device", "threadgroup", "thread", "coherent":
+		case "device", "threadgroup", "thread":
+		case "coherent": // (device)
+			if t.peekFrom(i, 1) == "(" {
+				i = t.next(i, 3)
+			}
 		case "constant":
 			p.decl = append(p.decl, "const")
 		default:

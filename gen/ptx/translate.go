@@ -172,14 +172,14 @@ func (t *translator) table() {
 	t.replace("static constexpr")
 }
 
-// coherent: device memory that other threadgroups see before the kernel ends.
+// coherent: device memory that other threadgroups see before the kernel ends. CUDA asks
+// for no more than the fences that go with it: they order all accesses.
 func (t *translator) coherent() {
 	end := t.next(t.at, 3)
 	if t.peek(2) != "device" || t.text(end) != ")" {
 		t.fail("coherent(%s); expected coherent(device)", t.peek(2))
 		return
 	}
-	t.replace("volatile")
 	t.at = end + 1
 }
 

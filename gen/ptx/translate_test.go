@@ -29,7 +29,7 @@ func TestTranslate(t *testing.T) {
 			"float4 v = make<float4>(a, b); const half2 u = *( const half2 *)(p);"},
 		{"comments stay", "// device float\n/* thread\n */ #define device2 1\n", "// device float\n/* thread\n */ #define device2 1\n"},
 		{"other words stay", "mem_flags::mem_device, thread_scope_device, threadgroups", "mem_flags::mem_device, thread_scope_device, threadgroups"},
-		{"coherent", "coherent(device) float * p", "volatile float * p"},
+		{"coherent", "coherent(device) float * p", " float * p"},
 		{"kernel", "kernel void k(device const uchar * w [[buffer(0)]], device float * y [[buffer(1)]],\n  constant Step & s [[buffer(2)]],\n" +
 			"  uint tg [[threadgroup_position_in_grid]], ushort lane [[thread_index_in_simdgroup]]) {\n  threadgroup float a[4], b[2][3];\n}",
 			`extern "C" __attribute__((global, launch_bounds(64))) void k(const uchar * __restrict__ w, float * y, const Step & s) {` +
@@ -37,6 +37,8 @@ func TestTranslate(t *testing.T) {
 				"  static __attribute__((shared, aligned(16))) float a[4], b[2][3];\n}"},
 		{"parameters in the order of their buffers", "kernel void k(device float * b [[buffer(1)]], device float * a [[buffer(0)]]) {}",
 			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a, float * b) {}`},
+		{"coherent parameters", "kernel void k(coherent(device) device float * a [[buffer(0)]], device atomic_uint * n [[buffer(1)]]) {}",
+			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a, atomic_uint * n) {}`},
 		{"side by side", "kernel void beside(device float * a [[buffer(0)]]) {}",
 			`extern "C" __attribute__((global, launch_bounds(64, 3))) void beside(float * a) {}`},
 		{"pointer to threadgroup memory", "kernel void k(device float * a [[buffer(0)]]) { threadgroup float t[2]; threadgroup float * p = t; }",

@@ -56,6 +56,11 @@ bool run(const words &command, const std::string &log) {
   return !failed && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+// __METAL_VERSION__: 3.1, or what the source asks for.
+const char *language(const std::string &source) {
+  return source.find("#if __METAL_VERSION__ < 320\n#error") == std::string::npos ? "310" : "320";
+}
+
 class builder {
 public:
   builder(const char *exec_dir, const char *strict_dir, const char *work_dir, unsigned flags)
@@ -64,7 +69,7 @@ public:
   bool build(const std::string &source, const std::string &so_path, std::string &error) {
     const std::string metal = work_ + "/kernels.metal", cpp = work_ + "/kernels.cpp";
     if (!find_clang(error) || !write(metal, source, error)) return false;
-    if (!strict_.empty() && !clang(strict_parse(metal), "the strict front end rejects the source", error)) return false;
+    if (!strict_.empty() && !clang(strict_parse(metal, language(source)), "the strict front end rejects the source", error)) return false;
     const std::string translated = translate(source, error);
     return !translated.empty() && write(cpp, translated, error) && clang(compile_kernels(cpp), "clang rejects the source", error) &&
            clang(link(so_path), "cannot link", error);
@@ -92,10 +97,10 @@ private:
   bool fast() const { return flags_ & (MSL_BUILD_FAST | MSL_BUILD_SANITIZE); }
 
   // MSL's address spaces are those of C++ for OpenCL.
-  words strict_parse(const std::string &metal) const {
+  words strict_parse(const std::string &metal, const std::string &language) const {
     return {"-cc1", "-x", "clcpp", "-cl-std=clc++2021", "-triple", "spir64-unknown-unknown",
             "-cl-ext=+cl_khr_fp16,-cl_khr_fp64,-__opencl_c_fp64,-__opencl_c_program_scope_global_variables,-__opencl_c_pipes,-__opencl_c_device_enqueue",
-            "-I" + strict_, "-fsyntax-only", "-Wall", "-Wno-unknown-attributes", "-Wno-unused-function", metal};
+            "-I" + strict_, "-D__METAL_VERSION__=" + language, "-fsyntax-only", "-Wall", "-Wno-unknown-attributes", "-Wno-unused-function", metal};
   }
 
   // Convergent functions and no merged tails: threads at different places stay so.

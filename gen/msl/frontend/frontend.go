@@ -28,8 +28,20 @@ var extensions = strings.Join([]string{
 	"-__opencl_c_program_scope_global_variables", "-__opencl_c_pipes", "-__opencl_c_device_enqueue",
 }, ",")
 
-// Check parses source strictly and lints it. The error lists what clang and the
-// lint say; a warning is an error.
+// needs32 is how a source says that it needs version 3.2 of the language (macOS 15).
+var needs32 = regexp.MustCompile(`(?m)^#if __METAL_VERSION__ < 320\n#error `)
+
+// version is the __METAL_VERSION__ to check a source for: the oldest that it allows.
+func version(source string) int {
+	if needs32.MatchString(source) {
+		return 320
+	}
+	return 310
+}
+
+// Check parses source strictly, for the oldest version of the language that it
+// allows, and lints it. The error lists what clang and the lint say; a warning is
+// an error.
 func Check(source string) error {
 	clang, err := findClang()
 	if err != nil {
@@ -47,7 +59,7 @@ func Check(source string) error {
 		return err
 	}
 	cmd := exec.Command(clang, "-cc1", "-x", "clcpp", "-cl-std=clc++2021", "-triple", "spir64-unknown-unknown",
-		"-cl-ext="+extensions, "-Iinclude", "-fsyntax-only", "-Wall", "-Wno-unknown-attributes", "-Wno-unused-function", "-Wno-unknown-pragmas", "kernels.metal")
+		"-cl-ext="+extensions, "-Iinclude", fmt.Sprintf("-D__METAL_VERSION__=%d", version(source)), "-fsyntax-only", "-Wall", "-Wno-unknown-attributes", "-Wno-unused-function", "-Wno-unknown-pragmas", "kernels.metal")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil || len(out) > 0 {

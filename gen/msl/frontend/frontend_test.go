@@ -42,10 +42,24 @@ kernel void k(device const uchar * w [[buffer(0)]], device half * out [[buffer(1
 `
 
 func TestCheckAccepts(t *testing.T) {
-	if err := Check(good); err != nil {
-		t.Error(err)
+	for _, source := range []string{good, needs + handOver} {
+		if err := Check(source); err != nil {
+			t.Error(err)
+		}
 	}
 }
+
+// needs makes a source one of version 3.2.
+const needs = "#if __METAL_VERSION__ < 320\n#error \"3.2\"\n#endif\n"
+
+// handOver hands a number to another threadgroup of the dispatch.
+const handOver = prefix + `
+kernel void k(coherent(device) device float * a [[buffer(0)]], device atomic_uint * n [[buffer(1)]]) {
+  a[0] = 1.0f;
+  atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+  atomic_fetch_add_explicit(n, 1u, memory_order_relaxed);
+}
+`
 
 // k wraps statements into a kernel.
 func k(statements string) string {
@@ -65,6 +79,11 @@ func TestCheckRejects(t *testing.T) {
 		{"kernel with a result", prefix + "kernel float k(device float * a [[buffer(0)]]) { return a[0]; }", "void"},
 		{"unused variable", k("float x = a[0];"), "unused variable"},
 		{"syntax", k("a[0] = ;"), "expected expression"},
+
+		{"a fence in version 3.1", k("atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device); a[0] = 1.0f;"), "use of undeclared identifier 'memory_order_seq_cst'"},
+		{"coherent memory in version 3.1", handOver, "expected expression"},
+		{"coherence lost", needs + prefix + "kernel void k(coherent(device) device float * a [[buffer(0)]]) { device float * p = a; p[0] = 1.0f; }", "cannot initialize"},
+		{"a counter as an integer", needs + prefix + "kernel void k(device atomic_uint * n [[buffer(0)]]) { n[0] = 1u; }", "no viable overloaded '='"},
 
 		{"double literal", k("a[0] = a[0] * 2.5;"), "double precision constant"},
 		{"infinity", k("a[0] = INFINITY;"), "INFINITY"},

@@ -90,7 +90,7 @@ func isDouble(s string) bool {
 }
 
 // types are the words after which * and & declare.
-var types = words("float half bool char uchar short ushort int uint long ulong void const size_t uint2 uint4 half2 half4 float2 float4")
+var types = words("float half bool char uchar short ushort int uint long ulong void const size_t uint2 uint4 half2 half4 float2 float4 atomic_uint")
 
 var spaces = words("device constant threadgroup thread")
 

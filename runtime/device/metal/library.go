@@ -37,7 +37,7 @@ func (d *Device) library(gpu mtl.Device, b *plan.Bundle) (l mtl.Library, origin 
 			}
 		}
 	}
-	l, err = gpu.NewLibrary(b.Source)
+	l, err = gpu.NewLibrary(b.Source, mtl.Language3_1)
 	return l, FromSource, err
 }
 

@@ -117,13 +117,13 @@ shift 3
 while [ $# -gt 0 ]; do
 	case "$1" in
 	-o) to=$2; shift ;;
-	-std=metal3.1) std=yes ;;
+	-std=metal3.[12]) std=$1 ;;
 	-*) ;;
 	*) from=$1 ;;
 	esac
 	shift
 done
-[ "$tool" = metallib ] || [ "${std:-}" = yes ] || exit 1
+[ "$tool" = metallib ] || [ "$std" = "-std=metal3.$(grep -q '__METAL_VERSION__ < 320' "$from" && echo 2 || echo 1)" ] || exit 1
 cp "$from" "$to"
 `
 

@@ -62,7 +62,7 @@ func (d *Device) Limits() (threads, simdWidth uint64, err error) {
 
 func (d *Device) selfTestLauncher(how Replay) (*Launcher, error) {
 	return d.launcher(how == ReplayICB, func(gpu mtl.Device) (mtl.Library, string, error) {
-		l, err := gpu.NewLibrary(selfTestSource)
+		l, err := gpu.NewLibrary(selfTestSource, mtl.Language3_1)
 		return l, FromSource, err
 	})
 }

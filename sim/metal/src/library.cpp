@@ -24,6 +24,14 @@ uint64_t newestLanguage() {
   }
 }
 
+// What a source has of version 3.2 of the language, or null.
+const char *needs32(const std::string &source) {
+  for (const char *word : {"thread_scope_device", "coherent("}) {
+    if (source.find(word) != std::string::npos) return word;
+  }
+  return nullptr;
+}
+
 // Compiling takes seconds; other threads go on meanwhile.
 msl::KernelTable compileUnlocked(const std::string &source, std::string &error) {
   const unsigned flags = config().kernels == Kernels::Run ? 0 : MSL_BUILD_FAST;
@@ -53,6 +61,11 @@ Object *newLibraryWithSource(String *source, CompileOptions *options, Error **er
     setError(error, 3, "MTLLibraryErrorDomain",
              "language version " + std::to_string(options->languageVersion) + " needs a newer macOS than " +
                  std::to_string(config().os));
+    return nullptr;
+  }
+  const uint64_t language = options->languageVersion ? options->languageVersion : newestLanguage();
+  if (const char *word = needs32(source->text); word && language < (3 << 16 | 2)) {
+    setError(error, 3, "MTLLibraryErrorDomain", std::string("program_source: ") + word + " needs version 3.2 of the language");
     return nullptr;
   }
   if (faultNow(Fault::Library)) {

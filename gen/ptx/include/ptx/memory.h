@@ -24,6 +24,10 @@ METAL_FUNC void prefetch(const uchar *rows, ulong bytes) {
 enum memory_order : int { memory_order_relaxed, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst };
 enum thread_scope : int { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device };
 
+// Enough between threadgroups that hand memory over: what one stores before its fence and an
+// atomic operation, another loads after an atomic operation that comes later and its fence.
+#define FENCE_ORDER memory_order_acq_rel
+
 METAL_FUNC void atomic_thread_fence(mem_flags, memory_order order, thread_scope scope = thread_scope_device) {
   if (scope != thread_scope_device) {
     asm volatile("fence.acq_rel.cta;" ::: "memory");

@@ -22,8 +22,9 @@ const (
 
 // Compile options.
 const (
-	languageVersion3_1 = 3<<16 | 1 // MTLLanguageVersion3_1
-	mathModeSafe       = 0         // MTLMathModeSafe
+	Language3_1  = 3<<16 | 1 // MTLLanguageVersion3_1
+	Language3_2  = 3<<16 | 2 // MTLLanguageVersion3_2: macOS 15
+	mathModeSafe = 0         // MTLMathModeSafe
 )
 
 // Device is a GPU.
@@ -79,11 +80,12 @@ func (d Device) NewBufferNoCopy(label string, p unsafe.Pointer, length uint64) (
 	return b, nil
 }
 
-// NewLibrary compiles source: MSL 3.1, with IEEE arithmetic as written.
-func (d Device) NewLibrary(source string) (Library, error) {
+// NewLibrary compiles source in a version of the language, with IEEE arithmetic as
+// written.
+func (d Device) NewLibrary(source string, language uint64) (Library, error) {
 	options := object{messages.newCompileOptions.send()}
 	defer options.Release()
-	messages.languageVersion.send(options.id, languageVersion3_1)
+	messages.languageVersion.send(options.id, language)
 	if OSAtLeast(15) {
 		messages.mathMode.send(options.id, mathModeSafe)
 	} else {
