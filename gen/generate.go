@@ -35,7 +35,7 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 		return nil, err
 	}
 	if len(disable) == 0 { // with fewer passes, kernels have other names
-		if err := s.CheckKernels(kernelNames(p)); err != nil {
+		if err := checkKernels(s, p); err != nil {
 			return nil, err
 		}
 	}
@@ -59,6 +59,18 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
 	return b, nil
+}
+
+// checkKernels wants shapes in the tuning for kernels that there are. Their names are
+// those without tails: one set of shapes serves devices with tails and without.
+func checkKernels(s *spec.Spec, p *ir.Program) error {
+	if s.Tuning.Tails {
+		var err error
+		if p, err = Program(s, pass.Options{Disable: []string{"tails"}}); err != nil {
+			return err
+		}
+	}
+	return s.CheckKernels(kernelNames(p))
 }
 
 // kernelNames are the names of the program's kernels, in the order of their

@@ -75,7 +75,7 @@ func (c *counter) count() Dispatch {
 	for i, s := range c.k.Slots {
 		c.slot(i, s)
 	}
-	for _, p := range c.k.Parts {
+	for _, p := range c.k.AllParts() {
 		c.part(p)
 	}
 	return c.out

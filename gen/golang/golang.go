@@ -75,6 +75,9 @@ func model(f *jen.File, b *plan.Bundle) {
 	if b.Class != "" {
 		fields[jen.Id("Class")] = jen.Lit(b.Class)
 	}
+	if b.Counters > 0 {
+		fields[jen.Id("Counters")] = jen.Lit(int(b.Counters))
+	}
 	f.Var().Id("Bundle").Op("=").Op("&").Qual(planPath, "Bundle").Values(fields)
 }
 
@@ -123,8 +126,11 @@ func kernel(k *plan.Kernel) jen.Code {
 	if len(k.Args) > 0 {
 		fields = append(fields, jen.Id("Args").Op(":").Add(literal(reflect.ValueOf(k.Args))))
 	}
+	fields = append(fields, jen.Id("Parts").Op(":").Index().Qual(planPath, "Part").Add(rows(elements(reflect.ValueOf(k.Parts)))))
+	if len(k.Tails) > 0 {
+		fields = append(fields, jen.Id("Tails").Op(":").Index().Qual(planPath, "Tail").Add(rows(elements(reflect.ValueOf(k.Tails)))))
+	}
 	return rows(append(fields,
-		jen.Id("Parts").Op(":").Index().Qual(planPath, "Part").Add(rows(elements(reflect.ValueOf(k.Parts)))),
 		jen.Id("Variants").Op(":").Index().Qual(planPath, "Variant").Add(rows(elements(reflect.ValueOf(k.Variants))))))
 }
 

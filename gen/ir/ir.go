@@ -19,8 +19,9 @@ type Program struct {
 	RopeFreqs  []float64 // radians per position of each rotated pair
 	RopeMScale float64   // factor on cosines and sines
 
-	ArenaBytes int64 // filled by the pass buffers
-	values     int   // how many values were made; the next ID
+	ArenaBytes   int64 // filled by the pass buffers
+	CounterBytes int64 // filled by the pass tails
+	values       int   // how many values were made; the next ID
 }
 
 // Step becomes one dispatch: parts that run side by side.
@@ -32,7 +33,16 @@ type Step struct {
 
 // Part is a chain of ops that one set of threadgroups runs without leaving the chip.
 type Part struct {
-	Ops []*Op
+	Ops  []*Op
+	Tail *Tail // nil: it has threadgroups of its own
+}
+
+// Tail says that a part runs in the threadgroups of another part of its step: the
+// last of them to finish a group of rows does what the part does with that group.
+type Tail struct {
+	After    *Part  // an earlier part of the step
+	Groups   int    // of rows of After, all of one size
+	Counters *Value // [Groups]
 }
 
 // Kind is the formula that an op computes.
@@ -98,9 +108,10 @@ type Class uint8
 
 // The classes.
 const (
-	Act    Class = iota // made and used within one token
-	Weight              // a tensor of the file
-	Cache               // latent rows of one layer, kept between tokens
+	Act      Class = iota // made and used within one token
+	Weight                // a tensor of the file
+	Cache                 // latent rows of one layer, kept between tokens
+	Counters              // of tails: zero between dispatches
 )
 
 // Elem is how a value is stored when it leaves a kernel.
@@ -193,6 +204,18 @@ func (s *Step) Name() string {
 		name += part.Name()
 	}
 	return name
+}
+
+// ShapeName is the name under which a spec's tuning gives the kernel a shape: its name
+// without the parts that take the threadgroups as they are.
+func (s *Step) ShapeName() string {
+	own := Step{}
+	for _, part := range s.Parts {
+		if part.Tail == nil {
+			own.Parts = append(own.Parts, part)
+		}
+	}
+	return own.Name()
 }
 
 // Name is what the part is in the model: the names of the ops that carry it.

@@ -6,6 +6,9 @@ import "mla/gen/spec"
 func (p *Program) Shape(s *Step) spec.Shape {
 	rows, cols := 0, 0
 	for _, part := range s.Parts {
+		if part.Tail != nil {
+			continue // it takes the threadgroups as they are
+		}
 		sum := part.Find(WeightedSum) != nil
 		for _, op := range part.Ops {
 			if op.Kind != MatVec && op.Kind != ExpertsMatVec {
@@ -19,5 +22,5 @@ func (p *Program) Shape(s *Step) spec.Shape {
 			rows, cols = rows+n*w.Rows, max(cols, w.Cols)
 		}
 	}
-	return p.Spec.Tuning.ShapeFor(s.Name(), rows, cols)
+	return p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
 }

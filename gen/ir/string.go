@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,9 @@ func (p *Program) String() string {
 				lead := "  "
 				if k == 0 {
 					lead = fmt.Sprintf("%c:", 'a'+j)
+				}
+				if k == 0 && part.Tail != nil {
+					lead += fmt.Sprintf(" behind %c", 'a'+slices.Index(s.Parts, part.Tail.After))
 				}
 				fmt.Fprintf(&b, "       %s %s\n", lead, op)
 			}

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"slices"
 
 	"mla/gen/weights"
 )
@@ -20,6 +21,9 @@ func Verify(p *Program) error {
 			if len(part.Ops) == 0 {
 				return fmt.Errorf("ir: step %d has a part without ops", i)
 			}
+			if err := tail(s, part); err != nil {
+				return fmt.Errorf("ir: step %d (%s, layer %d): %w", i, s.Name(), s.Layer, err)
+			}
 			for _, op := range part.Ops {
 				if err := v.op(p, s, part, op); err != nil {
 					return fmt.Errorf("ir: step %d (%s, layer %d): %s: %w", i, s.Name(), s.Layer, op, err)
@@ -34,6 +38,27 @@ func Verify(p *Program) error {
 	}
 	if outputs != 1 {
 		return fmt.Errorf("ir: %d ops write the output, want 1", outputs)
+	}
+	return nil
+}
+
+// tail checks that a tail follows a part of its step that is none itself, and cuts
+// what that part makes into groups of one size.
+func tail(s *Step, part *Part) error {
+	t := part.Tail
+	if t == nil {
+		return nil
+	}
+	after, own := slices.Index(s.Parts, t.After), slices.Index(s.Parts, part)
+	switch {
+	case after < 0 || after > own || t.After.Tail != nil:
+		return fmt.Errorf("%s is the tail of no earlier part", part.Name())
+	case t.Groups < 1 || t.Counters == nil || t.Counters.Class != Counters || t.Counters.Len != t.Groups:
+		return fmt.Errorf("%s has counters for other than %d groups", part.Name(), t.Groups)
+	}
+	last := t.After.Ops[len(t.After.Ops)-1].Out[0]
+	if last.Len%t.Groups != 0 {
+		return fmt.Errorf("%s divides %s into %d groups", part.Name(), last, t.Groups)
 	}
 	return nil
 }
@@ -70,7 +95,7 @@ func (v *verifier) read(s *Step, part *Part, r Ref, batch int) error {
 	if w == nil {
 		return fmt.Errorf("%s is read before it is written", r.V)
 	}
-	if w == s && !part.Writes(r.V) {
+	if w == s && !part.Writes(r.V) && !(part.Tail != nil && part.Tail.After.Writes(r.V)) {
 		return fmt.Errorf("%s is written by another part of the same step", r.V)
 	}
 	if r.Off < 0 || r.Len <= 0 || r.Off+(batch-1)*r.Stride+r.Len > r.V.Len {

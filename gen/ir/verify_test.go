@@ -1,6 +1,7 @@
 package ir_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,24 @@ func op(t *testing.T, p *ir.Program, name string) *ir.Op {
 	return found
 }
 
+// tail absorbs W_UK and makes the first step called name a tail of the one called after.
+func tail(t *testing.T, p *ir.Program, after, name string, groups int) *ir.Step {
+	t.Helper()
+	if err := pass.Compile(p, pass.Options{Until: "absorb"}); err != nil {
+		t.Fatal(err)
+	}
+	step := func(name string) int {
+		return slices.IndexFunc(p.Steps, func(s *ir.Step) bool { return s.Name() == name })
+	}
+	to, from := p.Steps[step(after)], p.Steps[step(name)]
+	counters := p.NewValue("arrived", -1, groups)
+	counters.Class = ir.Counters
+	from.Parts[0].Tail = &ir.Tail{After: to.Parts[0], Groups: groups, Counters: counters}
+	to.Parts = append(to.Parts, from.Parts...)
+	p.Steps = slices.Delete(p.Steps, step(name), step(name)+1)
+	return to
+}
+
 // TestVerifyRefuses breaks the unfused program in every way that Verify knows.
 func TestVerifyRefuses(t *testing.T) {
 	tests := []struct {
@@ -43,6 +62,23 @@ func TestVerifyRefuses(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(p *ir.Program) {}, ""},
+		{"a tail", func(p *ir.Program) { tail(t, p, "q_rope", "k_b", 3) }, ""},
+		{"a tail of a later part", func(p *ir.Program) {
+			s := tail(t, p, "q_rope", "k_b", 3)
+			s.Parts[0], s.Parts[1] = s.Parts[1], s.Parts[0]
+		}, "is the tail of no earlier part"},
+		{"a tail of a tail", func(p *ir.Program) {
+			s := tail(t, p, "q_rope", "k_b", 3)
+			s.Parts[0].Tail = &ir.Tail{After: s.Parts[0]}
+		}, "is the tail of no earlier part"},
+		{"a tail without a counter for each head", func(p *ir.Program) { tail(t, p, "q_rope", "k_b", 3).Parts[1].Tail.Groups = 2 }, "has counters for other than 2 groups"},
+		{"a tail of unequal groups", func(p *ir.Program) { tail(t, p, "q_rope", "k_b", 7) }, "into 7 groups"},
+		{"a tail that reads what another part makes", func(p *ir.Program) {
+			s := tail(t, p, "q_rope", "k_b", 3)
+			op(t, p, "k_b").In[0].V = op(t, p, "q_a").Out[0]
+			s.Parts = append([]*ir.Part{{Ops: []*ir.Op{op(t, p, "q_a")}}}, s.Parts...)
+			p.Steps = slices.DeleteFunc(p.Steps, func(s *ir.Step) bool { return len(s.Parts) == 1 && s.Parts[0].Ops[0].Name == "q_a" })
+		}, "is read before it is written"},
 		{"empty step", func(p *ir.Program) { p.Steps[3].Parts = nil }, "step 3 is empty"},
 		{"empty part", func(p *ir.Program) { p.Steps[3].Parts[0].Ops = nil }, "step 3 has a part without ops"},
 		{"no output", func(p *ir.Program) { op(t, p, "lm_head").Out[0].Output = false }, "0 ops write the output"},

@@ -29,6 +29,7 @@ var docs = map[ir.Kind]string{
 // doc describes a step part by part.
 func doc(s *ir.Step) string {
 	var parts []string
+	behind := ""
 	for _, part := range s.Parts {
 		var what []string
 		for _, op := range part.Ops {
@@ -36,13 +37,26 @@ func doc(s *ir.Step) string {
 				what = append(what, d)
 			}
 		}
-		parts = append(parts, part.Name()+": "+strings.Join(what, ", "))
+		text := part.Name() + ": " + strings.Join(what, ", ")
+		if part.Tail != nil {
+			behind += " The last threadgroup of " + part.Tail.After.Name() + " to finish " + groupOf(part.Tail) + " goes on with " + text + "."
+			continue
+		}
+		parts = append(parts, text)
 	}
-	text := strings.Join(parts, ". Beside it, ") + "."
+	text := strings.Join(parts, ". Beside it, ") + "." + behind
 	if saved := savedDispatches(s); saved > 0 {
 		text += " Fused to save " + plural(saved) + " and the trips of what lies between through memory."
 	}
 	return text
+}
+
+// groupOf says what a tail waits for.
+func groupOf(t *ir.Tail) string {
+	if t.Groups == 1 {
+		return "its rows"
+	}
+	return "the rows of a head"
 }
 
 func savedDispatches(s *ir.Step) int {

@@ -7,6 +7,7 @@ package kernel
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"mla/gen/ir"
 	"mla/runtime/plan"
@@ -27,7 +28,7 @@ func Select(p *ir.Program, b *plan.Bundle) error {
 		b.Decode = append(b.Decode, plan.Dispatch{Kernel: intern(b, k), Layer: s.Layer, Barrier: s.Barrier, Operands: operands})
 	}
 	b.Head = headStart(p)
-	b.ArenaBytes = p.ArenaBytes
+	b.ArenaBytes, b.Counters = p.ArenaBytes, p.CounterBytes
 	b.RopeFreqs, b.RopeMScale = p.RopeFreqs, p.RopeMScale
 	return nil
 }
@@ -76,7 +77,11 @@ func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step) (plan.Kernel, []plan.O
 		if err != nil {
 			return b.k, nil, err
 		}
-		b.k.Parts = append(b.k.Parts, pp)
+		if part.Tail == nil {
+			b.k.Parts = append(b.k.Parts, pp)
+			continue
+		}
+		b.k.Tails = append(b.k.Tails, plan.Tail{Part: pp, After: slices.Index(s.Parts, part.Tail.After), Counters: b.counters(part.Tail.Counters)})
 	}
 	b.args()
 	return b.k, b.operands, nil

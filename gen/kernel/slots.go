@@ -115,6 +115,12 @@ func (b *builder) value(v *ir.Value, write bool) int {
 
 var elems = [...]plan.Elem{ir.F32: plan.ElemF32, ir.Half: plan.ElemAct, ir.Route: plan.ElemRoute}
 
+// counters is the slot of a tail's counters.
+func (b *builder) counters(v *ir.Value) int {
+	s := plan.Slot{Name: "arrived", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true}
+	return b.add(s, plan.Operand{Offset: v.Offset, Bytes: int64(4 * v.Len)})
+}
+
 // needStep makes sure that the kernel has the step state.
 func (b *builder) needStep() {
 	if b.step < 0 {

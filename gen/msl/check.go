@@ -34,6 +34,9 @@ func (p *printer) check(k *plan.Kernel) error {
 			return fmt.Errorf("part %d: %w", i, err)
 		}
 	}
+	if err := checkTails(k); err != nil {
+		return err
+	}
 	for i := range k.Variants {
 		if err := p.checkVariant(k, &k.Variants[i]); err != nil {
 			return err
@@ -71,7 +74,7 @@ func checkBlocks(k *plan.Kernel, v *plan.Variant) error {
 	for i, slot := range k.TypedSlots() {
 		typeOf[slot] = v.Types[i]
 	}
-	for _, part := range k.Parts {
+	for _, part := range k.AllParts() {
 		for _, r := range refs(part) {
 			if r.use != weight {
 				continue

@@ -51,7 +51,7 @@ func (d *dispatch) compare() {
 	for slot := range d.Operands {
 		want[slot] = d.contents(slot)
 		got[slot] = slices.Clone(want[slot])
-		if d.kernel.Slots[slot].Write {
+		if s := &d.kernel.Slots[slot]; s.Write && s.Space != plan.SpaceCounters {
 			d.poison(slot, got[slot])
 		}
 	}
@@ -94,6 +94,8 @@ func (d *dispatch) contents(slot int) []byte {
 			b = binary.LittleEndian.AppendUint32(b, v)
 		}
 		return b
+	case plan.SpaceCounters:
+		return make([]byte, op.Bytes) // before and after
 	case plan.SpaceArgs:
 		var b []byte
 		for _, from := range d.kernel.Args {
@@ -178,7 +180,7 @@ const (
 // differ compares a slot with what the interpreter computed.
 func (d *dispatch) differ(slot int, got, want []byte) error {
 	s := &d.kernel.Slots[slot]
-	if !s.Write {
+	if !s.Write || s.Space == plan.SpaceCounters {
 		if string(got) != string(want) {
 			return fmt.Errorf("changed, but only read")
 		}
@@ -217,7 +219,7 @@ func (d *dispatch) readsHalfCache() bool {
 
 // multipliesHalves says whether some mat-vec of the kernel reads halves.
 func (d *dispatch) multipliesHalves() bool {
-	return slices.ContainsFunc(d.kernel.Parts, func(p plan.Part) bool {
+	return slices.ContainsFunc(d.kernel.AllParts(), func(p plan.Part) bool {
 		switch p := p.(type) {
 		case *plan.MatVec:
 			return p.Combine == nil && p.Norm == nil && d.half(p.In.Slot)

@@ -71,6 +71,9 @@ func (p *printer) part(parts []partView, i int) {
 	if !waitsItself(parts[i].P) {
 		text = "    EARLIER_DONE;\n" + text
 	}
+	if t := parts[i].Tail; t != nil {
+		text += t.text()
+	}
 	if len(parts) == 1 {
 		p.out.WriteString(strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n  ", "\n"), "\n"))
 		return

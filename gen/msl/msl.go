@@ -26,6 +26,9 @@ func Print(b *plan.Bundle, header string) (string, error) {
 	p := &printer{bundle: b, tmpl: tmpl, funcs: map[string]bool{}}
 	p.line(header)
 	p.line("")
+	if b.HasTails() {
+		p.execute("tail.version", nil)
+	}
 	p.execute("prelude.msl", map[string]string{"Act": p.elemType(plan.ElemAct)})
 	p.quants()
 	p.shared()
@@ -80,4 +83,5 @@ var elemTypes = [...]string{
 	plan.ElemArgs:     "",
 	plan.ElemU32:      "uint",
 	plan.ElemSampling: "Sampling",
+	plan.ElemCounter:  "atomic_uint",
 }

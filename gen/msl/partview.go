@@ -22,6 +22,9 @@ type partView struct {
 	Entries   int // heads or experts, each with threadgroups of its own
 	N         int // rows per simdgroup
 	Attention *attention
+	Tail      *tailView // what its last threadgroups go on with; nil: nothing
+	Behind    bool      // it is such a tail itself
+	wordAt    int       // where in threadgroup memory they learn that they are the last
 }
 
 // partTemplate names the template of a kind of part.
@@ -79,9 +82,23 @@ func (k *kernelView) parts() ([]partView, int, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		views = append(views, v)
 		first += p.Groups()
 		floats = max(floats, roundUp(v.floats(), 4)) // what loads of 16 bytes are aligned to
+		if t := tailOf(k.Kernel, p); t != nil {
+			if v.Tail, err = k.tailView(t); err != nil {
+				return nil, 0, err
+			}
+			floats = max(floats, roundUp(v.Tail.floats(), 4))
+		}
+		views = append(views, v)
+	}
+	if len(k.Tails) > 0 {
+		for i := range views {
+			if views[i].Tail != nil {
+				views[i].Tail.wordAt = floats
+			}
+		}
+		floats += 4
 	}
 	if 4*floats > maxThreadgroupBytes {
 		return nil, 0, fmt.Errorf("%d bytes of threadgroup memory; expected at most %d", 4*floats, maxThreadgroupBytes)

@@ -24,6 +24,7 @@ const (
 	stateIn     // Sampling
 	stateOut    // Sampling, written
 	stepOut     // the step, written
+	counters    // of a tail
 )
 
 // ref is one use of a slot by a part.
@@ -173,6 +174,8 @@ func (r ref) check(k *plan.Kernel) error {
 		ok = s.Elem == plan.ElemSampling
 	case stateOut:
 		ok = s.Elem == plan.ElemSampling && s.Write
+	case counters:
+		ok = s.Elem == plan.ElemCounter && s.Space == plan.SpaceCounters && s.Write
 	case stepOut:
 		ok = s.Elem == plan.ElemStep && s.Write
 	}
@@ -186,5 +189,5 @@ var useNames = [...]string{
 	weight: "a typed weight", floats: "float32 input", input: "an input", output: "an output", results: "float32 output",
 	cacheIn: "a cache", cacheOut: "a written cache", routeIn: "routing", routeOut: "written routing",
 	integers: "integers", integersOut: "written integers", stateIn: "the sampler's state", stateOut: "the written state of the sampler",
-	stepOut: "the written step",
+	stepOut: "the written step", counters: "counters",
 }

@@ -67,11 +67,14 @@ func (p *printer) shared() {
 			p.execute(s.template, nil)
 		}
 	}
+	if p.bundle.HasTails() {
+		p.execute("tail.shared", map[string]string{"Act": p.elemType(plan.ElemAct)})
+	}
 }
 
 func (p *printer) anyPart(f func(plan.Part) bool) bool {
 	for _, k := range p.bundle.Kernels {
-		for _, part := range k.Parts {
+		for _, part := range k.AllParts() {
 			if f(part) {
 				return true
 			}

@@ -43,6 +43,8 @@ func (k *kernelView) parameter(slot int) string {
 		return fmt.Sprintf("constant %s_args & %s", k.Kernel.Name, k.names[slot])
 	case s.Elem == plan.ElemStep && !s.Write:
 		return fmt.Sprintf("constant Step & %s", k.names[slot])
+	case k.coherent(slot):
+		return fmt.Sprintf("coherent(device) device %s * %s", elem, k.names[slot])
 	case s.Write:
 		return fmt.Sprintf("device %s * %s", elem, k.names[slot])
 	}
@@ -68,7 +70,11 @@ func (k *kernelView) Ptr(v plan.Vec, e string) string {
 
 // Input is entry e of a vector as a mat-vec reads it; see templates/msl/quant/blocks.msl.
 func (k *kernelView) Input(v plan.Vec, e string) string {
-	return fmt.Sprintf("in_%ss{%s}", strings.Replace(k.printer.elemType(k.Slots[v.Slot].Elem), "half", "halve", 1), k.Ptr(v, e))
+	kind := strings.Replace(k.printer.elemType(k.Slots[v.Slot].Elem), "half", "halve", 1)
+	if k.coherent(v.Slot) {
+		kind = "coherent_" + kind
+	}
+	return fmt.Sprintf("in_%ss{%s}", kind, k.Ptr(v, e))
 }
 
 // At is element i of entry e of a vector.

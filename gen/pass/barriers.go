@@ -19,7 +19,7 @@ func barriers(p *ir.Program) error {
 	return nil
 }
 
-// span is a byte range of the arena, or a whole cache or the output.
+// span is a byte range of the arena, or a whole cache, the output or counters.
 type span struct {
 	owner      *ir.Value // nil: the arena
 	start, end int64
@@ -49,6 +49,9 @@ func anyOverlap(a, b []span) bool {
 // touched lists what a step reads and writes outside its parts.
 func touched(p *ir.Program, u *ir.Uses, s *ir.Step) (reads, writes []span) {
 	for _, part := range s.Parts {
+		if part.Tail != nil {
+			writes = append(writes, spanOf(p, part.Tail.Counters))
+		}
 		for _, op := range part.Ops {
 			for _, r := range op.In {
 				if !part.Writes(r.V) {
@@ -66,7 +69,7 @@ func touched(p *ir.Program, u *ir.Uses, s *ir.Step) (reads, writes []span) {
 }
 
 func spanOf(p *ir.Program, v *ir.Value) span {
-	if v.Class == ir.Cache || v.Output {
+	if v.Class == ir.Cache || v.Class == ir.Counters || v.Output {
 		return span{owner: v, end: 1}
 	}
 	return span{start: v.Offset, end: v.Offset + v.Bytes(p.HalfBytes())}

@@ -62,6 +62,7 @@ func (t *tunings) of(class string) Tuning {
 func (t Tuning) over(general Tuning) Tuning {
 	t.MatVec = t.MatVec.over(general.MatVec)
 	t.Attention = t.Attention.over(general.Attention)
+	t.Tails = t.Tails || general.Tails
 	kernels := slices.Clone(general.Kernels)
 	for _, k := range t.Kernels {
 		i := slices.IndexFunc(kernels, func(g KernelShape) bool { return g.Kernel == k.Kernel })

@@ -114,6 +114,7 @@ func tuningFields(t *Tuning) []field {
 	return []field{
 		optional(section("matvec", shapeFields(&t.MatVec))),
 		optional(section("attention", attentionFields(&t.Attention))),
+		optional(boolean("tails", &t.Tails)),
 		optional(field{key: "kernels", decode: func(d *decoder, n *yaml.Node, path string) bool {
 			return d.kernels(n, path, t)
 		}}),

@@ -101,6 +101,9 @@ type RoleTypes struct {
 type Tuning struct {
 	MatVec    Shape
 	Attention Attention
+	// Tails lets the last threadgroup of a dispatch do the work of the next one where
+	// the compiler can. On Apple's GPUs it takes macOS 15.
+	Tails bool
 	// Kernels overrides MatVec for one kernel by name, e.g. "lm_head".
 	Kernels []KernelShape
 	// SumGroup bounds how many results of a hand-over share one sum of squares; 0:

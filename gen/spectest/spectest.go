@@ -13,7 +13,7 @@ import (
 )
 
 // Random is a small spec that exercises what the seed picks: low-rank queries
-// or not, dense or MoE layers, gating variants, YaRN, tied heads.
+// or not, dense or MoE layers, gating variants, YaRN, tied heads, tails.
 func Random(seed uint64) *spec.Spec {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(n ...int) int { return n[r.IntN(len(n))] }
@@ -32,6 +32,7 @@ func Random(seed uint64) *spec.Spec {
 	}
 	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 2}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2}}
 	s.Tuning.MatVec.SplitK = pick(1, 2)
+	s.Tuning.Tails = seed%2 == 1
 	s.Quants = []spec.Quant{{Name: "f32", Stock: "f32"}}
 	return s
 }

@@ -75,10 +75,10 @@ func starts(s *spec.Spec) ([]Knob, error) {
 		if !has(step, shaped) {
 			continue
 		}
-		at := slices.IndexFunc(shapes, func(k Knob) bool { return k.Name == step.Name() })
+		at := slices.IndexFunc(shapes, func(k Knob) bool { return k.Name == step.ShapeName() })
 		if at < 0 {
 			at = len(shapes)
-			shapes = append(shapes, Knob{Name: step.Name(), Values: shapeValues(p.Shape(step))})
+			shapes = append(shapes, Knob{Name: step.ShapeName(), Values: shapeValues(p.Shape(step))})
 		}
 		shapes[at].Stages = add(shapes[at].Stages, stages[i])
 	}

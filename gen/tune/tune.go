@@ -140,11 +140,12 @@ func stages(b *plan.Bundle, kernels []string) []string {
 // have one time.
 func StageName(kernels []string) string { return strings.Join(kernels, " + ") }
 
-// kernelNames are the names of the kernels of a program's steps, one per dispatch.
+// kernelNames are the names by which a tuning knows the kernels of a program's steps,
+// one per dispatch.
 func kernelNames(p *ir.Program) []string {
 	var names []string
 	for _, s := range p.Steps {
-		names = append(names, s.Name())
+		names = append(names, s.ShapeName())
 	}
 	return names
 }

@@ -22,7 +22,7 @@ type Binding struct {
 	Space  plan.Space
 	Weight *Weight // of SpaceWeight
 	Index  int     // layer of SpaceKV
-	Offset int64   // in the arena, the sampler's memory, or Commands.Constants
+	Offset int64   // in the arena, the sampler's memory, the counters, or Commands.Constants
 }
 
 // Command is one dispatch with everything resolved but addresses.
@@ -121,6 +121,8 @@ func (r *resolver) bind(d *plan.Dispatch, k *plan.Kernel, i int) (b Binding, err
 		b.Offset, err = within(op, r.layout.Arena, arenaAlign, "an arena")
 	case plan.SpaceSample:
 		b.Offset, err = within(op, r.layout.Sample, ConstantsAlign, "a sampler's memory")
+	case plan.SpaceCounters:
+		b.Offset, err = within(op, r.layout.Counters, ConstantsAlign, "counters")
 	case plan.SpaceKV:
 		if op.Index < 0 || op.Index >= r.layout.Layers {
 			return b, fmt.Errorf("cache %d of %d", op.Index, r.layout.Layers)

@@ -116,19 +116,26 @@ func TestHostile(t *testing.T) {
 		"sampler at 4":    func(m *Model, _ *Config) { m.Bundle.Sample[0].Operands[0].Offset = 4 },
 		"no sampler":      func(m *Model, _ *Config) { m.Bundle.SampleBytes = 0 },
 		"sampler":         func(m *Model, _ *Config) { m.Bundle.SampleBytes = -1 },
-		"args":            func(m *Model, _ *Config) { m.Bundle.Kernels[0].Args[0] = 2 },
-		"stride":          func(m *Model, _ *Config) { m.Weights[0][1].BatchStride = -1 },
-		"region":          func(m *Model, _ *Config) { m.Weights[1][0].Region = 4 },
-		"offset":          func(m *Model, _ *Config) { m.Weights[1][0].Offset = 1 << 62 },
-		"threads":         func(m *Model, _ *Config) { m.Bundle.Kernels[0].Threads = 0 },
-		"groups":          func(m *Model, _ *Config) { m.Bundle.Kernels[0].Parts = nil },
-		"head":            func(m *Model, _ *Config) { m.Bundle.Head = 4 },
-		"no dispatches":   func(m *Model, _ *Config) { m.Bundle.Decode, m.Bundle.Head = nil, 0 },
-		"context":         func(_ *Model, c *Config) { c.Context = 1 << 40 },
-		"no context":      func(_ *Model, c *Config) { c.Context = 0 },
-		"cache type":      func(_ *Model, c *Config) { c.KV = quant.Q8_0 },
-		"frequencies":     func(m *Model, _ *Config) { m.Bundle.RopeFreqs = nil },
-		"vocabulary":      func(m *Model, _ *Config) { m.Bundle.Model.VocabSize = 0 },
+		"counters":        func(m *Model, _ *Config) { m.Bundle.Counters = -1 },
+		"counters' end": func(m *Model, _ *Config) {
+			op(m, 4).Space, op(m, 4).Bytes, m.Bundle.Kernels[0].Slots[4].Space, m.Bundle.Counters = plan.SpaceCounters, 257, plan.SpaceCounters, 256
+		},
+		"no counters": func(m *Model, _ *Config) {
+			op(m, 4).Space, op(m, 4).Bytes, m.Bundle.Kernels[0].Slots[4].Space = plan.SpaceCounters, 4, plan.SpaceCounters
+		},
+		"args":          func(m *Model, _ *Config) { m.Bundle.Kernels[0].Args[0] = 2 },
+		"stride":        func(m *Model, _ *Config) { m.Weights[0][1].BatchStride = -1 },
+		"region":        func(m *Model, _ *Config) { m.Weights[1][0].Region = 4 },
+		"offset":        func(m *Model, _ *Config) { m.Weights[1][0].Offset = 1 << 62 },
+		"threads":       func(m *Model, _ *Config) { m.Bundle.Kernels[0].Threads = 0 },
+		"groups":        func(m *Model, _ *Config) { m.Bundle.Kernels[0].Parts = nil },
+		"head":          func(m *Model, _ *Config) { m.Bundle.Head = 4 },
+		"no dispatches": func(m *Model, _ *Config) { m.Bundle.Decode, m.Bundle.Head = nil, 0 },
+		"context":       func(_ *Model, c *Config) { c.Context = 1 << 40 },
+		"no context":    func(_ *Model, c *Config) { c.Context = 0 },
+		"cache type":    func(_ *Model, c *Config) { c.KV = quant.Q8_0 },
+		"frequencies":   func(m *Model, _ *Config) { m.Bundle.RopeFreqs = nil },
+		"vocabulary":    func(m *Model, _ *Config) { m.Bundle.Model.VocabSize = 0 },
 	} {
 		m, cfg := toy()
 		bend(m, &cfg)

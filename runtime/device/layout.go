@@ -10,6 +10,7 @@ import (
 type Layout struct {
 	Arena, Rope, Logits int64
 	Sample              int64 // the sampler's; 0: the bundle has none
+	Counters            int64 // of tails, to be zeroed; 0: the bundle has none
 	Cache               int64 // of one layer
 	Layers              int   // caches
 }
@@ -40,6 +41,8 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 		return nil, fmt.Errorf("an arena of %d bytes; expected 1 to %d", b.ArenaBytes, int64(maxArena))
 	case b.SampleBytes < 0 || b.SampleBytes > maxArena:
 		return nil, fmt.Errorf("a sampler's memory of %d bytes; expected 0 to %d", b.SampleBytes, int64(maxArena))
+	case b.Counters < 0 || b.Counters > maxArena:
+		return nil, fmt.Errorf("counters of %d bytes; expected 0 to %d", b.Counters, int64(maxArena))
 	case 2*len(b.RopeFreqs) != model.QKRopeHeadDim:
 		return nil, fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), model.QKRopeHeadDim)
 	case b.Head < 0 || b.Head > len(b.Decode):
@@ -58,16 +61,17 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 		}
 	}
 	return &Layout{
-		Arena:  b.ArenaBytes,
-		Sample: b.SampleBytes,
-		Rope:   int64(cfg.Context) * int64(model.QKRopeHeadDim) * 4,
-		Logits: int64(model.VocabSize) * 4,
-		Cache:  int64(cfg.Context) * int64(model.CacheDim()) * elem,
-		Layers: model.NumHiddenLayers,
+		Arena:    b.ArenaBytes,
+		Sample:   b.SampleBytes,
+		Counters: b.Counters,
+		Rope:     int64(cfg.Context) * int64(model.QKRopeHeadDim) * 4,
+		Logits:   int64(model.VocabSize) * 4,
+		Cache:    int64(cfg.Context) * int64(model.CacheDim()) * elem,
+		Layers:   model.NumHiddenLayers,
 	}, nil
 }
 
 // Bytes is all of it.
 func (l *Layout) Bytes() int64 {
-	return l.Arena + l.Sample + l.Rope + l.Logits + l.Cache*int64(l.Layers)
+	return l.Arena + l.Sample + l.Counters + l.Rope + l.Logits + l.Cache*int64(l.Layers)
 }

@@ -14,7 +14,7 @@ func (m *Model) Traffic(c *Command, kv quant.Type, rows int) int64 {
 	for i := range c.Kernel.Slots {
 		n += t.slot(i)
 	}
-	for _, p := range c.Kernel.Parts {
+	for _, p := range c.Kernel.AllParts() {
 		for _, w := range Matrices(p) {
 			n += rowBytes(c.Bindings[w.Slot].Weight.Type, w.Cols) * int64(w.Rows)
 		}

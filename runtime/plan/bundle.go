@@ -4,7 +4,11 @@
 // compiler in gen, the devices in runtime/device) follow these comments.
 package plan
 
-import "mla/runtime/quant"
+import (
+	"slices"
+
+	"mla/runtime/quant"
+)
 
 // Bundle is everything mlagen compiled for one model.
 type Bundle struct {
@@ -25,6 +29,7 @@ type Bundle struct {
 	Head        int        // Decode[Head:] only computes logits; Decode[:Head] is enough inside a prompt
 	Sample      []Dispatch // picks a token by the logits and makes the step that of the token
 	SampleBytes int64      // size of the sampler's memory, see SampleLayout
+	Counters    int64      // size of SpaceCounters; 0: no kernel has a tail
 	Source      string     // kernels.metal
 }
 
@@ -122,6 +127,7 @@ const (
 	ElemArgs  // Kernel.Args as little-endian uint64
 	ElemU32
 	ElemSampling // Sampling
+	ElemCounter  // an atomic uint32
 )
 
 // ActNames are what specs, flags and messages call the types that Bundle.Activations
@@ -149,14 +155,15 @@ type Space uint8
 
 // The spaces.
 const (
-	SpaceWeight Space = iota // Weights[Index] of the dispatch's layer
-	SpaceArena               // the activation arena, at Offset
-	SpaceKV                  // latent cache of layer Index: [n_ctx][CacheDim]
-	SpaceRope                // [n_ctx][QKRopeHeadDim/2][2] float32 (cos, sin)
-	SpaceStep                // one Step
-	SpaceLogits              // [VocabSize] float32
-	SpaceArgs                // the dispatch's constants, see Kernel.Args
-	SpaceSample              // the sampler's memory, at Offset; see SampleLayout
+	SpaceWeight   Space = iota // Weights[Index] of the dispatch's layer
+	SpaceArena                 // the activation arena, at Offset
+	SpaceKV                    // latent cache of layer Index: [n_ctx][CacheDim]
+	SpaceRope                  // [n_ctx][QKRopeHeadDim/2][2] float32 (cos, sin)
+	SpaceStep                  // one Step
+	SpaceLogits                // [VocabSize] float32
+	SpaceArgs                  // the dispatch's constants, see Kernel.Args
+	SpaceSample                // the sampler's memory, at Offset; see SampleLayout
+	SpaceCounters              // the counters of tails, at Offset; see Tail
 )
 
 // Operand binds one slot of a kernel for one dispatch.
@@ -164,7 +171,7 @@ type Operand struct {
 	Space         Space
 	Index         int   // weight row, or cache layer
 	Ahead         int   // of a weight: layers from the dispatch\'s to the weight\'s
-	Offset, Bytes int64 // byte range in the arena or the sampler's memory (Bytes is 0 elsewhere)
+	Offset, Bytes int64 // byte range in the arena, the sampler's memory or the counters (Bytes is 0 elsewhere)
 }
 
 // Dispatch is one kernel launch of the sequence.
@@ -187,7 +194,40 @@ type Kernel struct {
 	Slots    []Slot
 	Args     []int // slots whose batch stride in bytes is passed, in order, as uint64
 	Parts    []Part
+	Tails    []Tail // at most one behind each part
 	Variants []Variant
+}
+
+// Tail is a part without threadgroups of its own: it takes its input from another
+// part of the kernel, whose rows it divides into as many groups as Part.Groups says,
+// and the threadgroup of that part which finishes the last rows of group g does g's
+// work. Counters, one per group, tell which that is. They are zero when a dispatch
+// begins: the device zeroes them before the first, and whoever finds its group
+// complete sets the group's counter back.
+//
+// Who finishes last reads what other threadgroups of the dispatch have stored. That
+// takes fences of device scope, which Metal has from version 3.2 of its language on.
+type Tail struct {
+	Part     Part
+	After    int // index in Parts
+	Counters int // slot of SpaceCounters, [Part.Groups()]
+}
+
+// Arrivals is how many threadgroups make one group of what a tail reads.
+func (k *Kernel) Arrivals(t *Tail) int { return k.Parts[t.After].Groups() / t.Part.Groups() }
+
+// AllParts lists the kernel's parts, those of tails behind the others.
+func (k *Kernel) AllParts() []Part {
+	all := slices.Clone(k.Parts)
+	for _, t := range k.Tails {
+		all = append(all, t.Part)
+	}
+	return all
+}
+
+// HasTails says whether some kernel has a tail.
+func (b *Bundle) HasTails() bool {
+	return slices.ContainsFunc(b.Kernels, func(k Kernel) bool { return len(k.Tails) > 0 })
 }
 
 // Slot is one kernel argument; its index is the [[buffer(n)]] index.

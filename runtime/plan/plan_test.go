@@ -105,3 +105,24 @@ func TestModel(t *testing.T) {
 		t.Errorf("%d dense layers, want 1", experts.DenseLayers())
 	}
 }
+
+// TestTails: a tail waits for as many threadgroups as make one of its groups, and its
+// part counts among all.
+func TestTails(t *testing.T) {
+	rows := &MatVec{Batch: 1, Rows: 3 * 48, RowsPerGroup: 16}
+	heads := &MatVec{Batch: 3, Rows: 64, RowsPerGroup: 64}
+	k := Kernel{Parts: []Part{&StoreKV{}, rows}, Tails: []Tail{{Part: heads, After: 1}}}
+	if n := k.Arrivals(&k.Tails[0]); n != 3 {
+		t.Errorf("a head waits for %d threadgroups, want 3", n)
+	}
+	if n := k.Groups(); n != 10 {
+		t.Errorf("%d threadgroups, want 10", n)
+	}
+	if all := k.AllParts(); len(all) != 3 || all[1] != rows || all[2] != heads || len(k.Parts) != 2 {
+		t.Errorf("parts %v", all)
+	}
+	with, without := Bundle{Kernels: []Kernel{{}, k}}, Bundle{Kernels: []Kernel{{}}}
+	if !with.HasTails() || without.HasTails() {
+		t.Error("which bundle has tails?")
+	}
+}

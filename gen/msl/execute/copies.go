@@ -3,6 +3,8 @@ package execute
 // Copies runs kernels on copies of the caller's memory, in buffers that it uses
 // again and again. It serves one goroutine.
 type Copies struct {
+	StoreDelay bool // see Launch
+
 	program *Program
 	buffers []*Buffer // by slot
 	seed    uint64    // of the order of threadgroups
@@ -16,7 +18,7 @@ func (p *Program) Copies() *Copies { return &Copies{program: p} }
 // byte. After a *Fault data has what the kernel left.
 func (c *Copies) Run(kernel string, groups, threads int, data [][]byte) error {
 	c.seed++
-	l := Launch{Kernel: kernel, Groups: groups, Threads: threads, Seed: c.seed}
+	l := Launch{Kernel: kernel, Groups: groups, Threads: threads, Seed: c.seed, StoreDelay: c.StoreDelay}
 	for slot, d := range data {
 		if slot == len(c.buffers) {
 			c.buffers = append(c.buffers, nil)

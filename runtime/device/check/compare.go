@@ -26,6 +26,11 @@ const halfTolerance = 0x1p-10
 // sum of their squares: here 2 to 4, for which the factor is 8.
 const attentionTolerance = 0x1p-9
 
+// roundedTolerance is relative to the largest of many sums of halves that the kernel
+// has made and rounded: where one of them lies in the middle between two halves it is
+// 2^-10 of itself off, and is one of the many terms of such a sum.
+const roundedTolerance = 0x1p-11
+
 // mask is beyond every number but the maxima of empty splits.
 const mask = 1e29
 
@@ -42,6 +47,9 @@ func compare(r *Result, got, want *memory) {
 		s := &want.kernel.Slots[slot]
 		use := want.arguments.slots[slot]
 		d := difference{tolerance: sumTolerance(use.terms)}
+		if use.rounded && want.model.Bundle.Activations == plan.ElemF16 {
+			d.tolerance = roundedTolerance
+		}
 		if use.attention && want.config.KV == quant.F16 {
 			d.tolerance = attentionTolerance
 		}

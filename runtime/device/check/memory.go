@@ -27,6 +27,7 @@ type memory struct {
 
 	arena        []byte
 	cache        []byte
+	counters     []byte
 	rope, logits []float32
 
 	rng *rand.Rand
@@ -113,6 +114,9 @@ func (m *memory) place() {
 			op.Offset = end
 			end = (op.Offset + op.Bytes + 2*gap - 1) / gap * gap
 		}
+		if op := &d.Operands[i]; op.Space == plan.SpaceCounters {
+			m.counters = aligned(make([]byte, max(int64(len(m.counters)), op.Offset+op.Bytes)))
+		}
 		if d.Operands[i].Space == plan.SpaceKV {
 			d.Operands[i].Index = 0
 		}
@@ -136,6 +140,8 @@ func (m *memory) slice() {
 		switch op := &d.Operands[i]; op.Space {
 		case plan.SpaceArena:
 			m.buffers[i] = m.arena[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
+		case plan.SpaceCounters:
+			m.buffers[i] = m.counters[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
 		case plan.SpaceKV:
 			m.buffers[i] = m.cache
 		case plan.SpaceRope:
@@ -153,7 +159,7 @@ func (m *memory) slice() {
 // clone copies all memory but the weights, which nothing can write.
 func (m *memory) clone() *memory {
 	c := *m
-	c.arena, c.cache = aligned(m.arena), aligned(m.cache)
+	c.arena, c.cache, c.counters = aligned(m.arena), aligned(m.cache), aligned(m.counters)
 	c.rope, c.logits = slices.Clone(m.rope), slices.Clone(m.logits)
 	c.slice()
 	for i := range c.buffers {
@@ -185,7 +191,7 @@ func (m *memory) fill(slot int) error {
 		return m.vector(slot, 1, 0.2)
 	case biases:
 		return m.vector(slot, 0, 0.02)
-	case angles, result:
+	case angles, result, counts:
 	case choice:
 		m.choose(buf)
 	case scores:

@@ -23,6 +23,7 @@ const (
 	strides                      // batch strides
 	state                        // the step
 	result                       // nothing: a kernel that reads it reads NaN
+	counts                       // of threadgroups that arrived: zeros, before and after
 )
 
 // argument is what a part does with a slot.
@@ -37,6 +38,8 @@ type argument struct {
 	// attention is whether the terms are of attention, whose products may be of
 	// halves where the cache has halves.
 	attention bool
+	// rounded is whether what it sums up is a result that the kernel has rounded.
+	rounded bool
 }
 
 // arguments are all slots of a kernel, and the cut of the cache if it has one.
@@ -64,6 +67,9 @@ func argumentsOf(k *plan.Kernel) (*arguments, error) {
 	for _, p := range k.Parts {
 		a.part(p)
 	}
+	for i := range k.Tails {
+		a.tail(&k.Tails[i])
+	}
 	for i := range k.Slots {
 		if _, ok := a.slots[i]; !ok && a.err == nil {
 			a.err = fmt.Errorf("no part is known to use slot %s", k.Slots[i].Name)
@@ -73,6 +79,31 @@ func argumentsOf(k *plan.Kernel) (*arguments, error) {
 		return nil, fmt.Errorf("kernel %s: %w", k.Name, a.err)
 	}
 	return a, nil
+}
+
+// tail notes the slots of a part that reads what another part of the kernel makes:
+// its results sum up the terms of both.
+func (a *arguments) tail(t *plan.Tail) {
+	own := &arguments{kernel: a.kernel, slots: map[int]argument{}}
+	own.part(t.Part)
+	terms := 0
+	for slot, use := range own.slots {
+		if made, ok := a.slots[slot]; ok && made.holds == result && use.holds == signal {
+			terms = max(terms, made.terms)
+			delete(own.slots, slot)
+		}
+	}
+	for slot, use := range own.slots {
+		if use.holds == result {
+			use.terms += terms
+			use.rounded = true
+		}
+		a.add(slot, use)
+	}
+	if own.err != nil && a.err == nil {
+		a.err = own.err
+	}
+	a.all(counts, t.Counters)
 }
 
 // add notes the use of a slot; negative ones stand for pieces that a part lacks.

@@ -34,7 +34,7 @@ func (r *runner) record(m *device.Model, workers int) ([]phase, error) {
 		if i == b.Head {
 			r.head = len(phases)
 		}
-		twins, err := r.dispatch(m, &b.Decode[i])
+		twins, tails, err := r.dispatch(m, &b.Decode[i])
 		if v := (*device.VariantError)(nil); errors.As(err, &v) {
 			return nil, v
 		}
@@ -42,6 +42,12 @@ func (r *runner) record(m *device.Model, workers int) ([]phase, error) {
 			return nil, fmt.Errorf("bundle %s, dispatch %d: %w", b.Name, i, err)
 		}
 		open = append(open, twins...)
+		if len(tails) > 0 { // a phase is what the last threadgroup to arrive has to wait for
+			if err := flush(); err != nil {
+				return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+			}
+			open = tails
+		}
 	}
 	if err := flush(); err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
@@ -55,33 +61,32 @@ func (r *runner) record(m *device.Model, workers int) ([]phase, error) {
 	return phases, nil
 }
 
-// dispatch binds the parts of one dispatch.
-func (r *runner) dispatch(m *device.Model, d *plan.Dispatch) ([]twin, error) {
+// dispatch binds the parts of one dispatch, and those of its tails.
+func (r *runner) dispatch(m *device.Model, d *plan.Dispatch) (twins, tails []twin, err error) {
 	if d.Kernel < 0 || d.Kernel >= len(m.Bundle.Kernels) {
-		return nil, fmt.Errorf("kernel %d of %d", d.Kernel, len(m.Bundle.Kernels))
+		return nil, nil, fmt.Errorf("kernel %d of %d", d.Kernel, len(m.Bundle.Kernels))
 	}
 	k := &m.Bundle.Kernels[d.Kernel]
 	if len(d.Operands) != len(k.Slots) {
-		return nil, fmt.Errorf("kernel %s: %d operands for %d slots", k.Name, len(d.Operands), len(k.Slots))
+		return nil, nil, fmt.Errorf("kernel %s: %d operands for %d slots", k.Name, len(d.Operands), len(k.Slots))
 	}
 	for i := range k.Slots {
 		if d.Operands[i].Space != k.Slots[i].Space {
-			return nil, fmt.Errorf("kernel %s, slot %s: operand in space %d; expected %d", k.Name, k.Slots[i].Name, d.Operands[i].Space, k.Slots[i].Space)
+			return nil, nil, fmt.Errorf("kernel %s, slot %s: operand in space %d; expected %d", k.Name, k.Slots[i].Name, d.Operands[i].Space, k.Slots[i].Space)
 		}
 	}
 	if _, err := m.Variant(d, r.kv); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b := binder{r: r, model: m, d: d, kernel: k}
-	var twins []twin
-	for i, p := range k.Parts {
+	for i, p := range k.AllParts() {
 		t := b.bind(p)
 		if b.err != nil {
-			return nil, fmt.Errorf("kernel %s, layer %d, part %d (%T): %w", k.Name, d.Layer, i, p, b.err)
+			return nil, nil, fmt.Errorf("kernel %s, layer %d, part %d (%T): %w", k.Name, d.Layer, i, p, b.err)
 		}
 		twins = append(twins, t)
 	}
-	return twins, nil
+	return twins[:len(k.Parts)], twins[len(k.Parts):], nil
 }
 
 // bind makes the twin of a part.

@@ -1,0 +1,139 @@
+package pass
+
+import (
+	"fmt"
+
+	"mla/gen/ir"
+)
+
+// tails moves a step into the one before it where each of its parts needs no more
+// than what one part there makes: the threadgroup that finishes the last rows of a
+// head goes on with that head's queries into the latent space, the one that finishes
+// the last row of the latent writes the cache row. A dispatch costs more than the
+// work of these, and the trip through memory becomes one through the cache.
+func tails(p *ir.Program) error {
+	if !p.Spec.Tuning.Tails {
+		return nil
+	}
+	t := tailer{p: p, counters: map[string]*ir.Value{}}
+	err := eachLayer(p, func(m *merger) {
+		for i := 1; i < len(m.steps); i++ {
+			if before := m.steps[i-1]; len(before.Parts) > 0 {
+				t.step(m.uses, before, m.steps[i])
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return t.err
+}
+
+type tailer struct {
+	p        *ir.Program
+	counters map[string]*ir.Value // by part and number of groups
+	err      error
+}
+
+// step makes the parts of s tails of those of before, all or none.
+func (t *tailer) step(uses *ir.Uses, before, s *ir.Step) {
+	var found []*ir.Tail
+	taken := map[*ir.Part]bool{}
+	for _, part := range s.Parts {
+		tail := tailOf(uses, before, part)
+		if tail == nil || taken[tail.After] {
+			return
+		}
+		taken[tail.After] = true
+		found = append(found, tail)
+	}
+	for i, part := range s.Parts {
+		part.Tail = found[i]
+		part.Tail.Counters = t.countersOf(part)
+	}
+	before.Parts = append(before.Parts, s.Parts...)
+	s.Parts = nil
+	t.check(before)
+}
+
+// tailOf says how part can be a tail in step before; nil if it cannot.
+func tailOf(uses *ir.Uses, before *ir.Step, part *ir.Part) *ir.Tail {
+	after := maker(uses, part)
+	if after == nil || after.Tail != nil || !contains(before, after) || !makesRows(after) {
+		return nil
+	}
+	body := part.Ops[len(part.Ops)-1]
+	switch {
+	case body.Kind == ir.StoreKV:
+		return &ir.Tail{After: after, Groups: 1}
+	case body.Kind == ir.MatVec && len(part.Ops) == 1:
+		// Entry b reads within the b-th of as many groups of rows as there are entries.
+		in := body.In[0]
+		if in.Off+in.Len <= in.Stride && in.Stride*body.Batch == in.V.Len {
+			return &ir.Tail{After: after, Groups: body.Batch}
+		}
+	}
+	return nil
+}
+
+// maker is the part that makes all that part reads, nil if there are several.
+func maker(uses *ir.Uses, part *ir.Part) *ir.Part {
+	var one *ir.Part
+	for _, op := range part.Ops {
+		for _, r := range op.In {
+			w := uses.Writer(r.V)
+			if w == part {
+				continue
+			}
+			if w == nil || one != nil && one != w {
+				return nil
+			}
+			one = w
+		}
+	}
+	return one
+}
+
+func contains(s *ir.Step, part *ir.Part) bool {
+	for _, p := range s.Parts {
+		if p == part {
+			return true
+		}
+	}
+	return false
+}
+
+// makesRows says whether part is one mat-vec whose threadgroups make rows of the result.
+func makesRows(part *ir.Part) bool {
+	op := part.Find(ir.MatVec)
+	return op != nil && op.Batch == 1 && part.Find(ir.ExpertsMatVec) == nil && part.Find(ir.SwiGLU) == nil
+}
+
+// countersOf are a tail's counters. Layers share them: before a dispatch of the next
+// layer counts, that of this one has ended and left zeros.
+func (t *tailer) countersOf(part *ir.Part) *ir.Value {
+	key := fmt.Sprint(part.Name(), part.Tail.Groups)
+	if t.counters[key] == nil {
+		v := t.p.NewValue(part.Name()+"_arrived", -1, part.Tail.Groups)
+		v.Class, v.Offset = ir.Counters, t.p.CounterBytes
+		t.p.CounterBytes += (int64(4*v.Len) + arenaAlign - 1) / arenaAlign * arenaAlign
+		t.counters[key] = v
+	}
+	return t.counters[key]
+}
+
+// check wants threadgroups that make rows of one group only.
+func (t *tailer) check(s *ir.Step) {
+	shape := t.p.Shape(s)
+	rows := shape.RowsPerSimdgroup * shape.Simdgroups / shape.SplitK
+	for _, part := range s.Parts {
+		if part.Tail == nil || part.Tail.Groups == 1 || t.err != nil {
+			continue
+		}
+		made := part.Tail.After.Find(ir.MatVec).Out[0].Len / part.Tail.Groups
+		if made%rows != 0 {
+			t.err = fmt.Errorf("kernel %s: threadgroups of %d rows cut the %d rows that %s waits for; with tuning.tails, rows_per_simdgroup * simdgroups / split_k divides them",
+				s.Name(), rows, made, part.Name())
+		}
+	}
+}

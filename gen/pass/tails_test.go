@@ -1,0 +1,130 @@
+package pass
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/gen/ir"
+	"mla/gen/lower"
+	"mla/gen/spec"
+	"mla/gen/spectest"
+)
+
+// tailSpec is a model of two layers, a dense and an MoE one.
+func tailSpec(qLoraRank int) *spec.Spec {
+	s := spectest.Random(0)
+	s.Model.NumHiddenLayers, s.Model.NumAttentionHeads, s.Model.QLoraRank = 2, 3, qLoraRank
+	s.MoE = &spec.MoE{NRoutedExperts: 8, NumExpertsPerTok: 2, NSharedExperts: 1, MoEIntermediateSize: 32, FirstKDenseReplace: 1,
+		ScoringFunc: "sigmoid", RoutedScalingFactor: 1, NGroup: 1, TopKGroup: 1}
+	s.Tuning.Tails = true
+	return s
+}
+
+// TestTails holds the steps of a layer, and what each tail follows.
+func TestTails(t *testing.T) {
+	tests := []struct {
+		name      string
+		qLoraRank int
+		disable   []string
+		want      string // of layer 0; tails follow what they are behind after a <
+	}{
+		{"low-rank queries", 32, nil, "q_a+kv_a q_b+store_kv+k_b<q_b attend v_b o_proj gate_up down"},
+		{"direct queries", 0, nil, "q+kv_a+store_kv<kv_a+k_b<q attend v_b o_proj gate_up down"},
+		{"switched off", 32, []string{"tails"}, "q_a+kv_a q_b+store_kv k_b attend v_b o_proj gate_up down"},
+		{"a rope of its own makes no rows", 32, []string{"fuse_rope"}, "q_a+kv_a q_b+store_kv q_rope k_b attend v_b o_proj gate_up down"},
+		{"parts of which one is no tail", 0, []string{"fuse_store_kv"}, "q+kv_a kv_a_norm k_rope store_kv+k_b attend v_b o_proj gate_up down"},
+		{"what lies between", 0, []string{"merge_qkv_a", "merge_store_kv"}, "q kv_a+store_kv<kv_a k_b attend v_b o_proj gate_up down"},
+	}
+	for _, tt := range tests {
+		p := lower.Lower(tailSpec(tt.qLoraRank))
+		if err := Compile(p, Options{Disable: tt.disable}); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if got := layerSteps(p, 0); got != tt.want {
+			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
+		}
+		counting := false // since the last barrier
+		for i, s := range p.Steps {
+			counting = counting && !s.Barrier
+			if hasTail(s) && counting {
+				t.Errorf("%s: step %d (%s) does not wait for who shares its counters", tt.name, i, s.Name())
+			}
+			counting = counting || hasTail(s)
+		}
+	}
+}
+
+// layerSteps spells a layer's steps and their parts.
+func layerSteps(p *ir.Program, layer int) string {
+	var steps []string
+	for _, s := range p.Steps {
+		if s.Layer != layer {
+			continue
+		}
+		var parts []string
+		for _, part := range s.Parts {
+			name := part.Name()
+			if part.Tail != nil {
+				name += "<" + part.Tail.After.Name()
+			}
+			parts = append(parts, name)
+		}
+		steps = append(steps, strings.Join(parts, "+"))
+	}
+	return strings.Join(steps, " ")
+}
+
+func hasTail(s *ir.Step) bool {
+	return slices.ContainsFunc(s.Parts, func(part *ir.Part) bool { return part.Tail != nil })
+}
+
+// TestTailCounters: all layers count a tail with the same counters, other tails with others.
+func TestTailCounters(t *testing.T) {
+	p := lower.Lower(tailSpec(0))
+	if err := Compile(p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	places := map[string]int64{}
+	for _, s := range p.Steps {
+		for _, part := range s.Parts {
+			if part.Tail == nil {
+				continue
+			}
+			at := part.Tail.Counters.Offset
+			if before, ok := places[part.Name()]; ok && before != at {
+				t.Errorf("%s counts at %d and at %d", part.Name(), before, at)
+			}
+			places[part.Name()] = at
+		}
+	}
+	if len(places) != 2 || places["k_b"] == places["store_kv"] || p.CounterBytes != 512 {
+		t.Errorf("counters at %v in %d bytes", places, p.CounterBytes)
+	}
+}
+
+// TestTailRefuses: a threadgroup whose rows belong to two heads cannot count for one.
+func TestTailRefuses(t *testing.T) {
+	s := tailSpec(32)
+	s.Tuning.MatVec = spec.Shape{RowsPerSimdgroup: 10, Simdgroups: 2, SplitK: 1}
+	err := Compile(lower.Lower(s), Options{})
+	if want := "threadgroups of 20 rows cut the "; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want an error that says %q", err, want)
+	}
+}
+
+// TestTailShapes: a kernel with tails has the shape that the tuning gives it without.
+func TestTailShapes(t *testing.T) {
+	want := spec.Shape{RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 1, Unroll: 2}
+	s := tailSpec(32)
+	s.Tuning.SetShape("q_b_store_kv", want)
+	p := lower.Lower(s)
+	if err := Compile(p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range p.Steps {
+		if got := p.Shape(step); hasTail(step) && got != want {
+			t.Errorf("%s: shape %+v, want %+v", step.Name(), got, want)
+		}
+	}
+}
