@@ -24,6 +24,8 @@ type patient struct {
 	tests []selfTest
 	// launcher makes a bundle's kernels ready; done releases them.
 	launcher func(b *plan.Bundle) (l check.Launcher, done func(), err error)
+	// runs says why a bundle's kernels cannot be made ready on this system; nil: it has all.
+	runs func(b *plan.Bundle) error
 	// sampler says that the device picks tokens by itself.
 	sampler bool
 }
@@ -94,7 +96,7 @@ func doctor(e *env, args []string) (err error) {
 	default:
 		bundles := slices.DeleteFunc(plan.For(p.class, e.bundles), func(b *plan.Bundle) bool { return f.act != "" && f.act != b.Act() })
 		slices.SortStableFunc(bundles, func(a, b *plan.Bundle) int { return a.Model.HiddenSize - b.Model.HiddenSize })
-		x.kernels(bundles, func(*plan.Variant) bool { return true })
+		x.kernels(x.able(bundles), func(*plan.Variant) bool { return true })
 	}
 	if err != nil {
 		return err
@@ -174,6 +176,20 @@ func (x *examination) file(f *flags, cfg device.Config) (err error) {
 	}
 	x.kernels([]*plan.Bundle{b}, func(v *plan.Variant) bool { return used[v.Func] })
 	return nil
+}
+
+// able leaves out the bundles that the system cannot run, and says why.
+func (x *examination) able(bundles []*plan.Bundle) []*plan.Bundle {
+	if x.patient.runs == nil {
+		return bundles
+	}
+	return slices.DeleteFunc(bundles, func(b *plan.Bundle) bool {
+		err := x.patient.runs(b)
+		if err != nil {
+			fmt.Fprintf(x.out, "not checked: %v\n", err)
+		}
+		return err != nil
+	})
 }
 
 // kernels checks the variants of bundles that are wanted until time is up.

@@ -86,6 +86,7 @@ func metalPatient(f *flags) (*patient, error) {
 			}
 			return l, l.Close, nil
 		},
+		runs:    d.Runs,
 		sampler: true,
 	}, nil
 }
@@ -110,7 +111,7 @@ func metalFacts(d *metal.Device) []fact {
 		{"page size", fmt.Sprintf("%d B; files are mapped at multiples of %d", os.Getpagesize(), device.MappedAlign)},
 		{"threads per threadgroup", threads},
 		{"threadgroup memory", fmt.Sprintf("%d B", d.MaxThreadgroupMemory)},
-		{"shading language", metal.Language},
+		{"shading language", d.Language()},
 		{"residency sets", yesNo(d.ResidencySets)},
 		{"replay", string(d.HowReplayed())},
 	}

@@ -63,6 +63,9 @@ type Runner struct {
 	Touched func(dispatch int, ranges []execute.Range)
 	// Around, if set, runs each dispatch of a replay by calling run.
 	Around func(dispatch int, run func() error) error
+	// StoreDelay hides what a threadgroup stores from the others of its dispatch until
+	// it runs a device-scope fence. It takes execute.Checked.
+	StoreDelay bool
 	// Used counts the launches of each kernel function.
 	Used map[string]int
 
@@ -75,6 +78,7 @@ type Runner struct {
 	rope     *execute.Buffer
 	step     *execute.Buffer
 	logits   *execute.Buffer
+	counters *execute.Buffer // of tails; nil without one
 	bytes    int64
 	rng      *rand.Rand
 }
@@ -133,6 +137,10 @@ func (r *Runner) allocate(m *device.Model, cfg device.Config) error {
 	r.step = buffer(int64(unsafe.Sizeof(plan.Step{})), true)
 	r.logits = buffer(4*int64(model.VocabSize), true)
 	r.rope = buffer(8*int64(cfg.Context)*int64(len(m.Bundle.RopeFreqs)), false)
+	if n := m.Bundle.Counters; n > 0 {
+		r.counters = buffer(n, false)
+		r.bytes += n
+	}
 	if failed != nil {
 		return failed
 	}
@@ -186,6 +194,8 @@ func (r *Runner) operand(m *device.Model, d *plan.Dispatch, slot int) (execute.A
 		return r.step.All(), nil
 	case plan.SpaceLogits:
 		return r.logits.All(), nil
+	case plan.SpaceCounters:
+		return execute.Arg{Buffer: r.counters, Offset: int(op.Offset), Size: int(op.Bytes)}, nil
 	case plan.SpaceArgs:
 		return r.args(m, d)
 	default:
@@ -251,7 +261,7 @@ func (r *Runner) around(i int) error {
 
 func (r *Runner) run(i int) error {
 	l := r.launches[i]
-	l.Seed = r.rng.Uint64()
+	l.Seed, l.StoreDelay = r.rng.Uint64(), r.StoreDelay
 	var touched []execute.Range
 	if r.Touched != nil {
 		l.Touched = &touched
@@ -271,6 +281,14 @@ func (r *Runner) Memory() *cpu.Memory {
 		m.Caches = append(m.Caches, c.Bytes)
 	}
 	return m
+}
+
+// Counters are what tails count with, nil if there are none.
+func (r *Runner) Counters() []byte {
+	if r.counters == nil {
+		return nil
+	}
+	return r.counters.Bytes
 }
 
 // Dispatches implements device.Runner.

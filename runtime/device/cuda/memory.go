@@ -19,6 +19,7 @@ type memory struct {
 	weights                              cu.Ptr
 	arena, rope, step, logits, constants cu.Ptr
 	sample                               cu.Ptr   // 0: the bundle has no sampler
+	counters                             cu.Ptr   // 0: no kernel has a tail
 	caches                               []cu.Ptr // one per layer
 	cache                                int64    // bytes of one
 	bytes                                int64    // of all, without the weights
@@ -44,6 +45,7 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 		{"the step", stepBytes, &m.step},
 		{"the logits", l.Logits, &m.logits},
 		{"the sampler", l.Sample, &m.sample},
+		{"the counters", l.Counters, &m.counters},
 		{"the constants", int64(len(c.Constants)), &m.constants},
 	} {
 		if a.bytes == 0 {
@@ -93,6 +95,8 @@ func (m *memory) address(b *device.Binding) cu.Ptr {
 		return m.step
 	case plan.SpaceSample:
 		return m.sample + cu.Ptr(b.Offset)
+	case plan.SpaceCounters:
+		return m.counters + cu.Ptr(b.Offset)
 	case plan.SpaceArgs:
 		return m.constants + cu.Ptr(b.Offset)
 	default:
@@ -100,13 +104,14 @@ func (m *memory) address(b *device.Binding) cu.Ptr {
 	}
 }
 
-// fill uploads weights, constants and the rotary table.
+// fill uploads weights, constants, the rotary table and the zeros that counters begin with.
 func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, constants []byte, progress func(done, total int64)) error {
 	table := make([]float32, l.Rope/4)
 	device.RopeTable(table, model.Bundle.RopeFreqs, model.Bundle.RopeMScale)
 	pieces := m.places.pieces(model, m.weights)
 	pieces = append(pieces, cut(unsafe.Slice((*byte)(unsafe.Pointer(&table[0])), l.Rope), m.rope, rowLayout{})...)
 	pieces = append(pieces, cut(constants, m.constants, rowLayout{})...)
+	pieces = append(pieces, cut(make([]byte, l.Counters), m.counters, rowLayout{})...)
 	var done, total int64
 	for _, p := range pieces {
 		total += int64(len(p.from))
@@ -121,7 +126,7 @@ func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, cons
 
 // free gives everything back.
 func (m *memory) free() error {
-	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.step.Free(), m.logits.Free(), m.sample.Free(), m.constants.Free())
+	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.step.Free(), m.logits.Free(), m.sample.Free(), m.counters.Free(), m.constants.Free())
 	for _, p := range m.caches {
 		err = errors.Join(err, p.Free())
 	}

@@ -23,7 +23,7 @@ func splitRows(k *plan.Kernel, v *plan.Variant) (map[int]rowLayout, error) {
 		types[slot] = v.Types[i]
 	}
 	list := map[int]rowLayout{}
-	for _, p := range k.Parts {
+	for _, p := range k.AllParts() {
 		for _, w := range device.Matrices(p) {
 			format, ok := quant.Lookup(types[w.Slot])
 			if !ok || !format.Splits(w.Cols) {

@@ -23,6 +23,9 @@ type Launcher struct {
 // NewLauncher makes the bundle's kernels ready. They run by an ICB, or encoded
 // directly, as Options.Replay says.
 func (d *Device) NewLauncher(b *plan.Bundle) (*Launcher, error) {
+	if err := d.Runs(b); err != nil {
+		return nil, err
+	}
 	l, err := d.launcher(!d.direct(), func(gpu mtl.Device) (mtl.Library, string, error) { return d.library(gpu, b) })
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)

@@ -37,8 +37,16 @@ func (d *Device) library(gpu mtl.Device, b *plan.Bundle) (l mtl.Library, origin 
 			}
 		}
 	}
-	l, err = gpu.NewLibrary(b.Source, mtl.Language3_1)
+	l, err = gpu.NewLibrary(b.Source, language(b))
 	return l, FromSource, err
+}
+
+// language is the version of the shading language that a bundle is compiled for.
+func language(b *plan.Bundle) uint64 {
+	if b.HasTails() {
+		return mtl.Language3_2 // for its fences of device scope
+	}
+	return mtl.Language3_1
 }
 
 // compiler makes pipelines from one library.

@@ -14,15 +14,16 @@ const stepBytes = int64(unsafe.Sizeof(plan.Step{}))
 
 // memory is the GPU's view of everything that kernels touch.
 type memory struct {
-	weights []mtl.Buffer // windows, then copies
-	places  map[*device.Weight]place
-	caches  []mtl.Buffer // one per layer, [context][CacheDim]
-	arena   mtl.Buffer
-	rope    mtl.Buffer // see device.RopeTable
-	args    mtl.Buffer // constants of all dispatches; nil if there are none
-	logits  mtl.Buffer // [VocabSize] float32
-	sample  mtl.Buffer // see plan.SampleLayout; nil without a sampler
-	steps   [ring]mtl.Buffer
+	weights  []mtl.Buffer // windows, then copies
+	places   map[*device.Weight]place
+	caches   []mtl.Buffer // one per layer, [context][CacheDim]
+	arena    mtl.Buffer
+	rope     mtl.Buffer // see device.RopeTable
+	args     mtl.Buffer // constants of all dispatches; nil if there are none
+	logits   mtl.Buffer // [VocabSize] float32
+	sample   mtl.Buffer // see plan.SampleLayout; nil without a sampler
+	counters mtl.Buffer // of tails; nil without one
+	steps    [ring]mtl.Buffer
 }
 
 // allocator makes buffers until one fails.
@@ -79,6 +80,9 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	if l.Sample > 0 {
 		mem.sample = a.buffer("sampler", l.Sample, mtl.StorageShared)
 	}
+	if l.Counters > 0 { // their zeros are written, whatever Metal says of new memory
+		mem.counters = a.shared("counters", make([]byte, l.Counters))
+	}
 	for i := range mem.steps {
 		mem.steps[i] = a.buffer(fmt.Sprintf("step %d", i), stepBytes, mtl.StorageShared)
 	}
@@ -111,6 +115,8 @@ func (m *memory) at(b *device.Binding, slot int) (mtl.Buffer, uint64) {
 		return m.args, uint64(b.Offset)
 	case plan.SpaceSample:
 		return m.sample, uint64(b.Offset)
+	case plan.SpaceCounters:
+		return m.counters, uint64(b.Offset)
 	case plan.SpaceStep:
 		return m.steps[slot], 0
 	default: // a command has no other spaces
@@ -132,6 +138,9 @@ func (m *memory) mutable() []mtl.Buffer {
 	list := append([]mtl.Buffer{m.arena, m.logits}, m.caches...)
 	if !m.sample.Nil() {
 		list = append(list, m.sample)
+	}
+	if !m.counters.Nil() {
+		list = append(list, m.counters)
 	}
 	return list
 }

@@ -48,6 +48,7 @@ type Info struct {
 	MaxBuffer, MaxMemory uint64 // bytes: of one buffer, of all
 	MaxThreadgroupMemory uint64 // bytes
 	ResidencySets        bool   // macOS 15
+	Language3_2          bool   // macOS 15
 }
 
 // Device implements device.Device.
@@ -96,7 +97,7 @@ func inspect(gpu mtl.Device) Info {
 	i := Info{
 		Name: gpu.Name(), OS: mtl.OSVersion(), UnifiedMemory: gpu.UnifiedMemory(),
 		MaxBuffer: gpu.MaxBufferLength(), MaxMemory: gpu.MaxWorkingSet(),
-		MaxThreadgroupMemory: gpu.MaxThreadgroupMemory(), ResidencySets: mtl.OSAtLeast(15),
+		MaxThreadgroupMemory: gpu.MaxThreadgroupMemory(), ResidencySets: mtl.OSAtLeast(15), Language3_2: mtl.OSAtLeast(15),
 	}
 	i.Virtual = strings.Contains(i.Name, "Paravirtual")
 	for _, family := range []int{mtl.Apple7, mtl.Apple8, mtl.Apple9} {
@@ -119,8 +120,19 @@ func (d *Device) direct() bool {
 	return d.options.Replay == ReplayEncode || d.options.Replay == ReplayAuto && d.Virtual
 }
 
+// Runs says why the system cannot compile a bundle's kernels, nil if it can.
+func (d *Device) Runs(b *plan.Bundle) error {
+	if b.HasTails() && !d.Language3_2 {
+		return fmt.Errorf("bundle %s has kernels with tails, which need macOS 15 or later, for version 3.2 of the shading language; this is %s. -bundle takes one of a spec without tuning.tails", b.Name, d.OS)
+	}
+	return nil
+}
+
 // Record implements device.Device. The runner is for one goroutine at a time.
 func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
+	if err := d.Runs(m.Bundle); err != nil {
+		return nil, err
+	}
 	l, err := newLayout(m, cfg, int64(min(d.MaxBuffer, maxWindow)))
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)

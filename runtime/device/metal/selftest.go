@@ -30,7 +30,12 @@ const (
 )
 
 // Language is the version of the shading language that kernels are compiled for.
-const Language = "Metal 3.1, safe math mode"
+func (d *Device) Language() string {
+	if d.Language3_2 {
+		return "Metal 3.1, and 3.2 for kernels with tails, safe math mode"
+	}
+	return "Metal 3.1, safe math mode"
+}
 
 // HowReplayed is how the device replays tokens: an indirect command buffer, or
 // direct encoding.

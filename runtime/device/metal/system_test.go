@@ -60,6 +60,10 @@ func systemKernels(t *testing.T, lib string, how metal.Replay) {
 		if b.Model.HiddenSize > 512 {
 			continue
 		}
+		if err := d.Runs(b); err != nil {
+			t.Log(err)
+			continue
+		}
 		l, err := d.NewLauncher(b)
 		if err != nil {
 			t.Fatal(err)
