@@ -9,6 +9,8 @@ import (
 	"mla/generated/deepseekv2litenvidia"
 	"mla/generated/dsv2litemini"
 	"mla/generated/dsv2liteminif16"
+	"mla/generated/dsv2liteminitails"
+	"mla/generated/dsv2liteminitailsf16"
 	"mla/generated/glm47flash"
 	"mla/generated/glm47flashf16"
 	"mla/generated/glm47flashf16nvidia"
@@ -25,6 +27,7 @@ import (
 	"mla/generated/youtumini"
 	"mla/generated/youtuminif16"
 	"mla/generated/yoututiny"
+	"mla/generated/yoututinytails"
 	"mla/runtime/plan"
 )
 
@@ -36,6 +39,8 @@ var bundles = []*plan.Bundle{
 	deepseekv2litenvidia.Bundle,
 	dsv2litemini.Bundle,
 	dsv2liteminif16.Bundle,
+	dsv2liteminitails.Bundle,
+	dsv2liteminitailsf16.Bundle,
 	glm47flash.Bundle,
 	glm47flashf16.Bundle,
 	glm47flashf16nvidia.Bundle,
@@ -52,4 +57,5 @@ var bundles = []*plan.Bundle{
 	youtumini.Bundle,
 	youtuminif16.Bundle,
 	yoututiny.Bundle,
+	yoututinytails.Bundle,
 }

@@ -82,6 +82,8 @@ func TestDoctor(t *testing.T) {
 				"kernels of yoututiny", "attend_f16 .* ok", "launches checked", "result: ok"}},
 		{"both caches", nil, "-kv f32 -model " + tiny, 0, []string{"attend_f32 .* ok"}},
 		{"macOS 14, Apple7", []string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, "-model " + tiny, 0, []string{"Apple7", "residency set +not made: it needs macOS 15"}},
+		{"tails", nil, "-bundle yoututinytails -model " + tiny, 0, []string{"shading language +Metal 3.1, and 3.2", "kernels of yoututinytails", "q_b_store_kv_k_b_f32_f16_f32 .* ok", "result: ok"}},
+		{"tails, macOS 14", []string{"METALSIM_OS=14"}, "-t 0s", 0, []string{"shading language +Metal 3.1, safe", "not checked: bundle yoututinytails has kernels with tails, which need macOS 15"}},
 		{"a virtual GPU", []string{"METALSIM_VIRTUAL=1"}, "-model " + tiny, 0, []string{"virtual GPU +yes", "replay +encode", "indirect command buffer +not made: the GPU is virtual"}},
 		{"no time", nil, "-t 0s", 0, []string{"0 launches checked in .* not checked"}},
 		{"a failing self-test", []string{"METALSIM_FAULT=replay:4"}, "-model " + tiny, 1, []string{"direct encoding +ok", "indirect command buffer +FAILED: .*command", "result: 1 FAILED"}},

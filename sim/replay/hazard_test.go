@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"mla/gen/msl/execute"
+	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -15,9 +16,10 @@ import (
 // other stores, and a barrier without which they would not either is one too many.
 func TestBarriers(t *testing.T) {
 	d := newDevice(t)
-	for _, file := range []string{"youtu-tiny-F32", "youtu-mini-Q4_K_M", "glm47-tiny-Q4_0", "glm47-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M"} {
-		t.Run(file, func(t *testing.T) {
-			m := bindFile(t, root+"testdata/reference/"+file+".gguf", "f32")
+	for _, run := range []struct{ file, bundle string }{{"youtu-tiny-F32", ""}, {"youtu-tiny-F32", "yoututinytails"}, {"youtu-mini-Q4_K_M", ""},
+		{"glm47-tiny-Q4_0", ""}, {"glm47-mini-Q4_K_M", ""}, {"dsv2lite-mini-Q4_K_M", ""}, {"dsv2lite-mini-Q4_K_M", "dsv2liteminitails"}} {
+		t.Run(run.file+run.bundle, func(t *testing.T) {
+			m := bindWish(t, root+"testdata/reference/"+run.file+".gguf", bind.Wish{Bundle: run.bundle})
 			b := m.Bundle
 			touched := touch(t, record(t, d, m, device.Config{Context: 4, KV: quant.F16}), len(b.Decode))
 			start := 0 // of the phase before the barrier

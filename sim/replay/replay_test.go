@@ -168,6 +168,11 @@ func bundle(t *testing.T, name string) *plan.Bundle {
 // best.
 func bindFile(t *testing.T, path, act string) *device.Model {
 	t.Helper()
+	return bindWish(t, path, bind.Wish{Act: act})
+}
+
+func bindWish(t *testing.T, path string, w bind.Wish) *device.Model {
+	t.Helper()
 	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +182,7 @@ func bindFile(t *testing.T, path, act string) *device.Model {
 			t.Error(err)
 		}
 	})
-	b, err := bind.Choose(f, generated.Bundles(), bind.Wish{Act: act})
+	b, err := bind.Choose(f, generated.Bundles(), w)
 	if err != nil {
 		t.Fatal(err)
 	}

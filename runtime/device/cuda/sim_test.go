@@ -60,6 +60,11 @@ var cases = map[string]testCase{
 	"logits dsk":    {"dsv2litemini", logits("dsv2lite-mini-Q4_K_M", quant.F32, 1e-3)},
 	"half youtu":    {"youtuminif16", half("youtu-mini-Q4_0", quant.F32)},
 	"half glm":      {"glm47minif16", half("glm47-mini-Q4_K_M", quant.F16)},
+	"tails youtu":   {"yoututinytails", logits("youtu-tiny-F32", quant.F32, 1e-3, bundle("yoututinytails"))},
+	"tails ds":      {"dsv2liteminitails", logits("dsv2lite-mini-Q4_K_M", quant.F16, 0.05, bundle("dsv2liteminitails"))},
+	"tails half":    {"dsv2liteminitailsf16", half("dsv2lite-mini-Q4_K_M", quant.F32, bundle("dsv2liteminitailsf16"))},
+	"tails check":   {"yoututinytails", checked("yoututinytails")},
+	"tails stress":  {"yoututinytails", stressed(bundle("yoututinytails"))},
 	"structure":     {"yoututiny", structure},
 	"refused":       {"yoututiny", refused},
 	"failure":       {"yoututiny", failure},
@@ -72,7 +77,7 @@ var cases = map[string]testCase{
 	"misuse": {"yoututiny", func(lib string) error {
 		return with(lib, "youtu-tiny-F32", device.Config{Context: reference.MisuseContext, KV: quant.F16}, reference.Misuse)
 	}},
-	"stress":      {"yoututiny", stressed},
+	"stress":      {"yoututiny", stressed()},
 	"profile":     {"glm47tiny", profile},
 	"check":       {"yoututiny", checked("yoututiny")},
 	"check split": {"youtu2bnvidia", checked("youtu2bnvidia", "embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q")},
@@ -110,6 +115,14 @@ func TestStandIn(t *testing.T) {
 		{"DeepSeek, Q4_K_M", "logits dsk", fast, ""},
 		{"half activations, Youtu", "half youtu", fast, ""},
 		{"half activations, GLM", "half glm", fast, ""},
+		{"tails behind low-rank queries", "tails youtu", nil, ""},
+		{"tails behind low-rank queries, in another order", "tails youtu", []string{"CUDASIM_SEED=2"}, ""},
+		{"tails behind direct queries", "tails ds", fast, ""},
+		{"tails behind direct queries, in another order", "tails ds", []string{"CUDASIM_KERNELS=fast", "CUDASIM_SEED=3"}, ""},
+		{"tails of halves", "tails half", fast, ""},
+		{"tails, single kernels", "tails check", nil, ""},
+		{"tails, replays", "tails stress", fast, ""},
+		{"no memory for counters", "tails stress", []string{"CUDASIM_FAULT=cuMemAlloc_v2:7:2"}, "for the counters: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"},
 		{"prompts in flight", "structure", []string{"CUDASIM_KERNELS=stub"}, ""},
 		{"chains", "chain", nil, ""},
 		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
@@ -207,9 +220,17 @@ func record(lib string, m *device.Model, cfg device.Config) (device.Runner, erro
 	return d.Record(m, cfg)
 }
 
+// among are the bundles to choose from: all if none are named.
+func among(bundles []*plan.Bundle) []*plan.Bundle {
+	if len(bundles) == 0 {
+		return generated.Bundles()
+	}
+	return bundles
+}
+
 // with records a file, hands the runner to f, and looks for leaks.
-func with(lib, name string, cfg device.Config, f func(device.Runner) error) error {
-	m, done, err := reference.Bind(name, generated.Bundles(), "f32")
+func with(lib, name string, cfg device.Config, f func(device.Runner) error, bundles ...*plan.Bundle) error {
+	m, done, err := reference.Bind(name, among(bundles), "f32")
 	if err != nil {
 		return err
 	}
@@ -244,7 +265,7 @@ func leaks(lib string) error {
 // logits compares the logits of every position with the reference. The tolerances
 // are those of the CPU device: another order of float32 sums, and cache rows
 // rounded to half precision.
-func logits(name string, kv quant.Type, tolerance float64) func(string) error {
+func logits(name string, kv quant.Type, tolerance float64, bundles ...*plan.Bundle) func(string) error {
 	return func(lib string) error {
 		ref, err := reference.Read(name)
 		if err != nil {
@@ -266,14 +287,14 @@ func logits(name string, kv quant.Type, tolerance float64) func(string) error {
 				}
 			}
 			return ref.InFlight(r, tolerance)
-		})
+		}, bundles...)
 	}
 }
 
 // half compares activations in half with their Go twins.
-func half(name string, kv quant.Type) func(string) error {
+func half(name string, kv quant.Type, bundles ...*plan.Bundle) func(string) error {
 	return func(lib string) error {
-		return errors.Join(reference.Twins(name, generated.Bundles(), kv, func(m *device.Model, cfg device.Config, f func(device.Runner) error) error {
+		return errors.Join(reference.Twins(name, among(bundles), kv, func(m *device.Model, cfg device.Config, f func(device.Runner) error) error {
 			return withModel(lib, m, cfg, f)
 		}), leaks(lib))
 	}

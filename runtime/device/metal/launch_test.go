@@ -16,8 +16,9 @@ import (
 
 func init() {
 	cases["self-tests"] = selfTests
-	cases["kernels icb"] = kernels(metal.ReplayICB)
-	cases["kernels encode"] = kernels(metal.ReplayEncode)
+	cases["kernels icb"] = kernels("yoututiny", metal.ReplayICB)
+	cases["kernels encode"] = kernels("yoututiny", metal.ReplayEncode)
+	cases["tails"] = kernels("yoututinytails", metal.ReplayICB)
 }
 
 // selfTests runs all self-tests of the device.
@@ -41,13 +42,13 @@ func selfTests(lib string) error {
 }
 
 // kernels compares the kernels of a bundle with their twins.
-func kernels(how metal.Replay) func(lib string) error {
+func kernels(of string, how metal.Replay) func(lib string) error {
 	return func(lib string) error {
 		d, err := metal.Open(metal.Options{Library: lib, Replay: how})
 		if err != nil {
 			return err
 		}
-		b := bundle("yoututiny")
+		b := bundle(of)
 		cases, err := check.Cases(b)
 		if err != nil {
 			return err
@@ -90,6 +91,8 @@ func TestLauncher(t *testing.T) {
 		{"self-tests, no encoder", "self-tests", []string{"METALSIM_FAULT=encoder:1"}, "make a compute encoder"},
 		{"kernels, ICB", "kernels icb", nil, ""},
 		{"kernels, direct encoding", "kernels encode", []string{"METALSIM_OS=14", "METALSIM_FAMILY=8"}, ""},
+		{"kernels with tails", "tails", []string{"METALSIM_STORE_DELAY=1"}, ""},
+		{"kernels with tails, macOS 14", "tails", []string{"METALSIM_OS=14"}, "need macOS 15 or later"},
 		{"kernels, no memory", "kernels encode", []string{"METALSIM_FAULT=alloc:9"}, "cannot allocate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/reference"
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -46,6 +47,10 @@ var cases = map[string]func(lib string) error{
 	"encode":       logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayEncode),
 	"auto":         logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayAuto),
 	"legacy":       logits("youtu-tiny-legacykvb-F32", quant.F32, 1e-3, metal.ReplayICB),
+	"tails youtu":  logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB, bundle("yoututinytails")),
+	"tails encode": logits("youtu-tiny-F32", quant.F16, 0.05, metal.ReplayEncode, bundle("yoututinytails")),
+	"tails ds":     logits("dsv2lite-mini-Q4_K_M", quant.F16, 0.05, metal.ReplayICB, bundle("dsv2liteminitails")),
+	"tails half":   half("dsv2lite-mini-Q4_K_M", quant.F32, bundle("dsv2liteminitailsf16")),
 	"structure":    structure,
 	"refused":      refused,
 	"failure":      failure,
@@ -102,6 +107,12 @@ func TestSimulator(t *testing.T) {
 		{"a chain that fails", "lost chain", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=replay:4"}, "command buffer"},
 		{"a virtual GPU", "auto", []string{"METALSIM_VIRTUAL=1"}, ""},
 		{"a legacy file", "legacy", nil, ""},
+		{"tails", "tails youtu", nil, ""},
+		{"tails, store delay", "tails youtu", []string{"METALSIM_STORE_DELAY=1"}, ""},
+		{"tails, macOS 26, direct encoding, store delay", "tails encode", []string{"METALSIM_OS=26", "METALSIM_FAMILY=7", "METALSIM_STORE_DELAY=1"}, ""},
+		{"tails, macOS 14", "tails youtu", []string{"METALSIM_OS=14"}, "bundle yoututinytails has kernels with tails, which need macOS 15 or later"},
+		{"tails behind direct queries", "tails ds", fast, ""},
+		{"tails of halves", "tails half", fast, ""},
 		{"prompts in flight, ICB", "structure", []string{"METALSIM_KERNELS=stub"}, ""},
 		{"half activations, Youtu", "half youtu", fast, ""},
 		{"half activations, GLM", "half glm", fast, ""},
@@ -141,9 +152,17 @@ func head(out []byte) []byte {
 	return message
 }
 
+// among are the bundles to choose from: all if none are named.
+func among(bundles []*plan.Bundle) []*plan.Bundle {
+	if len(bundles) == 0 {
+		return generated.Bundles()
+	}
+	return bundles
+}
+
 // with records a file and hands the runner to f.
-func with(lib, name string, cfg device.Config, options metal.Options, f func(device.Runner) error) (err error) {
-	m, done, err := reference.Bind(name, generated.Bundles(), "f32")
+func with(lib, name string, cfg device.Config, options metal.Options, f func(device.Runner) error, bundles ...*plan.Bundle) (err error) {
+	m, done, err := reference.Bind(name, among(bundles), "f32")
 	if err != nil {
 		return err
 	}
@@ -168,7 +187,7 @@ func withModel(lib string, m *device.Model, cfg device.Config, options metal.Opt
 // logits compares the logits of every position with the reference. The
 // tolerances are those of the CPU device: another order of float32 sums, and
 // cache rows rounded to half precision.
-func logits(name string, kv quant.Type, tolerance float64, replay metal.Replay) func(string) error {
+func logits(name string, kv quant.Type, tolerance float64, replay metal.Replay, bundles ...*plan.Bundle) func(string) error {
 	return func(lib string) error {
 		ref, err := reference.Read(name)
 		if err != nil {
@@ -186,14 +205,14 @@ func logits(name string, kv quant.Type, tolerance float64, replay metal.Replay) 
 				}
 			}
 			return ref.InFlight(r, tolerance)
-		})
+		}, bundles...)
 	}
 }
 
 // half compares activations in half with their Go twins.
-func half(name string, kv quant.Type) func(string) error {
+func half(name string, kv quant.Type, bundles ...*plan.Bundle) func(string) error {
 	return func(lib string) error {
-		return reference.Twins(name, generated.Bundles(), kv, func(m *device.Model, cfg device.Config, f func(device.Runner) error) error {
+		return reference.Twins(name, among(bundles), kv, func(m *device.Model, cfg device.Config, f func(device.Runner) error) error {
 			return withModel(lib, m, cfg, metal.Options{Replay: metal.ReplayICB}, f)
 		})
 	}

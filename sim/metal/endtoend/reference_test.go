@@ -86,17 +86,31 @@ func TestReference(t *testing.T) {
 		for kv := range tolerances {
 			t.Run(name+" "+kv, func(t *testing.T) {
 				t.Parallel()
-				host.checkLogits(t, ref, kv, "METALSIM_KERNELS="+kernels)
+				host.checkLogits(t, ref, kv, nil, "METALSIM_KERNELS="+kernels)
 			})
 		}
 	}
 }
 
+// TestTails runs a bundle with tails, stores delayed, and asks for it where it cannot run.
+func TestTails(t *testing.T) {
+	ref := readReference(t, root+"testdata/reference/youtu-tiny-F32.gguf")
+	bundle := []string{"-bundle", "yoututinytails"}
+	t.Run("logits", func(t *testing.T) { host.checkLogits(t, ref, "f32", bundle, "METALSIM_STORE_DELAY=1") })
+	t.Run("macOS 14", func(t *testing.T) {
+		o := host.metal(t, []string{"METALSIM_OS=14"}, append(bundle, "-quiet", "-model", ref.model, "-p", "x"))
+		if o.err == nil || !strings.Contains(o.stderr, "yoututinytails has kernels with tails, which need macOS 15 or later") {
+			t.Errorf("%v\n%.3000s", o.err, o.stderr)
+		}
+	})
+}
+
 // checkLogits fails unless mlarun writes the reference logits and leaves nothing.
-func (m *machine) checkLogits(t *testing.T, ref *reference, kv string, settings ...string) {
+func (m *machine) checkLogits(t *testing.T, ref *reference, kv string, flags []string, settings ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "logits.npy")
-	o := m.metal(t, settings, []string{"logits", "-quiet", "-kv", kv, "-model", ref.model, "-tokens", strings.Join(ref.prompt, ","), "-o", path})
+	args := append([]string{"logits", "-quiet", "-kv", kv, "-model", ref.model, "-tokens", strings.Join(ref.prompt, ","), "-o", path}, flags...)
+	o := m.metal(t, settings, args)
 	if o.err != nil || o.stderr != "" {
 		t.Fatalf("%v\n%.3000s", o.err, o.stderr)
 	}

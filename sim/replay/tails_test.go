@@ -1,0 +1,67 @@
+package replay_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"mla/gen/msl/execute"
+	"mla/runtime/bind"
+	"mla/runtime/device"
+	"mla/runtime/quant"
+	"mla/sim/replay"
+)
+
+// TestTails compares bundles with tails with the reference, whole tokens with delayed
+// stores: what a tail reads it has from its fences, and its counters are left at zero
+// by every dispatch.
+func TestTails(t *testing.T) {
+	d := newDevice(t)
+	for _, run := range []struct {
+		bundle, file string
+		dispatches   int // fewer than without
+	}{{"yoututinytails", "youtu-tiny-F32", 3}, {"dsv2liteminitails", "dsv2lite-mini-Q4_K_M", 4}} {
+		t.Run(run.bundle, func(t *testing.T) {
+			stem := root + "testdata/reference/" + run.file
+			ref := read(t, stem)
+			m := bindWish(t, stem+".gguf", bind.Wish{Bundle: run.bundle})
+			plain := bundle(t, strings.TrimSuffix(run.bundle, "tails"))
+			if n := len(plain.Decode) - len(m.Bundle.Decode); n != run.dispatches {
+				t.Errorf("%d dispatches fewer; want %d", n, run.dispatches)
+			}
+			const n = 6
+			r := record(t, d, m, device.Config{Context: n, KV: quant.F32})
+			r.StoreDelay = true
+			r.Around = func(i int, run func() error) error {
+				err := run()
+				if !bytes.Equal(r.Counters(), make([]byte, m.Bundle.Counters)) {
+					t.Errorf("dispatch %d (%s) leaves counters at %v", i, kernelName(m.Bundle, i), r.Counters())
+				}
+				return err
+			}
+			for pos, token := range ref.Prompt[:n] {
+				got := step(t, r, pos, token)
+				if worst := ref.Worst(got, pos); !(worst <= tolerance[quant.F32]) {
+					t.Errorf("position %d: logits differ by %g; at most %g is allowed", pos, worst, tolerance[quant.F32])
+				}
+			}
+		})
+	}
+}
+
+// TestHalfTails compares every dispatch of a bundle with tails and activations in half
+// with its Go twin.
+func TestHalfTails(t *testing.T) {
+	d := replay.New(execute.Fast) // the kernels run with all checks in gen/msl
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	stem := root + "testdata/reference/dsv2lite-mini-Q4_K_M"
+	m, tokens := bindWish(t, stem+".gguf", bind.Wish{Bundle: "dsv2liteminitailsf16"}), read(t, stem).Prompt
+	for kv, n := range halfTokens {
+		l := lockstep{model: m, config: device.Config{Context: n, KV: kv}}
+		l.replay(t, d, tokens[:n])
+	}
+}
