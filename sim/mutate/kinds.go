@@ -109,7 +109,7 @@ func (r *rig) kernel(edits []*edit) verdict {
 }
 
 // shapes are tests of kernels with shapes, and numbers, that the files do not have.
-var shapes = []string{"./gen/msl", "-run", "^(TestExecute|TestOddAttention|TestAttentionRescales|TestRouteTies|TestSampler)$"}
+var shapes = []string{"./gen/msl", "-run", "^(TestExecute|TestOddAttention|TestAttentionRescales|TestRouteTies|TestTailFormats|TestSampler)$"}
 
 // template makes an edit in the template that its function comes from, if the function
 // stands there as it is printed, and runs the tests of other shapes.

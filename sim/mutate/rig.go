@@ -32,8 +32,9 @@ type rig struct {
 }
 
 // files are the reference files whose plans and kernels are mutated: dense and
-// MoE, with and without a low-rank query, with the types F32, Q4_0 and Q4_K_M.
-var files = []string{"youtu-tiny-F32", "glm47-tiny-Q4_0", "youtu-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M"}
+// MoE, with and without a low-rank query, with the types F32, Q4_0 and Q4_K_M; at
+// last one with a bundle whose kernels have tails.
+var files = []string{"youtu-tiny-F32", "glm47-tiny-Q4_0", "youtu-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M", "youtu-tiny-F32@yoututinytails"}
 
 func newRig(root string) (*rig, error) {
 	root, err := filepath.Abs(root)

@@ -1,5 +1,5 @@
 // Package kernels lists mistakes that Metal source could have, one at a time: an
-// index off by one, a wrong sign, a bound that is one too far, a barrier left out.
+// index off by one, a wrong sign, a bound that is one too far, a barrier or a fence left out.
 // It works on the text as our printer writes it.
 package kernels
 
@@ -112,11 +112,16 @@ func (l *list) function(f *function) {
 		case ok && l.binary(i):
 			from, to := l.around(i)
 			l.add(f, op.kind+op.by, i, i+1, op.by, from, to)
-		case strings.HasSuffix(t.text, "group_barrier"):
+		case left[t.text] != "":
 			end := l.closing(i+1) + 2 // with the semicolon
-			l.add(f, "barrier", i, end, ";", i, i+1)
+			l.add(f, left[t.text], i, end, ";", i, i+1)
 		}
 	}
+}
+
+// left are the calls that are left out, and the kind of mistake.
+var left = map[string]string{
+	"threadgroup_barrier": "barrier", "simdgroup_barrier": "barrier", "atomic_thread_fence": "fence", "atomic_store_explicit": "count",
 }
 
 // subscript tells whether a bracket follows an expression, and no declaration.

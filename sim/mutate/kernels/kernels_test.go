@@ -24,6 +24,7 @@ static inline void scale_body(device const uchar * w, device float * x, uint tid
   float sum[2] = {};
   SOON(w, 4u * N);
   threadgroup_barrier(mem_flags::mem_threadgroup);
+  atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
   if (tid < N) x[tid] = T_w::get(w + 4u, tid) * sum[0];
 }
 
@@ -37,6 +38,7 @@ func TestList(t *testing.T) {
 	want := map[string]string{
 		"f32.get/index/)[i]":                            "row)[(i) + 1];",
 		"scale_body/barrier/threadgroup_barrier":        "  SOON(w, 4u * N);\n  ;\n",
+		"scale_body/fence/atomic_thread_fence":          "mem_threadgroup);\n  ;\n",
 		"scale_body/bound<=/tid<N":                      "if (tid <= N)",
 		"scale_body/index/x[tid]":                       "x[(tid) + 1] = ",
 		"scale_body/sign-/w+4u":                         "T_w::get(w - 4u,",
