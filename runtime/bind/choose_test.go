@@ -119,6 +119,24 @@ func TestChooseErrors(t *testing.T) {
 	}
 }
 
+// TestChooseIncomplete: a file that only lacks tensors may be damaged; one that
+// differs in other ways is another model.
+func TestChooseIncomplete(t *testing.T) {
+	const hint = "\nall the rest is there: if nobody left these out on purpose, the file is damaged"
+	file := newFile()
+	file.remove("attn_norm")
+	for name, said := range map[string]bool{"b": true, "other": false} {
+		b := testBundle(name)
+		if !said {
+			b = other(name)
+		}
+		_, err := Choose(file.open(t), []*plan.Bundle{b}, Wish{})
+		if err == nil || strings.HasSuffix(err.Error(), hint) != said || !strings.Contains(err.Error(), absent) {
+			t.Errorf("bundle %s: %v", name, err)
+		}
+	}
+}
+
 func TestFitErrorIsShort(t *testing.T) {
 	b := testBundle("b")
 	for i := range b.Weights {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"mla/runtime/plan"
@@ -45,6 +46,9 @@ func (e *FitError) list(b *strings.Builder) {
 			break
 		}
 		fmt.Fprintf(b, "  %s\n", m)
+	}
+	if e.Bundle != "" && !slices.ContainsFunc(e.Mismatches, func(m Mismatch) bool { return m.Found != absent }) {
+		fmt.Fprintf(b, "all the rest is there: if nobody left these out on purpose, the file is damaged\n")
 	}
 }
 

@@ -51,6 +51,9 @@ var halves = map[string]half{
 	"mlp.experts.up_proj":   {second: true, other: func(m *plan.Model) int { return m.MoE.MoEIntermediateSize }},
 }
 
+// absent is what a mismatch finds where there is no tensor.
+const absent = "no such tensor"
+
 // find looks for weight w of its l-th layer in f, as a tensor of its own or as
 // half of a fused one. It returns what is wrong if it is not there as it should.
 func find(f *gguf.File, b *plan.Bundle, w *plan.Weight, l int) (*source, *Mismatch) {
@@ -64,7 +67,7 @@ func find(f *gguf.File, b *plan.Bundle, w *plan.Weight, l int) (*source, *Mismat
 			return h.in(t, w, &b.Model)
 		}
 	}
-	return nil, &Mismatch{What: subject(name, w), Found: "no such tensor", Expected: "dimensions " + dims(shape(w))}
+	return nil, &Mismatch{What: subject(name, w), Found: absent, Expected: "dimensions " + dims(shape(w))}
 }
 
 // layerName is the name of a tensor in the l-th layer that has weight w.
