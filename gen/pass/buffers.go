@@ -10,6 +10,9 @@ import (
 // of Metal need (metal rule A3), which also serves every vector load.
 const arenaAlign = 256
 
+// aligned rounds bytes up to a multiple of arenaAlign.
+func aligned(bytes int64) int64 { return (bytes + arenaAlign - 1) / arenaAlign * arenaAlign }
+
 // life is the range of steps in which a value's bytes must stay.
 type life struct {
 	v           *ir.Value
@@ -45,7 +48,7 @@ func lives(p *ir.Program) []*life {
 				}
 				for _, o := range op.Out {
 					if o.Class == ir.Act && !o.Output && !u.Local(o) {
-						size := (o.Bytes(p.HalfBytes()) + arenaAlign - 1) / arenaAlign * arenaAlign
+						size := aligned(o.Bytes(p.HalfBytes()))
 						at[o] = &life{v: o, first: i, last: i, size: size}
 						list = append(list, at[o])
 					}

@@ -2,6 +2,7 @@ package pass
 
 import (
 	"fmt"
+	"slices"
 
 	"mla/gen/ir"
 )
@@ -59,7 +60,7 @@ func (t *tailer) step(uses *ir.Uses, before, s *ir.Step) {
 // tailOf says how part can be a tail in step before; nil if it cannot.
 func tailOf(uses *ir.Uses, before *ir.Step, part *ir.Part) *ir.Tail {
 	after := maker(uses, part)
-	if after == nil || after.Tail != nil || !contains(before, after) || !makesRows(after) {
+	if after == nil || after.Tail != nil || !slices.Contains(before.Parts, after) || !makesRows(after) {
 		return nil
 	}
 	body := part.Ops[len(part.Ops)-1]
@@ -94,15 +95,6 @@ func maker(uses *ir.Uses, part *ir.Part) *ir.Part {
 	return one
 }
 
-func contains(s *ir.Step, part *ir.Part) bool {
-	for _, p := range s.Parts {
-		if p == part {
-			return true
-		}
-	}
-	return false
-}
-
 // makesRows says whether part is one mat-vec whose threadgroups make rows of the result.
 func makesRows(part *ir.Part) bool {
 	op := part.Find(ir.MatVec)
@@ -116,7 +108,7 @@ func (t *tailer) countersOf(part *ir.Part) *ir.Value {
 	if t.counters[key] == nil {
 		v := t.p.NewValue(part.Name()+"_arrived", -1, part.Tail.Groups)
 		v.Class, v.Offset = ir.Counters, t.p.CounterBytes
-		t.p.CounterBytes += (int64(4*v.Len) + arenaAlign - 1) / arenaAlign * arenaAlign
+		t.p.CounterBytes += aligned(int64(4 * v.Len))
 		t.counters[key] = v
 	}
 	return t.counters[key]

@@ -21,9 +21,9 @@ type Change struct {
 
 // Retune writes changes into the tuning that a spec's text has for a class of devices
 // (one of plan.Classes; "": for any) and nothing else: comments and layout stay as they
-// are. Above each change goes a comment with the reason, in
-// place of the one that an earlier Retune left. What the text says already, of the class or of any
-// device, is not written. The result is a spec that differs from the one before in its tuning only;
+// are. Above each change goes a comment with the reason, in place of the one that an
+// earlier Retune left. What the text says already, of the class or of any device, is not
+// written. The result is a spec that differs from the one before in its tuning only;
 // where a file is laid out so that this fails, the error says what to write by hand.
 func Retune(text []byte, class string, changes []Change) ([]byte, error) {
 	before, err := Parse("spec.yaml", text)

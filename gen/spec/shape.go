@@ -42,20 +42,10 @@ func (t *Tuning) ShapeFor(kernel string, rows, cols int) Shape {
 
 // or takes what s leaves open from d.
 func (s Shape) or(d Shape) Shape {
-	if s.RowsPerSimdgroup == 0 {
-		s.RowsPerSimdgroup = d.RowsPerSimdgroup
+	if s.Simdgroups == 0 && s.SplitK > 0 && d.Simdgroups%s.SplitK != 0 {
+		s.Simdgroups = s.SplitK
 	}
-	if s.Simdgroups == 0 {
-		if s.Simdgroups = d.Simdgroups; s.SplitK > 0 && d.Simdgroups%s.SplitK != 0 {
-			s.Simdgroups = s.SplitK
-		}
-	}
-	if s.SplitK == 0 {
-		s.SplitK = d.SplitK
-	}
-	if s.Unroll == 0 {
-		s.Unroll = d.Unroll
-	}
+	s = s.over(d)
 	for s.Simdgroups%s.SplitK != 0 {
 		s.SplitK-- // a default that does not suit the spec's simdgroups
 	}
