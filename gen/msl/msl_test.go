@@ -3,6 +3,7 @@ package msl
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,8 +71,9 @@ func TestOnlyUsedFormats(t *testing.T) {
 		one.Variants = []plan.Variant{v}
 		source := print(t, &plan.Bundle{Kernels: []plan.Kernel{one}})
 		for _, f := range quant.Formats() {
-			if got := strings.Contains(source, "struct "+f.Name+" {"); got != (f.Type == v.Types[0]) {
-				t.Errorf("with only %s: struct %s is there: %t", v.Types[0], f.Name, got)
+			declared := regexp.MustCompile(`(?m)^(struct ` + f.Name + ` \{|typedef .* ` + f.Name + `;)$`)
+			if got := declared.MatchString(source); got != (f.Type == v.Types[0]) {
+				t.Errorf("with only %s: type %s is there: %t", v.Types[0], f.Name, got)
 			}
 		}
 		if strings.Contains(source, "softmax_scores") || strings.Contains(source, "tile_scores") {

@@ -25,7 +25,7 @@ var multiples = []struct {
 	{"moe.moe_intermediate_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.MoE.MoEIntermediateSize }},
 	{"model.qk_nope_head_dim", 8, "16 bytes of halves", func(s *Spec) int { return s.Model.QKNopeHeadDim }},
 	{"model.v_head_dim", 8, "16 bytes of halves", func(s *Spec) int { return s.Model.VHeadDim }},
-	{"model.qk_rope_head_dim", 4, "rotary pairs, and 16 bytes of floats", func(s *Spec) int { return s.Model.QKRopeHeadDim }},
+	{"model.qk_rope_head_dim", 8, "rotary pairs, and 16 bytes of halves", func(s *Spec) int { return s.Model.QKRopeHeadDim }},
 }
 
 // relation is a rule between values. The message stands at path; it is checked

@@ -88,7 +88,7 @@ func TestSchemaRejects(t *testing.T) {
 		"vocab_size: 512":          "vocab_sise: 512",
 		"hidden_size: 256":         "hidden_size: wide",
 		"kv_lora_rank: 256":        "kv_lora_rank: 250",
-		"qk_rope_head_dim: 32":     "qk_rope_head_dim: 33",
+		"qk_rope_head_dim: 32":     "qk_rope_head_dim: 36",
 		"tokenizer: glm4":          "tokenizer: llama",
 		"type: yarn":               "type: linear",
 		"chat_template: none":      "chat_template: none\nactivations: [f32, f32]",

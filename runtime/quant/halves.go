@@ -1,19 +1,36 @@
 package quant
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// halfProducts says how kernels multiply a format of 32-element blocks by halves:
-// element i is d·q + m for an integer q of up to magnitude. Each eight elements
-// 4j…4j+3 and 16+4j…16+4j+3 make two sums of four products in halves, of the first
-// two and of the last two of both fours; all else is added up in floats. A format
+// halfProducts says how kernels multiply a format by halves: an element of a block is
+// d·q + m, with an integer q of up to magnitude and the d and m of its sub-block. The
+// integers of all formats count from the middle of their range: what is rounded are
+// sums of d·q and of m, and those are small so.
+//
+// Elements are taken by eights, two times four neighbours that lie apart from each
+// other: apart is 4 if all eight are neighbours. The first two of both fours make one
+// sum of products in halves and the last two the other; sums of inputs, which m is
+// multiplied by, are made in the same way. All else is added up in floats. A format
 // without halfProducts is multiplied in floats.
 //
 // The integers are divided by 4·magnitude first, a power of two, so that a sum of
 // four products stays in half's range whatever the inputs are.
 type halfProducts struct {
 	magnitude int
-	unpack    func(block []byte, q *[32]int16) (d, m float32)
+	subBlock  int // elements that share d and m
+	apart     int // a power of two
+	// unpack decodes a block to one integer per element and one affine per sub-block.
+	unpack func(block []byte, q []int16, scales []affine)
 }
+
+// affine is what the integers of a sub-block are multiplied by, and what is added.
+type affine struct{ d, m float32 }
+
+// centred is d·q + m as a function of q - middle.
+func centred(d, m, middle float32) affine { return affine{d, m + middle*d} }
 
 // RowsHalves is Rows for inputs x that are halves, with the roundings of kernels
 // that multiply halves; see halfProducts. What they add up in floats may differ in
@@ -25,33 +42,45 @@ func (f *Format) RowsHalves(w []byte, stride int, x, y []float32) {
 		return
 	}
 	rowBytes := f.checkRows(w, stride, len(x), len(y))
+	sub := f.halves.subBlock
+	q, scales, inputs := make([]int16, len(x)), make([]affine, len(x)/sub), make([]float32, len(x)/sub)
+	ones := slices.Repeat([]int16{1}, sub)
+	for s := range inputs {
+		inputs[s] = f.halves.sum(ones, x[s*sub:], 1)
+	}
 	for r := range y {
-		row := w[r*stride : r*stride+rowBytes]
+		f.unpackRow(w[r*stride:r*stride+rowBytes], q, scales)
 		y[r] = 0
-		for i := 0; i < len(x); i, row = i+32, row[f.BlockBytes:] {
-			y[r] += f.halves.block(row[:f.BlockBytes], (*[32]float32)(x[i:]))
+		for s, a := range scales {
+			y[r] += a.d*f.halves.sum(q[s*sub:], x[s*sub:], f.halves.magnitude) + a.m*inputs[s]
 		}
 	}
 }
 
-// block is the product of one block and x.
-func (p *halfProducts) block(block []byte, x *[32]float32) float32 {
-	var q [32]int16
-	d, m := p.unpack(block, &q)
-	var products, inputs float32
-	for j := 0; j < 16; j += 4 {
-		products += p.four(&q, x, j) + p.four(&q, x, j+2)
+// unpackRow unpacks the blocks of a row one behind the other.
+func (f *Format) unpackRow(row []byte, q []int16, scales []affine) {
+	n := f.BlockElems / f.halves.subBlock
+	for ; len(row) > 0; row, q, scales = row[f.BlockBytes:], q[f.BlockElems:], scales[n:] {
+		f.halves.unpack(row[:f.BlockBytes], q[:f.BlockElems], scales[:n])
 	}
-	for _, v := range x {
-		inputs += v
-	}
-	return d*(products*float32(4*p.magnitude)) + m*inputs
 }
 
-// four sums the products of elements i, i+1, i+16 and i+17, rounding to half each time.
-func (p *halfProducts) four(q *[32]int16, x *[32]float32, i int) float32 {
-	sum, unit := 0.0, 1/float64(4*p.magnitude)
-	for _, k := range [4]int{i, i + 1, i + 16, i + 17} {
+// sum is Σ q·x over the elements of a sub-block, for integers of up to magnitude.
+func (p *halfProducts) sum(q []int16, x []float32, magnitude int) float32 {
+	var sum float32
+	for i := 0; i < p.subBlock; i += 4 {
+		if i&p.apart == 0 { // the first four of an eight
+			sum += p.four(q, x, i, magnitude) + p.four(q, x, i+2, magnitude)
+		}
+	}
+	return sum * float32(4*magnitude)
+}
+
+// four sums the products of elements i and i+1 and of those that lie apart from them,
+// divided by 4·magnitude and rounded to half each time.
+func (p *halfProducts) four(q []int16, x []float32, i, magnitude int) float32 {
+	sum, unit := 0.0, 1/float64(4*magnitude)
+	for _, k := range [4]int{i, i + 1, i + p.apart, i + p.apart + 1} {
 		sum = roundToHalf(sum + float64(q[k])*unit*float64(x[k]))
 	}
 	return float32(sum)

@@ -3,6 +3,7 @@ package quant
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -26,25 +27,28 @@ func TestRoundToHalf(t *testing.T) {
 	}
 }
 
-// TestUnpack decodes blocks to integers, scales and minima: they are the elements.
+// TestUnpack decodes rows to integers, scales and minima: they are the elements.
 func TestUnpack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, f := range Formats() {
 		if f.halves == nil {
 			continue
 		}
-		var q [32]int16
-		want, x := make([]float32, 32), make([]float32, 32)
-		block := make([]byte, f.BlockBytes)
-		for range 50 {
+		const n = 512
+		q, scales := make([]int16, n), make([]affine, n/f.halves.subBlock)
+		want, x := make([]float32, n), make([]float32, n)
+		row := make([]byte, n/f.BlockElems*f.BlockBytes)
+		for range 10 {
 			for i := range x {
 				x[i] = float32(rng.NormFloat64())
 			}
-			f.Quantize(block, x)
-			f.Dequantize(want, block)
-			d, m := f.halves.unpack(block, &q)
+			f.Quantize(row, x)
+			f.Dequantize(want, row)
+			f.unpackRow(row, q, scales)
 			for i := range want {
-				if got := d*float32(q[i]) + m; math.Abs(float64(got-want[i])) > 1e-6*math.Abs(float64(m)) { // one may be fused
+				s := scales[i/f.halves.subBlock]
+				// Equal but for the roundings of float32 where a middle was moved from q to m.
+				if got := s.d*float32(q[i]) + s.m; math.Abs(float64(got-want[i])) > 0x1p-22*math.Abs(float64(s.d))*float64(f.halves.magnitude) {
 					t.Fatalf("%s: element %d is %g; Dequantize says %g", f.Name, i, got, want[i])
 				}
 				if most := int16(f.halves.magnitude); q[i] > most || q[i] < -most {
@@ -68,30 +72,71 @@ func TestRowsHalves(t *testing.T) {
 		}
 		f.Quantize(row, w)
 		f.Dequantize(w, row)
-		var exact, terms float64
-		for i := range w {
-			p := float64(w[i]) * float64(x[i])
-			exact += p
-			terms += p * p
-		}
 		var y, plain [1]float32
 		f.RowsHalves(row, len(row), x, y[:])
 		f.Rows(row, len(row), x, plain[:])
+		if rounds := f.halves != nil; rounds != (y != plain) {
+			t.Errorf("%s: rounding to half has shown is %t; expected %t", f.Name, !rounds, rounds)
+		}
+		if f.halves == nil {
+			continue
+		}
 		// Each rounding is off by at most 2^-11 of a partial sum; four per sum of four
 		// terms of any sign, so that errors add up like the terms themselves do.
-		if off := math.Abs(float64(y[0]) - exact); off > 4*0x1p-11*math.Sqrt(terms) {
-			t.Errorf("%s: %g; expected %g ± %g", f.Name, y[0], exact, 4*0x1p-11*math.Sqrt(terms))
+		exact, _, squares := exactProduct(f, row, w, x)
+		if off := math.Abs(float64(y[0]) - exact); off > 4*0x1p-11*math.Sqrt(squares) {
+			t.Errorf("%s: %g; expected %g ± %g", f.Name, y[0], exact, 4*0x1p-11*math.Sqrt(squares))
 		}
-		if f.halves != nil && y == plain {
-			t.Errorf("%s: no rounding to half has shown", f.Name)
+		// Terms of one sign, in turn all products and all inputs: errors of one sign too.
+		for _, sign := range []func(w float32) float64{func(w float32) float64 { return float64(w) }, func(float32) float64 { return 1 }} {
+			for i := range x {
+				x[i] = float32(math.Copysign(65504, sign(w[i])))
+			}
+			f.RowsHalves(row, len(row), x, y[:])
+			exact, sizes, _ := exactProduct(f, row, w, x)
+			if off := math.Abs(float64(y[0]) - exact); !(off <= 4*0x1p-11*sizes) {
+				t.Errorf("%s: with the largest inputs %g; expected %g ± %g", f.Name, y[0], exact, 4*0x1p-11*sizes)
+			}
 		}
-		for i := range x {
-			x[i] = float32(math.Copysign(65504, float64(w[i])))
-		}
-		f.RowsHalves(row, len(row), x, y[:])
-		f.Rows(row, len(row), x, plain[:])
-		if off := math.Abs(float64(y[0] - plain[0])); !(off <= 1e-3*math.Abs(float64(plain[0]))) { // 2^-11 and less each
-			t.Errorf("%s: with the largest inputs %g; expected %g", f.Name, y[0], plain[0])
+	}
+}
+
+// exactProduct is the product of a row, whose elements are w, and x. With it come the
+// sum of the magnitudes and of the squares of all that RowsHalves adds up for it.
+func exactProduct(f *Format, row []byte, w, x []float32) (exact, sizes, squares float64) {
+	q, scales := make([]int16, len(w)), make([]affine, len(w)/f.halves.subBlock)
+	f.unpackRow(row, q, scales)
+	for i := range w {
+		v := float64(w[i]) * float64(x[i])
+		m := float64(scales[i/f.halves.subBlock].m) * float64(x[i])
+		exact += v
+		sizes += math.Abs(v-m) + math.Abs(m)
+		squares += (v-m)*(v-m) + m*m
+	}
+	return exact, sizes, squares
+}
+
+// TestRowsHalvesOrder: sums are made of the products that kernels add up as halves. Of
+// two inputs of one sum the smaller is lost; of inputs of two sums none is.
+func TestRowsHalvesOrder(t *testing.T) {
+	for name, first := range map[string][]int{
+		"q4_0": {0, 1, 16, 17}, "q4_1": {0, 1, 16, 17}, "q5_0": {0, 1, 16, 17}, "q5_1": {0, 1, 16, 17}, "q8_0": {0, 1, 16, 17},
+		"q4_k": {0, 1, 4, 5}, "q5_k": {0, 1, 4, 5},
+	} {
+		f, _ := ByName(name)
+		w := slices.Repeat([]float32{1}, f.BlockElems)
+		row := make([]byte, f.BlockBytes)
+		f.Quantize(row, w)
+		for i := 1; i < 32; i++ {
+			x := make([]float32, f.BlockElems)
+			x[0], x[i] = 0x1p13, 1
+			var both, alone [1]float32
+			f.RowsHalves(row, len(row), x, both[:])
+			x[i] = 0
+			f.RowsHalves(row, len(row), x, alone[:])
+			if lost := both == alone; lost != slices.Contains(first, i) {
+				t.Errorf("%s: input %d beside input 0: lost is %t", name, i, lost)
+			}
 		}
 	}
 }

@@ -16,6 +16,17 @@ func scaleMin(q *[12]byte, j int) (scale, minimum uint8) {
 	return q[j+4]&15 | q[j-4]>>6<<4, q[j+4]>>4 | q[j]>>6<<4
 }
 
+// unpackScaleMin decodes the scales and minima of all eight sub-blocks from what
+// blocks of Q4_K and Q5_K begin with: d, dmin and the 12 bytes of scaleMin. They are
+// for integers that count from the middle of their range.
+func unpackScaleMin(head *[16]byte, middle float32, scales []affine) {
+	d, dmin := halfAt(head[:]), halfAt(head[2:])
+	for s := range scales {
+		scale, minimum := scaleMin((*[12]byte)(head[4:]), s)
+		scales[s] = centred(d*float32(scale), -dmin*float32(minimum), middle)
+	}
+}
+
 // packScaleMin is the inverse of scaleMin for all eight sub-blocks.
 func packScaleMin(q *[12]byte, scales, mins *[8]uint8) {
 	for j := range 4 {

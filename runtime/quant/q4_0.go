@@ -9,7 +9,7 @@ package quant
 var formatQ4_0 = Format{
 	Type: Q4_0, Name: "q4_0", BlockElems: 32, BlockBytes: q4_0Bytes,
 	Dequantize: dequantizeQ4_0, Quantize: quantizeQ4_0, Dot: dotQ4_0,
-	halves: &halfProducts{magnitude: 8, unpack: unpackQ4_0},
+	halves: &halfProducts{magnitude: 8, subBlock: 32, apart: 16, unpack: unpackQ4_0},
 }
 
 const q4_0Bytes = 18
@@ -23,11 +23,11 @@ func dequantizeQ4_0(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ4_0(block []byte, q *[32]int16) (d, m float32) {
+func unpackQ4_0(block []byte, q []int16, scales []affine) {
 	for j, b := range block[2:q4_0Bytes] {
 		q[j], q[j+16] = int16(b&15)-8, int16(b>>4)-8
 	}
-	return halfAt(block), 0
+	scales[0] = affine{d: halfAt(block)}
 }
 
 func quantizeQ4_0(dst []byte, src []float32) {

@@ -12,7 +12,7 @@ import "slices"
 var formatQ4_1 = Format{
 	Type: Q4_1, Name: "q4_1", BlockElems: 32, BlockBytes: q4_1Bytes,
 	Dequantize: dequantizeQ4_1, Quantize: quantizeQ4_1, Dot: dotQ4_1,
-	halves: &halfProducts{magnitude: 16, unpack: unpackQ4_1},
+	halves: &halfProducts{magnitude: 8, subBlock: 32, apart: 16, unpack: unpackQ4_1},
 }
 
 const q4_1Bytes = 20
@@ -28,11 +28,11 @@ func dequantizeQ4_1(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ4_1(block []byte, q *[32]int16) (d, m float32) {
+func unpackQ4_1(block []byte, q []int16, scales []affine) {
 	for j, b := range block[4:q4_1Bytes] {
-		q[j], q[j+16] = int16(b&15), int16(b>>4)
+		q[j], q[j+16] = int16(b&15)-8, int16(b>>4)-8
 	}
-	return halfAt(block), halfAt(block[2:])
+	scales[0] = centred(halfAt(block), halfAt(block[2:]), 8)
 }
 
 func quantizeQ4_1(dst []byte, src []float32) {

@@ -11,6 +11,7 @@ package quant
 var formatQ4_K = Format{
 	Type: Q4_K, Name: "q4_k", BlockElems: superBlock, BlockBytes: q4_KBytes,
 	Dequantize: dequantizeQ4_K, Quantize: quantizeQ4_K, Dot: dotQ4_K,
+	halves: &halfProducts{magnitude: 8, subBlock: 32, apart: 4, unpack: unpackQ4_K},
 }
 
 const q4_KBytes = 144
@@ -29,6 +30,14 @@ func dequantizeQ4_K(dst []float32, src []byte) {
 				w[l+32] = d1*float32(b>>4) - min1
 			}
 		}
+	}
+}
+
+func unpackQ4_K(block []byte, q []int16, scales []affine) {
+	unpackScaleMin((*[16]byte)(block), 8, scales)
+	for i, b := range block[16:q4_KBytes] {
+		at := i/32*64 + i%32
+		q[at], q[at+32] = int16(b&15)-8, int16(b>>4)-8
 	}
 }
 

@@ -12,7 +12,7 @@ import "encoding/binary"
 var formatQ5_0 = Format{
 	Type: Q5_0, Name: "q5_0", BlockElems: 32, BlockBytes: q5_0Bytes,
 	Dequantize: dequantizeQ5_0, Quantize: quantizeQ5_0, Dot: dotQ5_0,
-	halves: &halfProducts{magnitude: 16, unpack: unpackQ5_0},
+	halves: &halfProducts{magnitude: 16, subBlock: 32, apart: 16, unpack: unpackQ5_0},
 }
 
 const q5_0Bytes = 22
@@ -31,14 +31,14 @@ func dequantizeQ5_0(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ5_0(block []byte, q *[32]int16) (d, m float32) {
+func unpackQ5_0(block []byte, q []int16, scales []affine) {
 	unpack5(binary.LittleEndian.Uint32(block[2:]), block[6:q5_0Bytes], -16, q)
-	return halfAt(block), 0
+	scales[0] = affine{d: halfAt(block)}
 }
 
 // unpack5 adds bias to the 32 numbers of five bits with fifth bits qh and low nibbles
 // qs, in the order of a block's elements.
-func unpack5(qh uint32, qs []byte, bias int16, q *[32]int16) {
+func unpack5(qh uint32, qs []byte, bias int16, q []int16) {
 	for j, b := range qs {
 		q[j] = int16(b&15) + int16(qh>>j&1<<4) + bias
 		q[j+16] = int16(b>>4) + int16(qh>>(j+16)&1<<4) + bias

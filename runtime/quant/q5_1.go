@@ -16,7 +16,7 @@ import (
 var formatQ5_1 = Format{
 	Type: Q5_1, Name: "q5_1", BlockElems: 32, BlockBytes: q5_1Bytes,
 	Dequantize: dequantizeQ5_1, Quantize: quantizeQ5_1, Dot: dotQ5_1,
-	halves: &halfProducts{magnitude: 32, unpack: unpackQ5_1},
+	halves: &halfProducts{magnitude: 16, subBlock: 32, apart: 16, unpack: unpackQ5_1},
 }
 
 const q5_1Bytes = 24
@@ -35,9 +35,9 @@ func dequantizeQ5_1(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ5_1(block []byte, q *[32]int16) (d, m float32) {
-	unpack5(binary.LittleEndian.Uint32(block[4:]), block[8:q5_1Bytes], 0, q)
-	return halfAt(block), halfAt(block[2:])
+func unpackQ5_1(block []byte, q []int16, scales []affine) {
+	unpack5(binary.LittleEndian.Uint32(block[4:]), block[8:q5_1Bytes], -16, q)
+	scales[0] = centred(halfAt(block), halfAt(block[2:]), 16)
 }
 
 func quantizeQ5_1(dst []byte, src []float32) {

@@ -12,6 +12,7 @@ package quant
 var formatQ5_K = Format{
 	Type: Q5_K, Name: "q5_k", BlockElems: superBlock, BlockBytes: q5_KBytes,
 	Dequantize: dequantizeQ5_K, Quantize: quantizeQ5_K, Dot: dotQ5_K,
+	halves: &halfProducts{magnitude: 16, subBlock: 32, apart: 4, unpack: unpackQ5_K},
 }
 
 const q5_KBytes = 176
@@ -32,6 +33,15 @@ func dequantizeQ5_K(dst []float32, src []byte) {
 				w[l+32] = d1*float32(b>>4|fifth<<3&16) - min1
 			}
 		}
+	}
+}
+
+func unpackQ5_K(block []byte, q []int16, scales []affine) {
+	unpackScaleMin((*[16]byte)(block), 16, scales)
+	for i, b := range block[48:q5_KBytes] {
+		c, l := i/32, i%32
+		fifth := block[16+l] >> (2 * c)
+		q[64*c+l], q[64*c+32+l] = int16(b&15|fifth<<4&16)-16, int16(b>>4|fifth<<3&16)-16
 	}
 }
 

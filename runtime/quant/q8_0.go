@@ -11,7 +11,7 @@ import "math"
 var formatQ8_0 = Format{
 	Type: Q8_0, Name: "q8_0", BlockElems: 32, BlockBytes: q8_0Bytes,
 	Dequantize: dequantizeQ8_0, Quantize: quantizeQ8_0, Dot: dotQ8_0,
-	halves: &halfProducts{magnitude: 128, unpack: unpackQ8_0},
+	halves: &halfProducts{magnitude: 128, subBlock: 32, apart: 16, unpack: unpackQ8_0},
 }
 
 const q8_0Bytes = 34
@@ -26,11 +26,11 @@ func dequantizeQ8_0(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ8_0(block []byte, q *[32]int16) (d, m float32) {
+func unpackQ8_0(block []byte, q []int16, scales []affine) {
 	for j, b := range block[2:q8_0Bytes] {
 		q[j] = int16(int8(b))
 	}
-	return halfAt(block), 0
+	scales[0] = affine{d: halfAt(block)}
 }
 
 func quantizeQ8_0(dst []byte, src []float32) {
