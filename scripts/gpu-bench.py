@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed on an NVIDIA GPU at real shapes with random weights.
 
-    scripts/gpu-bench.py OUT [--models youtu2b,...] [--quants q4_0,q4_k_m] [--acts f32,f16]
+    scripts/gpu-bench.py OUT [--models youtu2b,...] [--quants q4_0,q4_k_m] [--acts f16,f32]
                              [--depths 0,4096,32768] [--kernels-at 64,32768] [--rounds 5]
                              [--llama-bench FILE] [--bin FOLDER] [--files FOLDER] [--commit ID]
 
@@ -10,7 +10,8 @@ after the other on the same GPU:
 
 * tokens per second (mlarun bench), and with --llama-bench those of llama.cpp's own
   llama-bench: OUT/speed.json, the rows of docs/performance.json;
-* every kind of dispatch inside a replayed graph: OUT/kernels-MODEL-QUANT-ACT.md;
+* every kind of dispatch inside a replayed graph, with the first of --acts:
+  OUT/kernels-MODEL-QUANT-ACT.md;
 * how long loading takes beside reading the file from the disk cache, and the peak
   of host memory: OUT/load.json.
 
@@ -35,7 +36,7 @@ def arguments():
     a.add_argument("out")
     a.add_argument("--models", type=split, default=split("youtu2b,deepseekv2lite,glm47flash"))
     a.add_argument("--quants", type=split, default=split("q4_0,q4_k_m"))
-    a.add_argument("--acts", type=split, default=split("f32,f16"))
+    a.add_argument("--acts", type=split, default=split("f16,f32"))
     a.add_argument("--depths", default="0,4096,32768")
     a.add_argument("--kernels-at", default="64,32768")
     a.add_argument("--rounds", default="5")
@@ -86,10 +87,10 @@ def speed(o, table, model, quant, path):
 
 
 def kernels(o, model, quant, path):
-    for act in o.acts:
-        text = output(f"{o.bin}/mlarun", "bench", "-act", act, "-device", "cuda", "-kernels", "-d", o.kernels_at, "-quiet", "-model", path)
-        with open(f"{o.out}/kernels-{model}-{quant}-{act}.md", "w") as f:
-            f.write(text)
+    act = o.acts[0]
+    text = output(f"{o.bin}/mlarun", "bench", "-act", act, "-device", "cuda", "-kernels", "-d", o.kernels_at, "-quiet", "-model", path)
+    with open(f"{o.out}/kernels-{model}-{quant}-{act}.md", "w") as f:
+        f.write(text)
 
 
 def load(o, table, model, quant, path):
