@@ -111,6 +111,30 @@ func TestSplitRows(t *testing.T) {
 	}
 }
 
+// TestNoBranches: no format has a condition in its step that a compiler makes a branch
+// of, behind which the next row's loads would wait.
+func TestNoBranches(t *testing.T) {
+	for _, name := range []string{"youtu2bnvidia", "youtu2bf16nvidia"} {
+		text, err := generated.PTX(bundle(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		branches := map[string]int{}
+		for variant, e := range entries(t, text) {
+			if strings.HasPrefix(variant, "o_proj_") {
+				branches[variant] = len(branch.FindAllString(e.body, -1))
+			}
+		}
+		for variant, n := range branches {
+			if n > branches["o_proj_q4_0"] {
+				t.Errorf("%s: %s has %d branches, o_proj_q4_0 has %d", name, variant, n, branches["o_proj_q4_0"])
+			}
+		}
+	}
+}
+
+var branch = regexp.MustCompile(`\bbra\b`)
+
 // TestBuild: the same bytes twice, which are what Check wants.
 func TestBuild(t *testing.T) {
 	b := bundle(t, "yoututiny")

@@ -435,12 +435,13 @@ static inline float k_min(device const uchar * q, uint j) {
 struct k_scales { float scale[2], min[2]; };
 
 static inline k_scales k_scales_at(uint4 head, uint c) {
-  const uint shift = 16u * (c & 1u);
-  const uint a = head.y >> shift, b = head.z >> shift, u = head.w >> shift; // bytes 2c', 2c'+1 of 4 each
-  const uint s = c < 2u ? a & 0x3f3fu : (u & 0x0f0fu) | (a >> 2 & 0x3030u);
-  const uint m = c < 2u ? b & 0x3f3fu : (u >> 4 & 0x0f0fu) | (b >> 2 & 0x3030u);
-  const half2 scale = plus_1024(s | s << 8, 0x00ff00ffu) - half2(half(1024.0f));
-  const half2 low = plus_1024(m | m << 8, 0x00ff00ffu) - half2(half(1024.0f));
+  // What depends on c is a lane's constant, the same for all rows; a condition would part their loads.
+  const uint shift = 16u * (c & 1u), last = 0u - (c >> 1), upper = last & 0x3030u, lower = upper ^ 0x3f3fu;
+  const uint a = (head.y & ~last) | (head.w & last), b = (head.z & ~last) | (head.w & last);
+  const uint s = (a >> shift & lower) | (head.y >> (shift + 2u) & upper); // bytes 2c and 2c+1 of the scales
+  const uint m = (b >> (shift + (last & 4u)) & lower) | (head.z >> (shift + 2u) & upper);
+  const half2 scale = plus_1024(s * 0x101u, 0x00ff00ffu) - half2(half(1024.0f));
+  const half2 low = plus_1024(m * 0x101u, 0x00ff00ffu) - half2(half(1024.0f));
   const float d = low_half(head.x), dmin = high_half(head.x);
   k_scales k;
   k.scale[0] = d * float(scale.x);
