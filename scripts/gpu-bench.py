@@ -88,9 +88,10 @@ def speed(o, table, model, quant, path):
 
 def kernels(o, model, quant, path):
     act = o.acts[0]
-    text = output(f"{o.bin}/mlarun", "bench", "-act", act, "-device", "cuda", "-kernels", "-d", o.kernels_at, "-quiet", "-model", path)
+    command = f"bench -act {act} -device cuda -kernels -d {o.kernels_at}"
+    title, tables = output(f"{o.bin}/mlarun", *command.split(), "-quiet", "-model", path).split("\n", 1)
     with open(f"{o.out}/kernels-{model}-{quant}-{act}.md", "w") as f:
-        f.write(text)
+        f.write(f"{title}. {datetime.date.today()}, commit {o.commit}, `mlarun {command}`\n{tables}")
 
 
 def load(o, table, model, quant, path):
