@@ -65,7 +65,7 @@ func (p *printer) checkVariant(k *plan.Kernel, v *plan.Variant) error {
 	return checkBlocks(k, v)
 }
 
-// loadWidth is how many inputs, or plain weights, a mat-vec loads at a time.
+// loadWidth is how many plain weights a mat-vec loads at a time.
 const loadWidth = 4
 
 // checkBlocks wants rows of whole blocks and of whole loads.

@@ -39,7 +39,11 @@ func checkPart(k *plan.Kernel, p plan.Part) error {
 	return checkRope(p)
 }
 
-// checkInputs wants inputs that begin where a mat-vec can load loadWidth at a time.
+// inputAlign is what inputs of a mat-vec begin at multiples of, in elements: one load
+// fetches eight halves.
+const inputAlign = 8
+
+// checkInputs wants inputs that begin where a mat-vec can load inputAlign halves at a time.
 func checkInputs(p plan.Part) error {
 	var inputs []plan.Vec
 	switch p := p.(type) {
@@ -58,8 +62,8 @@ func checkInputs(p plan.Part) error {
 		}
 	}
 	for _, in := range inputs {
-		if in.Offset%loadWidth != 0 || in.Stride%loadWidth != 0 {
-			return fmt.Errorf("inputs at %d, %d apart; expected multiples of %d", in.Offset, in.Stride, loadWidth)
+		if in.Offset%inputAlign != 0 || in.Stride%inputAlign != 0 {
+			return fmt.Errorf("inputs at %d, %d apart; expected multiples of %d", in.Offset, in.Stride, inputAlign)
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func TestTailsRefused(t *testing.T) {
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { heads.RowsPerGroup = 64 }, "of 64 rows per group; expected all 40"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { heads.Up = heads.W }, "fuses something"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { heads.In.Stride = 32 }, "reads 32 elements of slot 2, 32 apart"},
-		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { heads.In.Offset = 20 }, "reads 52 elements"},
+		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { heads.In.Offset = 24 }, "reads 56 elements"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { row.KPe.Offset = 68 }, "reads 84 elements"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) {
 			k.Slots[after.Out.Slot].Elem = plan.ElemF32

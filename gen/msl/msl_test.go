@@ -183,7 +183,8 @@ func TestPrintRefuses(t *testing.T) {
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Rope.Dim = 12 }), "rope over 12 of 10 columns"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.SplitK = 3 }), "3 simdgroups share a row of 4 in a threadgroup"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.SplitK, p.RowsPerGroup = 4, 64 }), "64 rows per threadgroup"},
-		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Norm, p.In.Offset = nil, 2 }), "expected multiples of 4"},
+		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Norm, p.In.Offset = nil, 4 }), "inputs at 4, 0 apart; expected multiples of 8"},
+		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Norm, p.In.Stride = nil, 260 }), "inputs at 0, 260 apart; expected multiples of 8"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) {
 			p.HandOver = &plan.HandOver{Weight: p.Norm.Weight, Ready: p.Out.Slot, Squares: p.Out.Slot, Group: 4}
 		}), "cannot serve as float32 output"},
