@@ -17,7 +17,10 @@ import (
 // without halfProducts is multiplied in floats.
 //
 // The integers are divided by 4·magnitude first, a power of two, so that a sum of
-// four products stays in half's range whatever the inputs are.
+// four products stays in half's range whatever the inputs are. At the other end a sum
+// below 2^-14 is a subnormal half, rounded by up to 2^-25: where all inputs are below
+// some 2^-11, the smaller they are the more digits a result loses (4e-4 of its terms'
+// root sum of squares for inputs of 1e-3, 2e-3 for 1e-4, 0.02 for 1e-5).
 type halfProducts struct {
 	magnitude int
 	subBlock  int // elements that share d and m

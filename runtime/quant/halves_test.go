@@ -101,6 +101,41 @@ func TestRowsHalves(t *testing.T) {
 	}
 }
 
+// TestRowsHalvesSmall: the sums of small inputs are subnormal halves. Each rounding is
+// off by up to 2^-25 of their unit beside what TestRowsHalves allows.
+func TestRowsHalvesSmall(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, f := range Formats() {
+		if f.halves == nil {
+			continue
+		}
+		const n = 512
+		row, w, x := make([]byte, n/f.BlockElems*f.BlockBytes), make([]float32, n), make([]float32, n)
+		q, scales := make([]int16, n), make([]affine, n/f.halves.subBlock)
+		for _, size := range []float64{1e-3, 1e-4, 1e-5, 1e-6} {
+			for i := range w {
+				w[i] = float32(rng.NormFloat64())
+				x[i] = HalfToFloat(FloatToHalf(float32(size * rng.NormFloat64())))
+			}
+			f.Quantize(row, w)
+			f.Dequantize(w, row)
+			f.unpackRow(row, q, scales)
+			var y [1]float32
+			f.RowsHalves(row, len(row), x, y[:])
+			exact, _, squares := exactProduct(f, row, w, x)
+			var units float64 // the sum of their squares, over all roundings
+			for _, s := range scales {
+				d, m := float64(s.d)*float64(4*f.halves.magnitude), 4*float64(s.m)
+				units += float64(f.halves.subBlock) * (d*d + m*m)
+			}
+			allowed := 4 * (0x1p-11*math.Sqrt(squares) + 0x1p-25*math.Sqrt(units))
+			if off := math.Abs(float64(y[0]) - exact); off > allowed {
+				t.Errorf("%s: with inputs of %g: %g; expected %g ± %g", f.Name, size, y[0], exact, allowed)
+			}
+		}
+	}
+}
+
 // exactProduct is the product of a row, whose elements are w, and x. With it come the
 // sum of the magnitudes and of the squares of all that RowsHalves adds up for it.
 func exactProduct(f *Format, row []byte, w, x []float32) (exact, sizes, squares float64) {
