@@ -128,8 +128,8 @@ static inline uint split_rows(uint nkv) {
 //                                      rows of COLS columns; an input is loaded once for all rows
 //   element<COLS>(row, i)              element i of a row
 // A weight matrix begins at a multiple of device.WeightAlign bytes, so the widest aligned load
-// follows from the format. Inputs begin at a multiple of 8 elements, those of floats of 4.
-// Neighbouring lanes take neighbouring inputs.
+// follows from the format. Inputs begin at a multiple of 8 elements. Neighbouring lanes take
+// neighbouring inputs.
 //
 // Small integers become floats without a conversion: OR-ed into the mantissa of the half
 // 1024.0, a number below 1024 gives exactly 1024 + n, two of them per instruction.
@@ -188,7 +188,7 @@ template <> struct words_of<8> { typedef uint2 type; };
 template <> struct words_of<16> { typedef uint4 type; };
 
 // Where the input of a mat-vec lies: as floats or halves in a buffer, or staged by the threadgroup.
-// Halves are multiplied by quantised weights as halves, the others as floats.
+// A format that multiplies halves as halves takes eight inputs as an X::eight; the others take floats.
 struct eight_floats;
 struct eight_halves;
 struct in_floats { typedef eight_floats eight; device const float * p; };
@@ -477,8 +477,8 @@ static inline void load_partials(device const float * partials, uint lane, threa
   UNROLL for (uint i = 0; i < (COUNT + LANES - 1u) / LANES; ++i) v[i] = i * LANES + lane < COUNT ? partials[i * LANES + lane] : 0.0f;
 }
 
-// The format T as LANES lanes deal out BLOCKS blocks of it: formats with long blocks are templates
-// over how many lanes share one, and take twice as many where lanes would idle otherwise.
+// The format T as LANES lanes deal out BLOCKS blocks of it: K-quants are templates over how many
+// lanes share a block, and take twice as many where fewer lanes idle then.
 template <typename T, uint BLOCKS, uint LANES>
 struct dealt { typedef T format; };
 

@@ -7,12 +7,12 @@ import (
 
 // halfProducts says how kernels multiply a format by halves: an element of a block is
 // d·q + m, with an integer q of up to magnitude and the d and m of its sub-block. The
-// integers of all formats count from the middle of their range: what is rounded are
-// sums of d·q and of m, and those are small so.
+// integers of all formats count from the middle of their range: sums of their products
+// are smallest then, and with them what rounding takes.
 //
-// Elements are taken by eights, two times four neighbours that lie apart from each
-// other: apart is 4 if all eight are neighbours. The first two of both fours make one
-// sum of products in halves and the last two the other; sums of inputs, which m is
+// Elements are taken eight at a time: four neighbours, and the four that follow them
+// apart elements later (4: all eight are neighbours). The first two of both fours make
+// one sum of products in halves and the last two the other; sums of inputs, which m is
 // multiplied by, are made in the same way. All else is added up in floats. A format
 // without halfProducts is multiplied in floats.
 //
