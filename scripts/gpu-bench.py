@@ -91,7 +91,8 @@ def kernels(o, model, quant, path):
     command = f"bench -act {act} -device cuda -kernels -d {o.kernels_at}"
     title, tables = output(f"{o.bin}/mlarun", *command.split(), "-quiet", "-model", path).split("\n", 1)
     with open(f"{o.out}/kernels-{model}-{quant}-{act}.md", "w") as f:
-        f.write(f"{title}. {datetime.date.today()}, commit {o.commit}, `mlarun {command}`\n{tables}")
+        commit = f", commit {o.commit}" if o.commit else ""
+        f.write(f"{title}. {datetime.date.today()}{commit}, `mlarun {command}`\n{tables}")
 
 
 def load(o, table, model, quant, path):

@@ -125,6 +125,9 @@ func TestNoBranches(t *testing.T) {
 				branches[variant] = len(branch.FindAllString(e.body, -1))
 			}
 		}
+		if len(branches) < 2 || branches["o_proj_q4_0"] == 0 {
+			t.Fatalf("%s: variants of o_proj and their branches: %v; expected some beside q4_0", name, branches)
+		}
 		for variant, n := range branches {
 			if n > branches["o_proj_q4_0"] {
 				t.Errorf("%s: %s has %d branches, o_proj_q4_0 has %d", name, variant, n, branches["o_proj_q4_0"])
