@@ -24,6 +24,10 @@ var shares = []struct{ blocks, lanes int }{
 // kQuants are the formats with two forms.
 var kQuants = []quant.Type{quant.Q4_K, quant.Q5_K, quant.Q6_K}
 
+// mixed are types of two matrices that share their inputs: dealt out alike, as IQ4_XS
+// and the K-quants are where these take 16 lanes, or not.
+var mixed = [][]quant.Type{{quant.Q4_K, quant.Q6_K}, {quant.Q5_K, quant.IQ4_XS}, {quant.Q4_K, quant.Q8_0}, {quant.Q4_0, quant.IQ4_NL}}
+
 // TestShares runs both forms of the K-quants, on one matrix and on two that share
 // their inputs, and the other formats beside them. The results are floats also where
 // the inputs are halves: which of their products make a sum of halves shows there.
@@ -63,6 +67,11 @@ func shareKernels(blocks int, split bool) []plan.Kernel {
 			f, _ := quant.Lookup(v.Types[0])
 			return split && !f.Splits(p.Cols) || !slices.Contains(kQuants, f.Type) && k.Name != "one_1"
 		})
+	}
+	if k := &list[1]; blocks == 1 && !split {
+		for _, types := range mixed {
+			k.Variants = append(k.Variants, plan.Variant{Func: fmt.Sprintf("%s_%s_%s", k.Name, types[0], types[1]), Types: types})
+		}
 	}
 	return slices.DeleteFunc(list, func(k plan.Kernel) bool { return len(k.Variants) == 0 })
 }

@@ -350,11 +350,9 @@ static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread 
 // The sum of N times eight inputs; halves are summed as their products are.
 template <ushort N, typename Y>
 static inline float sum_of_eights(thread const Y * y) {
+  const half2 one = half2(unit<1>(*y));
   float sum = 0.0f;
-  UNROLL for (ushort k = 0; k < N; ++k) {
-    const half2 one = half2(unit<1>(y[k]));
-    sum = add_products<1>(one, one, one, one, y[k], sum);
-  }
+  UNROLL for (ushort k = 0; k < N; ++k) sum = add_products<1>(one, one, one, one, y[k], sum);
   return sum;
 }
 

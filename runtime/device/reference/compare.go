@@ -36,9 +36,9 @@ func Bind(name string, bundles []*plan.Bundle, act string) (m *device.Model, don
 // added up as floats in different orders, and one that lies at the border between
 // two halves becomes one or the other, 2^-11 or 2^-10 apart. That moves sums behind
 // it over borders of theirs, and after some layers the two runs differ as if each had
-// rounding of its own: by as much as either differs from float32, 8e-4 to 1.7e-3 on
+// rounding of its own: by as much as either differs from float32, 8e-4 to 2.6e-3 on
 // the small files. (Single dispatches are compared in sim/replay, to 1e-3.)
-const TwinTolerance = 3e-3
+const TwinTolerance = 4e-3
 
 // Twins compares a device's logits with those of the CPU device's Go twins, with
 // activations in half and a cache of type kv. with records a model on the device and
