@@ -109,23 +109,28 @@ func (r *rig) kernel(edits []*edit) verdict {
 }
 
 // shapes are tests of kernels with shapes, and numbers, that the files do not have.
-var shapes = []string{"./gen/msl", "-run", "^(TestExecute|TestOddAttention|TestAttentionRescales|TestRouteTies|TestTailFormats|TestSampler)$"}
+var shapes = []string{"./gen/msl", "-run", "^(TestExecute|TestShares|TestOddAttention|TestAttentionRescales|TestRouteOrder|TestTailFormats|TestSampler)$"}
 
 // template makes an edit in the template that its function comes from, if the function
 // stands there as it is printed, and runs the tests of other shapes.
 func (r *rig) template(k *edit) verdict {
-	paths, err := filepath.Glob(r.path("templates", "msl", "*.msl"))
-	if err != nil {
-		return verdict{by: err.Error()}
-	}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
+	for _, folder := range []string{"templates/msl/", "templates/msl/quant/"} {
+		entries, err := os.ReadDir(r.path(folder))
 		if err != nil {
 			return verdict{by: err.Error()}
 		}
-		if strings.Count(string(text), k.Body) == 1 {
-			changed := strings.Replace(string(text), k.Body, k.Changed(), 1)
-			return r.overlaid(&sources.Mutation{File: "templates/msl/" + filepath.Base(path), Text: []byte(changed)}, shapes)
+		for _, e := range entries {
+			if e.IsDir() {
+				continue
+			}
+			text, err := os.ReadFile(r.path(folder, e.Name()))
+			if err != nil {
+				return verdict{by: err.Error()}
+			}
+			if strings.Count(string(text), k.Body) == 1 {
+				changed := strings.Replace(string(text), k.Body, k.Changed(), 1)
+				return r.overlaid(&sources.Mutation{File: folder + e.Name(), Text: []byte(changed)}, shapes)
+			}
 		}
 	}
 	return verdict{}

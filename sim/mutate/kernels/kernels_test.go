@@ -19,17 +19,31 @@ struct f32 {
 
 static inline float silent(float v) { return v - 1.0f; }
 
-template <uint N, typename T_w>
+template <uint SHARE>
+struct q4_k_by {
+  static inline uint share(uint lane) { return lane / SHARE; }
+};
+
+typedef q4_k_by<8> q4_k;
+
+template <typename FORMAT>
+static inline uint through(uint lane) {
+  typedef typename dealt<FORMAT, 2u>::format T;
+  return T::share(lane);
+}
+
+template <uint N, typename T_w, typename T_up>
 static inline void scale_body(device const uchar * w, device float * x, uint tid) {
   float sum[2] = {};
   SOON(w, 4u * N);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+  through<T_up>(tid);
   if (tid < N) x[tid] = T_w::get(w + 4u, tid) * sum[0];
 }
 
 kernel void scale_f32(device const uchar * w [[buffer(0)]], device float * x [[buffer(1)]]) {
-  scale_body<8u, f32>(w, x, 0);
+  scale_body<8u, f32, q4_k>(w, x, 0);
 }
 `
 
@@ -37,6 +51,7 @@ kernel void scale_f32(device const uchar * w [[buffer(0)]], device float * x [[b
 func TestList(t *testing.T) {
 	want := map[string]string{
 		"f32.get/index/)[i]":                            "row)[(i) + 1];",
+		"q4_k_by.share/product*/lane/SHARE":             "return lane * SHARE;",
 		"scale_body/barrier/threadgroup_barrier":        "  SOON(w, 4u * N);\n  ;\n",
 		"scale_body/fence/atomic_thread_fence":          "mem_threadgroup);\n  ;\n",
 		"scale_body/bound<=/tid<N":                      "if (tid <= N)",

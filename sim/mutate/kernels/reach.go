@@ -1,13 +1,20 @@
 package kernels
 
+import "fmt"
+
 // reachable tells which functions the used ones call. A function of a struct, which
 // is a quant format, is called where its name follows the struct's, or a template's
-// type that a kernel makes that struct.
+// type that a kernel makes that struct, on the way through other templates or not.
 func (l *list) reachable(all []function, used map[string]bool) []bool {
-	r := &reach{list: l, all: all, reached: make([]bool, len(all))}
+	r := &reach{list: l, all: all, reached: make([]bool, len(all)), entered: map[string]bool{}, structs: map[string]string{}}
+	for at, t := range l.tokens {
+		if t.text == "typedef" {
+			r.structs[l.tokens[l.semicolon(at)-1].text] = l.tokens[at+1].text
+		}
+	}
 	for i, f := range all {
 		if used[f.plain] {
-			r.enter(i, nil)
+			r.enter(i, map[string]string{})
 		}
 	}
 	return r.reached
@@ -17,28 +24,34 @@ type reach struct {
 	*list
 	all     []function
 	reached []bool
+	entered map[string]bool   // functions with their types
+	structs map[string]string // what a typedef makes another name of
 }
 
 // enter follows the calls in a function, with the structs that its template's types
 // stand for.
 func (r *reach) enter(i int, types map[string]string) {
-	f := &r.all[i]
-	if r.reached[i] && len(types) == 0 {
+	call := fmt.Sprint(i, types)
+	if r.entered[call] {
 		return
 	}
-	r.reached[i] = true
+	r.entered[call], r.reached[i] = true, true
+	f := &r.all[i]
 	for at := f.from; at < f.to; at++ {
 		t := r.tokens[at]
+		if t.text == "typedef" {
+			at = r.rename(at, types)
+			continue
+		}
 		if !t.word() || r.tokens[at-1].text == "::" || r.tokens[at-1].text == "template" {
 			continue
 		}
-		owner, ok := types[t.text]
-		if !ok {
-			owner = t.text
-		}
 		arguments, next := r.arguments(at)
+		for i, name := range arguments {
+			arguments[i] = stands(name, types)
+		}
 		if r.tokens[next].text == "::" {
-			r.call(owner, r.member(next), nil)
+			r.call(stands(stands(t.text, types), r.structs), r.member(next), nil)
 			continue
 		}
 		r.call("", t.text, arguments)
@@ -46,6 +59,35 @@ func (r *reach) enter(i int, types map[string]string) {
 			r.call(f.owner, t.text, nil)
 		}
 	}
+}
+
+// stands is what a name stands for.
+func stands(name string, names map[string]string) string {
+	if other, ok := names[name]; ok {
+		return other
+	}
+	return name
+}
+
+// rename adds the name of a typedef in a function to the types: it stands for what the
+// first of them does that it is made of. The result is where the typedef ends.
+func (r *reach) rename(at int, types map[string]string) int {
+	end := r.semicolon(at)
+	for ; at < end; at++ {
+		if of, ok := types[r.tokens[at].text]; ok {
+			types[r.tokens[end-1].text] = of
+			break
+		}
+	}
+	return end
+}
+
+// semicolon finds the first one from a token on.
+func (l *list) semicolon(at int) int {
+	for l.tokens[at].text != ";" {
+		at++
+	}
+	return at
 }
 
 // member is the name behind a ::, without the word template.
