@@ -23,11 +23,13 @@ import (
 // root sum of squares for inputs of 1e-3, 2e-3 for 1e-4, 0.02 for 1e-5).
 type halfProducts struct {
 	magnitude int
-	subBlock  int // elements that share d and m
 	apart     int // a power of two
 	// unpack decodes a block to one integer per element and one affine per sub-block.
 	unpack func(block []byte, q []int16, scales []affine)
 }
+
+// subBlock is the number of elements that share d and m.
+const subBlock = 32
 
 // affine is what the integers of a sub-block are multiplied by, and what is added.
 type affine struct{ d, m float32 }
@@ -45,24 +47,23 @@ func (f *Format) RowsHalves(w []byte, stride int, x, y []float32) {
 		return
 	}
 	rowBytes := f.checkRows(w, stride, len(x), len(y))
-	sub := f.halves.subBlock
-	q, scales, inputs := make([]int16, len(x)), make([]affine, len(x)/sub), make([]float32, len(x)/sub)
-	ones := slices.Repeat([]int16{1}, sub)
+	q, scales, inputs := make([]int16, len(x)), make([]affine, len(x)/subBlock), make([]float32, len(x)/subBlock)
+	ones := slices.Repeat([]int16{1}, subBlock)
 	for s := range inputs {
-		inputs[s] = f.halves.sum(ones, x[s*sub:], 1)
+		inputs[s] = f.halves.sum(ones, x[s*subBlock:], 1)
 	}
 	for r := range y {
 		f.unpackRow(w[r*stride:r*stride+rowBytes], q, scales)
 		y[r] = 0
 		for s, a := range scales {
-			y[r] += a.d*f.halves.sum(q[s*sub:], x[s*sub:], f.halves.magnitude) + a.m*inputs[s]
+			y[r] += a.d*f.halves.sum(q[s*subBlock:], x[s*subBlock:], f.halves.magnitude) + a.m*inputs[s]
 		}
 	}
 }
 
 // unpackRow unpacks the blocks of a row one behind the other.
 func (f *Format) unpackRow(row []byte, q []int16, scales []affine) {
-	n := f.BlockElems / f.halves.subBlock
+	n := f.BlockElems / subBlock
 	for ; len(row) > 0; row, q, scales = row[f.BlockBytes:], q[f.BlockElems:], scales[n:] {
 		f.halves.unpack(row[:f.BlockBytes], q[:f.BlockElems], scales[:n])
 	}
@@ -71,7 +72,7 @@ func (f *Format) unpackRow(row []byte, q []int16, scales []affine) {
 // sum is Σ q·x over the elements of a sub-block, for integers of up to magnitude.
 func (p *halfProducts) sum(q []int16, x []float32, magnitude int) float32 {
 	var sum float32
-	for i := 0; i < p.subBlock; i += 4 {
+	for i := 0; i < subBlock; i += 4 {
 		if i&p.apart == 0 { // the first four of an eight
 			sum += p.four(q, x, i, magnitude) + p.four(q, x, i+2, magnitude)
 		}

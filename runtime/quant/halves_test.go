@@ -35,7 +35,7 @@ func TestUnpack(t *testing.T) {
 			continue
 		}
 		const n = 512
-		q, scales := make([]int16, n), make([]affine, n/f.halves.subBlock)
+		q, scales := make([]int16, n), make([]affine, n/subBlock)
 		want, x := make([]float32, n), make([]float32, n)
 		row := make([]byte, n/f.BlockElems*f.BlockBytes)
 		for range 10 {
@@ -46,7 +46,7 @@ func TestUnpack(t *testing.T) {
 			f.Dequantize(want, row)
 			f.unpackRow(row, q, scales)
 			for i := range want {
-				s := scales[i/f.halves.subBlock]
+				s := scales[i/subBlock]
 				// Equal but for the roundings of float32 where a middle was moved from q to m.
 				if got := s.d*float32(q[i]) + s.m; math.Abs(float64(got-want[i])) > 0x1p-22*math.Abs(float64(s.d))*float64(f.halves.magnitude) {
 					t.Fatalf("%s: element %d is %g; Dequantize says %g", f.Name, i, got, want[i])
@@ -111,7 +111,7 @@ func TestRowsHalvesSmall(t *testing.T) {
 		}
 		const n = 512
 		row, w, x := make([]byte, n/f.BlockElems*f.BlockBytes), make([]float32, n), make([]float32, n)
-		q, scales := make([]int16, n), make([]affine, n/f.halves.subBlock)
+		q, scales := make([]int16, n), make([]affine, n/subBlock)
 		for _, size := range []float64{1e-3, 1e-4, 1e-5, 1e-6} {
 			for i := range w {
 				w[i] = float32(rng.NormFloat64())
@@ -126,7 +126,7 @@ func TestRowsHalvesSmall(t *testing.T) {
 			var units float64 // the sum of their squares, over all roundings
 			for _, s := range scales {
 				d, m := float64(s.d)*float64(4*f.halves.magnitude), 4*float64(s.m)
-				units += float64(f.halves.subBlock) * (d*d + m*m)
+				units += float64(subBlock) * (d*d + m*m)
 			}
 			allowed := 4 * (0x1p-11*math.Sqrt(squares) + 0x1p-25*math.Sqrt(units))
 			if off := math.Abs(float64(y[0]) - exact); off > allowed {
@@ -139,11 +139,11 @@ func TestRowsHalvesSmall(t *testing.T) {
 // exactProduct is the product of a row, whose elements are w, and x. With it come the
 // sum of the magnitudes and of the squares of all that RowsHalves adds up for it.
 func exactProduct(f *Format, row []byte, w, x []float32) (exact, sizes, squares float64) {
-	q, scales := make([]int16, len(w)), make([]affine, len(w)/f.halves.subBlock)
+	q, scales := make([]int16, len(w)), make([]affine, len(w)/subBlock)
 	f.unpackRow(row, q, scales)
 	for i := range w {
 		v := float64(w[i]) * float64(x[i])
-		m := float64(scales[i/f.halves.subBlock].m) * float64(x[i])
+		m := float64(scales[i/subBlock].m) * float64(x[i])
 		exact += v
 		sizes += math.Abs(v-m) + math.Abs(m)
 		squares += (v-m)*(v-m) + m*m

@@ -12,7 +12,7 @@ import "slices"
 var formatQ4_1 = Format{
 	Type: Q4_1, Name: "q4_1", BlockElems: 32, BlockBytes: q4_1Bytes,
 	Dequantize: dequantizeQ4_1, Quantize: quantizeQ4_1, Dot: dotQ4_1,
-	halves: &halfProducts{magnitude: 8, subBlock: 32, apart: 16, unpack: unpackQ4_1},
+	halves: &halfProducts{magnitude: 8, apart: 16, unpack: unpackQ4_1},
 }
 
 const q4_1Bytes = 20

@@ -11,7 +11,7 @@ package quant
 var formatQ4_K = Format{
 	Type: Q4_K, Name: "q4_k", BlockElems: superBlock, BlockBytes: q4_KBytes,
 	Dequantize: dequantizeQ4_K, Quantize: quantizeQ4_K, Dot: dotQ4_K,
-	halves: &halfProducts{magnitude: 8, subBlock: 32, apart: 4, unpack: unpackQ4_K},
+	halves: &halfProducts{magnitude: 8, apart: 4, unpack: unpackQ4_K},
 }
 
 const q4_KBytes = 144

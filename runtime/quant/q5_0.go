@@ -12,7 +12,7 @@ import "encoding/binary"
 var formatQ5_0 = Format{
 	Type: Q5_0, Name: "q5_0", BlockElems: 32, BlockBytes: q5_0Bytes,
 	Dequantize: dequantizeQ5_0, Quantize: quantizeQ5_0, Dot: dotQ5_0,
-	halves: &halfProducts{magnitude: 16, subBlock: 32, apart: 16, unpack: unpackQ5_0},
+	halves: &halfProducts{magnitude: 16, apart: 16, unpack: unpackQ5_0},
 }
 
 const q5_0Bytes = 22

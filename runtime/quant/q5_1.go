@@ -16,7 +16,7 @@ import (
 var formatQ5_1 = Format{
 	Type: Q5_1, Name: "q5_1", BlockElems: 32, BlockBytes: q5_1Bytes,
 	Dequantize: dequantizeQ5_1, Quantize: quantizeQ5_1, Dot: dotQ5_1,
-	halves: &halfProducts{magnitude: 16, subBlock: 32, apart: 16, unpack: unpackQ5_1},
+	halves: &halfProducts{magnitude: 16, apart: 16, unpack: unpackQ5_1},
 }
 
 const q5_1Bytes = 24

@@ -12,7 +12,7 @@ package quant
 var formatQ5_K = Format{
 	Type: Q5_K, Name: "q5_k", BlockElems: superBlock, BlockBytes: q5_KBytes,
 	Dequantize: dequantizeQ5_K, Quantize: quantizeQ5_K, Dot: dotQ5_K,
-	halves: &halfProducts{magnitude: 16, subBlock: 32, apart: 4, unpack: unpackQ5_K},
+	halves: &halfProducts{magnitude: 16, apart: 4, unpack: unpackQ5_K},
 }
 
 const q5_KBytes = 176

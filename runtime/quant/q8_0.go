@@ -11,7 +11,7 @@ import "math"
 var formatQ8_0 = Format{
 	Type: Q8_0, Name: "q8_0", BlockElems: 32, BlockBytes: q8_0Bytes,
 	Dequantize: dequantizeQ8_0, Quantize: quantizeQ8_0, Dot: dotQ8_0,
-	halves: &halfProducts{magnitude: 128, subBlock: 32, apart: 16, unpack: unpackQ8_0},
+	halves: &halfProducts{magnitude: 128, apart: 16, unpack: unpackQ8_0},
 }
 
 const q8_0Bytes = 34
