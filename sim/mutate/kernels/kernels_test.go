@@ -39,6 +39,7 @@ static inline void scale_body(device const uchar * w, device float * x, uint tid
   threadgroup_barrier(mem_flags::mem_threadgroup);
   atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
   through<T_up>(tid);
+  eight_floats y[N];
   if (tid < N) x[tid] = T_w::get(w + 4u, tid) * sum[0];
 }
 

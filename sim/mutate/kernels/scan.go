@@ -17,7 +17,7 @@ func (t token) word() bool { return strings.ContainsAny(t.text[:1], letters) }
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789."
 
 var types = map[string]bool{"float": true, "half": true, "uint": true, "ushort": true, "ulong": true, "uchar": true, "char": true, "bool": true,
-	"int": true, "short": true, "Routing": true, "eight": true, "const": true, "return": true, "template": true}
+	"int": true, "short": true, "Routing": true, "eight": true, "eight_floats": true, "const": true, "return": true, "template": true}
 
 // isType tells whether what follows is a declaration's name or no operator.
 func (t token) isType() bool { return types[t.text] }
