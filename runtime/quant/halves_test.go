@@ -27,23 +27,36 @@ func TestRoundToHalf(t *testing.T) {
 	}
 }
 
+// multipliedAsHalves are the formats that RowsHalves does not multiply as floats.
+func multipliedAsHalves() []*Format {
+	return slices.DeleteFunc(Formats(), func(f *Format) bool { return f.halves == nil })
+}
+
+// randomRow is a row of n elements, and what these are.
+func randomRow(f *Format, rng *rand.Rand, n int) (row []byte, w []float32) {
+	row, w = make([]byte, n/f.BlockElems*f.BlockBytes), randomFloats(rng, n)
+	f.Quantize(row, w)
+	f.Dequantize(w, row)
+	return row, w
+}
+
+// randomHalves are n inputs of some size.
+func randomHalves(rng *rand.Rand, n int, size float32) []float32 {
+	x := randomFloats(rng, n)
+	for i := range x {
+		x[i] = HalfToFloat(FloatToHalf(size * x[i]))
+	}
+	return x
+}
+
 // TestUnpack decodes rows to integers, scales and minima: they are the elements.
 func TestUnpack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, f := range Formats() {
-		if f.halves == nil {
-			continue
-		}
+	for _, f := range multipliedAsHalves() {
 		const n = 512
 		q, scales := make([]int16, n), make([]affine, n/subBlock)
-		want, x := make([]float32, n), make([]float32, n)
-		row := make([]byte, n/f.BlockElems*f.BlockBytes)
 		for range 10 {
-			for i := range x {
-				x[i] = float32(rng.NormFloat64())
-			}
-			f.Quantize(row, x)
-			f.Dequantize(want, row)
+			row, want := randomRow(f, rng, n)
 			f.unpackRow(row, q, scales)
 			for i := range want {
 				s := scales[i/subBlock]
@@ -64,14 +77,9 @@ func TestUnpack(t *testing.T) {
 func TestRowsHalves(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, f := range Formats() {
-		n := 512
-		row, w, x := make([]byte, n/f.BlockElems*f.BlockBytes), make([]float32, n), make([]float32, n)
-		for i := range w {
-			w[i] = float32(rng.NormFloat64())
-			x[i] = HalfToFloat(FloatToHalf(float32(rng.NormFloat64())))
-		}
-		f.Quantize(row, w)
-		f.Dequantize(w, row)
+		const n = 512
+		row, w := randomRow(f, rng, n)
+		x := randomHalves(rng, n, 1)
 		var y, plain [1]float32
 		f.RowsHalves(row, len(row), x, y[:])
 		f.Rows(row, len(row), x, plain[:])
@@ -105,20 +113,12 @@ func TestRowsHalves(t *testing.T) {
 // off by up to 2^-25 of their unit beside what TestRowsHalves allows.
 func TestRowsHalvesSmall(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for _, f := range Formats() {
-		if f.halves == nil {
-			continue
-		}
+	for _, f := range multipliedAsHalves() {
 		const n = 512
-		row, w, x := make([]byte, n/f.BlockElems*f.BlockBytes), make([]float32, n), make([]float32, n)
 		q, scales := make([]int16, n), make([]affine, n/subBlock)
-		for _, size := range []float64{1e-3, 1e-4, 1e-5, 1e-6} {
-			for i := range w {
-				w[i] = float32(rng.NormFloat64())
-				x[i] = HalfToFloat(FloatToHalf(float32(size * rng.NormFloat64())))
-			}
-			f.Quantize(row, w)
-			f.Dequantize(w, row)
+		for _, size := range []float32{1e-3, 1e-4, 1e-5, 1e-6} {
+			row, w := randomRow(f, rng, n)
+			x := randomHalves(rng, n, size)
 			f.unpackRow(row, q, scales)
 			var y [1]float32
 			f.RowsHalves(row, len(row), x, y[:])
