@@ -359,13 +359,12 @@ static inline float sum_of_eights(thread const Y * y) {
 // 1024 + n for the number n below 1024 in each 16 bits of q & mask.
 static inline half2 plus_1024(uint q, uint mask) { return as_type<half2>(AND_OR(q, mask, 0x64006400u)); }
 
-// The numbers n - BIAS, and n / 16 - BIAS, in units. All steps are exact.
+// The numbers n - BIAS, and n / 16 - 8, in units. All steps are exact.
 template <short BIAS>
 static inline half2 less(uint q, uint mask, half unit) { return fma(plus_1024(q, mask), half2(unit), half2(unit * half(-1024 - BIAS))); }
 
-template <short BIAS>
-static inline half2 sixteenth_less(uint q, uint mask, half unit) {
-  return fma(plus_1024(q, mask), half2(unit * half(0.0625f)), half2(unit * half(-64 - BIAS)));
+static inline half2 sixteenth_less_8(uint q, uint mask, half unit) {
+  return fma(plus_1024(q, mask), half2(unit * half(0.0625f)), half2(unit * half(-64 - 8)));
 }
 
 // Sums of halves are rounded by a part of their size, which is least if numbers count from their
@@ -383,8 +382,8 @@ static inline float add_low(uint low, uint high, thread const Y & y, float s) {
 template <typename Y>
 static inline float add_high(uint low, uint high, thread const Y & y, float s) {
   const half u = unit<8>(y);
-  return add_products<8>(sixteenth_less<8>(low, 0x00f000f0u, u), sixteenth_less<8>(low >> 8, 0x00f000f0u, u),
-                         sixteenth_less<8>(high, 0x00f000f0u, u), sixteenth_less<8>(high >> 8, 0x00f000f0u, u), y, s);
+  return add_products<8>(sixteenth_less_8(low, 0x00f000f0u, u), sixteenth_less_8(low >> 8, 0x00f000f0u, u),
+                         sixteenth_less_8(high, 0x00f000f0u, u), sixteenth_less_8(high >> 8, 0x00f000f0u, u), y, s);
 }
 
 // The same of the low nibbles of 4 bytes and then of their high ones.
@@ -392,7 +391,7 @@ template <typename Y>
 static inline float add_nibbles(uint q, thread const Y & y, float s) {
   const half u = unit<8>(y);
   return add_products<8>(less<8>(q, 0x000f000fu, u), less<8>(q >> 8, 0x000f000fu, u),
-                         sixteenth_less<8>(q, 0x00f000f0u, u), sixteenth_less<8>(q >> 8, 0x00f000f0u, u), y, s);
+                         sixteenth_less_8(q, 0x00f000f0u, u), sixteenth_less_8(q >> 8, 0x00f000f0u, u), y, s);
 }
 
 // s + Σ (byte - MIDDLE) * y over 4 bytes of low and 4 of high, all below 2 MIDDLE, a power of two.
@@ -706,8 +705,8 @@ struct q6_k_by {
       float q = 0.0f;
       UNROLL for (ushort k = 0; k < PAIRS; ++k) {
         const uint2 low = words<COLS>(ql + 32u * k), u = upper >> 2u * k;
-        q = fma(float(scales[2 * k]), six<0>(low, u, y[k]), q);
-        q = fma(float(scales[2 * k + 4]), six<4>(low, u, y[k + PAIRS]), q);
+        q = fma(float(scales[2 * k]), six_bits<0>(low, u, y[k]), q);
+        q = fma(float(scales[2 * k + 4]), six_bits<4>(low, u, y[k + PAIRS]), q);
       }
       sum[r] = fma(half_at(f.d), q, sum[r]);
     }
@@ -715,7 +714,7 @@ struct q6_k_by {
 
   // Σ of eight products with the nibbles at bit SHIFT of low's bytes, and the bit pairs there of upper's.
   template <uint SHIFT, typename Y>
-  static inline float six(uint2 low, uint2 upper, thread const Y & y) {
+  static inline float six_bits(uint2 low, uint2 upper, thread const Y & y) {
     const uint2 pairs = SHIFT == 0u ? upper << 4u : upper;
     const uint2 q = (low >> SHIFT & 0x0f0f0f0fu) | (pairs & 0x30303030u);
     return add_bytes<32>(q.x, q.y, y, 0.0f);
