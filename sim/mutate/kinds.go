@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,22 +115,20 @@ var shapes = []string{"./gen/msl", "-run", "^(TestExecute|TestShares|TestOddAtte
 // template makes an edit in the template that its function comes from, if the function
 // stands there as it is printed, and runs the tests of other shapes.
 func (r *rig) template(k *edit) verdict {
-	for _, folder := range []string{"templates/msl/", "templates/msl/quant/"} {
-		entries, err := os.ReadDir(r.path(folder))
+	root := os.DirFS(r.root)
+	for _, pattern := range []string{"templates/msl/*.msl", "templates/msl/*/*.msl"} {
+		paths, err := fs.Glob(root, pattern)
 		if err != nil {
 			return verdict{by: err.Error()}
 		}
-		for _, e := range entries {
-			if e.IsDir() {
-				continue
-			}
-			text, err := os.ReadFile(r.path(folder, e.Name()))
+		for _, path := range paths {
+			text, err := fs.ReadFile(root, path)
 			if err != nil {
 				return verdict{by: err.Error()}
 			}
 			if strings.Count(string(text), k.Body) == 1 {
 				changed := strings.Replace(string(text), k.Body, k.Changed(), 1)
-				return r.overlaid(&sources.Mutation{File: folder + e.Name(), Text: []byte(changed)}, shapes)
+				return r.overlaid(&sources.Mutation{File: path, Text: []byte(changed)}, shapes)
 			}
 		}
 	}
