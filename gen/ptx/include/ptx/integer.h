@@ -18,5 +18,10 @@ METAL_FUNC uint and_or(uint a, uint b, uint c) {
   asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
   return r;
 }
+
+// Four of the eight bytes of a and b, counted from a's lowest; a hexadecimal digit of which names each.
+METAL_FUNC uint bytes_of(uint a, uint b, uint which) { return uint(__nvvm_prmt(int(a), int(b), int(which))); }
 }
 #define AND_OR(a, b, c) metal::and_or(a, b, c)
+#define LOWER_HALVES(a, b) as_type<half2>(metal::bytes_of(a, b, 0x5410u))
+#define UPPER_HALVES(a, b) as_type<half2>(metal::bytes_of(a, b, 0x7632u))
