@@ -164,6 +164,17 @@ static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 
 #define UPPER_HALVES(a, b) pair(as_type<half2>(a).y, as_type<half2>(b).y)
 #endif
 
+// The 16 bits at bit shift, 0 or 16, of a below those of b.
+#ifndef SIXTEENS
+#define SIXTEENS(a, b, shift) (((a) >> (shift) & 0xffffu) | (b) >> (shift) << 16)
+#endif
+
+// 1024 + n for the numbers n in two bytes of q.
+#ifndef LOWER_BYTES_PLUS_1024
+#define LOWER_BYTES_PLUS_1024(q) plus_1024(((q) & 0xffffu) * 0x101u, 0x00ff00ffu)
+#define UPPER_BYTES_PLUS_1024(q) plus_1024(((q) >> 16) * 0x101u, 0x00ff00ffu)
+#endif
+
 static inline float half_at(device const uchar * p) { return float(*(device const half *)p); }
 
 static inline uint ushort_at(device const uchar * p) { return uint(*(device const ushort *)p); }
@@ -439,12 +450,13 @@ struct k_scales { float scale[2], min[2]; };
 
 static inline k_scales k_scales_at(uint4 head, uint c) {
   // What depends on c is a lane's constant, the same for all rows; a condition would part their loads.
-  const uint shift = 16u * (c & 1u), last = 0u - (c >> 1), upper = last & 0x3030u, lower = upper ^ 0x3f3fu;
-  const uint a = (head.y & ~last) | (head.w & last), b = (head.z & ~last) | (head.w & last);
-  const uint s = (a >> shift & lower) | (head.y >> (shift + 2u) & upper); // bytes 2c and 2c+1 of the scales
-  const uint m = (b >> (shift + (last & 4u)) & lower) | (head.z >> (shift + 2u) & upper);
-  const half2 scale = plus_1024(s * 0x101u, 0x00ff00ffu) - half2(half(1024.0f));
-  const half2 low = plus_1024(m * 0x101u, 0x00ff00ffu) - half2(half(1024.0f));
+  const uint shift = 16u * (c & 1u), last = 0u - (c >> 1), nibbles = last & 0x0f0f0f0fu;
+  // A byte each: scales 2c and 2c+1, minima 2c and 2c+1. For the last four sub-blocks the upper
+  // bits of the others' bytes hold the upper two bits, nibbles the other four.
+  const uint six = SIXTEENS(head.y, head.z, shift) >> (last & 2u) & ~nibbles;
+  const uint q = ((SIXTEENS(head.w, head.w >> 4, shift) & nibbles) | six) & 0x3f3f3f3fu;
+  const half2 scale = LOWER_BYTES_PLUS_1024(q) - half2(half(1024.0f));
+  const half2 low = UPPER_BYTES_PLUS_1024(q) - half2(half(1024.0f));
   const float d = low_half(head.x), dmin = high_half(head.x);
   k_scales k;
   k.scale[0] = d * float(scale.x);

@@ -25,3 +25,6 @@ METAL_FUNC uint bytes_of(uint a, uint b, uint which) { return uint(__nvvm_prmt(i
 #define AND_OR(a, b, c) metal::and_or(a, b, c)
 #define LOWER_HALVES(a, b) as_type<half2>(metal::bytes_of(a, b, 0x5410u))
 #define UPPER_HALVES(a, b) as_type<half2>(metal::bytes_of(a, b, 0x7632u))
+#define SIXTEENS(a, b, shift) metal::bytes_of(a, b, 0x5410u + ((shift) / 16u) * 0x2222u)
+#define LOWER_BYTES_PLUS_1024(q) as_type<half2>(metal::bytes_of(q, 0x64646464u, 0x4140u))
+#define UPPER_BYTES_PLUS_1024(q) as_type<half2>(metal::bytes_of(q, 0x64646464u, 0x4342u))
