@@ -77,7 +77,8 @@ static inline float total(threadgroup const float * shares) {
 }
 
 // Where the SLICES simdgroups that share rows leave their sums; add_slices adds them up
-// after a barrier, in the same order in each of them.
+// after a barrier, in the same order in each of them. Lanes behind the last row do its
+// sum again: a condition would part these loads from those around them.
 template <ushort N>
 static inline void put_slice(float v, threadgroup float * slices, ushort sg, ushort lane) {
   if (lane < N) slices[sg * N + lane] = v;
@@ -85,10 +86,9 @@ static inline void put_slice(float v, threadgroup float * slices, ushort sg, ush
 
 template <ushort N, ushort SLICES>
 static inline float add_slices(threadgroup const float * slices, ushort sg, ushort lane) {
+  threadgroup const float * row = slices + sg / SLICES * SLICES * N + min(lane, ushort(N - 1));
   float sum = 0.0f;
-  if (lane < N) {
-    UNROLL for (ushort i = 0; i < SLICES; ++i) sum += slices[(sg / SLICES * SLICES + i) * N + lane];
-  }
+  UNROLL for (ushort i = 0; i < SLICES; ++i) sum += row[i * N];
   return sum;
 }
 
@@ -2140,13 +2140,15 @@ static inline void q_kv_a_body(
     if (row < end) {
       dot<T_w_q_proj, 4, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
-    const float squares = sum_of<8>(partials);
+    float squares = sum_of<8>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
+    squares = simd_sum(squares);
     float v = own<4>(sum, lane);
     threadgroup float * slices = scratch + 0u;
     put_slice<4>(v, slices, sg, lane);
-    share(squares, slices + 16u, sg, lane);
+    if (lane == 0) slices[16u + sg] = squares;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<4, 4>(slices, sg, lane);
     const float factor = norm_factor(total<4u>(slices + 16u), 2048.0f, 1e-06f);
@@ -2173,13 +2175,15 @@ static inline void q_kv_a_body(
     if (row < end) {
       dot<T_w_kv_a_proj_with_mqa, 4, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
-    const float squares = sum_of<8>(partials);
+    float squares = sum_of<8>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
+    squares = simd_sum(squares);
     float v = own<4>(sum, lane);
     threadgroup float * slices = scratch + 0u;
     put_slice<4>(v, slices, sg, lane);
-    share(squares, slices + 16u, sg, lane);
+    if (lane == 0) slices[16u + sg] = squares;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<4, 4>(slices, sg, lane);
     const float factor = norm_factor(total<4u>(slices + 16u), 2048.0f, 1e-06f);
@@ -2393,6 +2397,7 @@ static inline void store_kv_k_b_body(
       dot<T_w_k_b_proj, 4, 128u, 32u, 4u>(w, in_floats{q_rope + entry * 192u}, 0u, 128u, lane, sum);
     }
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     float v = own<4>(sum, lane);
     if (mine) q_abs_[entry * 512u + at] = v;
@@ -2810,6 +2815,7 @@ static inline void v_b_body(
     dot<T_w_v_b_proj, 4, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
   }
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   if (mine) attention[entry * 128u + at] = v;
@@ -2967,6 +2973,7 @@ static inline void o_proj_body(
     dot<T_w_o_proj, 2, 2048u, 64u, 4u>(w, in_floats{attention}, 0u, 2048u, part, sum);
   }
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
   float v = own<2>(sum, lane);
   threadgroup float * slices = scratch + 0u;
@@ -3140,16 +3147,18 @@ static inline void gate_up_body(
   if (row < end) {
     dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   }
-  const float squares = sum_of<8>(partials);
+  float squares = sum_of<8>(partials);
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
-  float v = own<4>(sum, lane);
   sum_lanes<4>(sum_up);
+  squares = simd_sum(squares);
+  float v = own<4>(sum, lane);
   float up = own<4>(sum_up, lane);
   threadgroup float * slices = scratch + 0u;
   put_slice<4>(v, slices, sg, lane);
   put_slice<4>(up, slices + 16u, sg, lane);
-  share(squares, slices + 32u, sg, lane);
+  if (lane == 0) slices[32u + sg] = squares;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   v = add_slices<4, 2>(slices, sg, lane);
   up = add_slices<4, 2>(slices + 16u, sg, lane);
@@ -3303,6 +3312,7 @@ static inline void down_body(
     dot<T_w_down_proj, 2, 10944u, 128u, 4u>(w, in_floats{swiglu}, 0u, 10944u, part, sum);
   }
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
   float v = own<2>(sum, lane);
   threadgroup float * slices = scratch + 0u;
@@ -3445,13 +3455,15 @@ static inline void router_shared_gate_shared_up_body(
     if (row < end) {
       dot<T_w_gate, 4, 2048u, 64u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
-    const float squares = sum_of<8>(partials);
+    float squares = sum_of<8>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
+    squares = simd_sum(squares);
     float v = own<4>(sum, lane);
     threadgroup float * slices = scratch + 0u;
     put_slice<4>(v, slices, sg, lane);
-    share(squares, slices + 16u, sg, lane);
+    if (lane == 0) slices[16u + sg] = squares;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<4, 2>(slices, sg, lane);
     const float factor = norm_factor(total<4u>(slices + 16u), 2048.0f, 1e-06f);
@@ -3479,16 +3491,18 @@ static inline void router_shared_gate_shared_up_body(
     if (row < end) {
       dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
     }
-    const float squares = sum_of<8>(partials);
+    float squares = sum_of<8>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
     sum_lanes<4>(sum_up);
+    squares = simd_sum(squares);
+    float v = own<4>(sum, lane);
     float up = own<4>(sum_up, lane);
     threadgroup float * slices = scratch + 0u;
     put_slice<4>(v, slices, sg, lane);
     put_slice<4>(up, slices + 16u, sg, lane);
-    share(squares, slices + 32u, sg, lane);
+    if (lane == 0) slices[32u + sg] = squares;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<4, 2>(slices, sg, lane);
     up = add_slices<4, 2>(slices + 16u, sg, lane);
@@ -3692,16 +3706,18 @@ static inline void experts_gate_experts_up_body(
   if (row < end) {
     dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 8, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   }
-  const float squares = sum_of<4>(partials);
+  float squares = sum_of<4>(partials);
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<8>(sum);
-  float v = own<8>(sum, lane);
   sum_lanes<8>(sum_up);
+  squares = simd_sum(squares);
+  float v = own<8>(sum, lane);
   float up = own<8>(sum_up, lane);
   threadgroup float * slices = scratch + 1u;
   put_slice<8>(v, slices, sg, lane);
   put_slice<8>(up, slices + 64u, sg, lane);
-  share(squares, slices + 128u, sg, lane);
+  if (lane == 0) slices[128u + sg] = squares;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   v = add_slices<8, 2>(slices, sg, lane);
   up = add_slices<8, 2>(slices + 64u, sg, lane);
@@ -4089,11 +4105,13 @@ static inline void lm_head_body(
   }
   float partials[32];
   load_partials<1024u, 32u>(ready_squares, lane, partials);
-  const float squares = sum_of<32>(partials);
+  float squares = sum_of<32>(partials);
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
+  squares = simd_sum(squares);
   float v = own<4>(sum, lane);
-  const float factor = norm_factor(simd_sum(squares), 2048.0f, 1e-06f);
+  const float factor = norm_factor(squares, 2048.0f, 1e-06f);
   v *= factor;
   if (mine) lm_head[at] = v;
 }

@@ -77,7 +77,8 @@ static inline float total(threadgroup const float * shares) {
 }
 
 // Where the SLICES simdgroups that share rows leave their sums; add_slices adds them up
-// after a barrier, in the same order in each of them.
+// after a barrier, in the same order in each of them. Lanes behind the last row do its
+// sum again: a condition would part these loads from those around them.
 template <ushort N>
 static inline void put_slice(float v, threadgroup float * slices, ushort sg, ushort lane) {
   if (lane < N) slices[sg * N + lane] = v;
@@ -85,10 +86,9 @@ static inline void put_slice(float v, threadgroup float * slices, ushort sg, ush
 
 template <ushort N, ushort SLICES>
 static inline float add_slices(threadgroup const float * slices, ushort sg, ushort lane) {
+  threadgroup const float * row = slices + sg / SLICES * SLICES * N + min(lane, ushort(N - 1));
   float sum = 0.0f;
-  if (lane < N) {
-    UNROLL for (ushort i = 0; i < SLICES; ++i) sum += slices[(sg / SLICES * SLICES + i) * N + lane];
-  }
+  UNROLL for (ushort i = 0; i < SLICES; ++i) sum += row[i * N];
   return sum;
 }
 
@@ -1909,11 +1909,13 @@ static inline void q_kv_a_body(
     if (row < end) {
       dot<T_w_q_proj, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
     }
-    const float squares = sum_of<2>(partials);
+    float squares = sum_of<2>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
+    squares = simd_sum(squares);
     float v = own<4>(sum, lane);
-    const float factor = norm_factor(simd_sum(squares), 256.0f, 1e-06f);
+    const float factor = norm_factor(squares, 256.0f, 1e-06f);
     v *= factor;
     const float neighbour = simd_shuffle_xor(v, ushort(1));
     if (turns) v = turn_by(v, neighbour, cosine, sine, (d & 1u) != 0u);
@@ -1935,11 +1937,13 @@ static inline void q_kv_a_body(
     if (row < end) {
       dot<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
     }
-    const float squares = sum_of<2>(partials);
+    float squares = sum_of<2>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
+    squares = simd_sum(squares);
     float v = own<4>(sum, lane);
-    const float factor = norm_factor(simd_sum(squares), 256.0f, 1e-06f);
+    const float factor = norm_factor(squares, 256.0f, 1e-06f);
     v *= factor;
     if (mine) kv_a[at] = v;
   }
@@ -2030,6 +2034,7 @@ static inline void store_kv_k_b_body(
       dot<T_w_k_b_proj, 4, 64u, 32u, 4u>(w, in_halves{q_rope + entry * 96u}, 0u, 64u, lane, sum);
     }
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     float v = own<4>(sum, lane);
     if (mine) q_abs_[entry * 256u + at] = v;
@@ -2195,6 +2200,7 @@ static inline void v_b_body(
     dot<T_w_v_b_proj, 4, 256u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 256u, lane, sum);
   }
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   if (mine) attention[entry * 64u + at] = v;
@@ -2244,6 +2250,7 @@ static inline void o_proj_body(
     dot<T_w_o_proj, 4, 256u, 32u, 4u>(w, in_halves{attention}, 0u, 256u, lane, sum);
   }
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   v += residual;
@@ -2297,13 +2304,15 @@ static inline void gate_up_body(
   if (row < end) {
     dot_both<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
   }
-  const float squares = sum_of<2>(partials);
+  float squares = sum_of<2>(partials);
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
-  float v = own<4>(sum, lane);
   sum_lanes<4>(sum_up);
+  squares = simd_sum(squares);
+  float v = own<4>(sum, lane);
   float up = own<4>(sum_up, lane);
-  const float factor = norm_factor(simd_sum(squares), 256.0f, 1e-06f);
+  const float factor = norm_factor(squares, 256.0f, 1e-06f);
   v *= factor;
   v = silu(v) * (up * factor);
   if (mine) swiglu[at] = v;
@@ -2354,6 +2363,7 @@ static inline void down_body(
     dot<T_w_down_proj, 4, 608u, 64u, 4u>(w, in_halves{swiglu}, 0u, 608u, part, sum);
   }
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   threadgroup float * slices = scratch + 0u;
@@ -2413,11 +2423,13 @@ static inline void router_shared_gate_shared_up_body(
     if (row < end) {
       dot<T_w_gate, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
     }
-    const float squares = sum_of<2>(partials);
+    float squares = sum_of<2>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
+    squares = simd_sum(squares);
     float v = own<4>(sum, lane);
-    const float factor = norm_factor(simd_sum(squares), 256.0f, 1e-06f);
+    const float factor = norm_factor(squares, 256.0f, 1e-06f);
     v *= factor;
     if (mine) router[at] = v;
   } else {
@@ -2440,13 +2452,15 @@ static inline void router_shared_gate_shared_up_body(
     if (row < end) {
       dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
     }
-    const float squares = sum_of<2>(partials);
+    float squares = sum_of<2>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
-    float v = own<4>(sum, lane);
     sum_lanes<4>(sum_up);
+    squares = simd_sum(squares);
+    float v = own<4>(sum, lane);
     float up = own<4>(sum_up, lane);
-    const float factor = norm_factor(simd_sum(squares), 256.0f, 1e-06f);
+    const float factor = norm_factor(squares, 256.0f, 1e-06f);
     v *= factor;
     v = silu(v) * (up * factor);
     if (mine) shared_swiglu[at] = v;
@@ -2531,13 +2545,15 @@ static inline void experts_gate_experts_up_body(
   if (row < end) {
     dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
   }
-  const float squares = sum_of<2>(partials);
+  float squares = sum_of<2>(partials);
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
-  float v = own<4>(sum, lane);
   sum_lanes<4>(sum_up);
+  squares = simd_sum(squares);
+  float v = own<4>(sum, lane);
   float up = own<4>(sum_up, lane);
-  const float factor = norm_factor(simd_sum(squares), 256.0f, 1e-06f);
+  const float factor = norm_factor(squares, 256.0f, 1e-06f);
   v *= factor;
   v = silu(v) * (up * factor);
   if (mine) experts_swiglu[entry * 160u + at] = v;
@@ -2674,11 +2690,13 @@ static inline void lm_head_body(
   if (row < end) {
     dot<T_w_lm_head, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
   }
-  const float squares = sum_of<2>(partials);
+  float squares = sum_of<2>(partials);
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
+  squares = simd_sum(squares);
   float v = own<4>(sum, lane);
-  const float factor = norm_factor(simd_sum(squares), 256.0f, 1e-06f);
+  const float factor = norm_factor(squares, 256.0f, 1e-06f);
   v *= factor;
   if (mine) lm_head[at] = v;
 }

@@ -77,7 +77,8 @@ static inline float total(threadgroup const float * shares) {
 }
 
 // Where the SLICES simdgroups that share rows leave their sums; add_slices adds them up
-// after a barrier, in the same order in each of them.
+// after a barrier, in the same order in each of them. Lanes behind the last row do its
+// sum again: a condition would part these loads from those around them.
 template <ushort N>
 static inline void put_slice(float v, threadgroup float * slices, ushort sg, ushort lane) {
   if (lane < N) slices[sg * N + lane] = v;
@@ -85,10 +86,9 @@ static inline void put_slice(float v, threadgroup float * slices, ushort sg, ush
 
 template <ushort N, ushort SLICES>
 static inline float add_slices(threadgroup const float * slices, ushort sg, ushort lane) {
+  threadgroup const float * row = slices + sg / SLICES * SLICES * N + min(lane, ushort(N - 1));
   float sum = 0.0f;
-  if (lane < N) {
-    UNROLL for (ushort i = 0; i < SLICES; ++i) sum += slices[(sg / SLICES * SLICES + i) * N + lane];
-  }
+  UNROLL for (ushort i = 0; i < SLICES; ++i) sum += row[i * N];
   return sum;
 }
 
@@ -2137,13 +2137,15 @@ static inline void q_a_kv_a_body(
     if (row < end) {
       dot<T_w_q_a_proj, 2, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
-    const float squares = sum_of<8>(partials);
+    float squares = sum_of<8>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<2>(sum);
+    squares = simd_sum(squares);
     float v = own<2>(sum, lane);
     threadgroup float * slices = scratch + 0u;
     put_slice<2>(v, slices, sg, lane);
-    share(squares, slices + 8u, sg, lane);
+    if (lane == 0) slices[8u + sg] = squares;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<2, 4>(slices, sg, lane);
     const float factor = norm_factor(total<4u>(slices + 8u), 2048.0f, 1e-05f);
@@ -2170,13 +2172,15 @@ static inline void q_a_kv_a_body(
     if (row < end) {
       dot<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
-    const float squares = sum_of<8>(partials);
+    float squares = sum_of<8>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<2>(sum);
+    squares = simd_sum(squares);
     float v = own<2>(sum, lane);
     threadgroup float * slices = scratch + 0u;
     put_slice<2>(v, slices, sg, lane);
-    share(squares, slices + 8u, sg, lane);
+    if (lane == 0) slices[8u + sg] = squares;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<2, 4>(slices, sg, lane);
     const float factor = norm_factor(total<4u>(slices + 8u), 2048.0f, 1e-05f);
@@ -2392,13 +2396,15 @@ static inline void q_b_store_kv_body(
     if (row < end) {
       dot<T_w_q_b_proj, 4, 768u, 64u, 4u>(w, in_floats{ready}, 0u, 768u, part, sum);
     }
-    const float squares = sum_of<3>(partials);
+    float squares = sum_of<3>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
+    squares = simd_sum(squares);
     float v = own<4>(sum, lane);
     threadgroup float * slices = scratch + 0u;
     put_slice<4>(v, slices, sg, lane);
-    share(squares, slices + 16u, sg, lane);
+    if (lane == 0) slices[16u + sg] = squares;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<4, 2>(slices, sg, lane);
     const float factor = norm_factor(total<4u>(slices + 16u), 768.0f, 1e-05f);
@@ -2725,6 +2731,7 @@ static inline void k_b_body(
     dot<T_w_k_b_proj, 4, 192u, 32u, 4u>(w, in_floats{q_rope + entry * 256u}, 0u, 192u, lane, sum);
   }
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   if (mine) q_abs_[entry * 512u + at] = v;
@@ -2937,6 +2944,7 @@ static inline void v_b_body(
     dot<T_w_v_b_proj, 8, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
   }
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<8>(sum);
   float v = own<8>(sum, lane);
   if (mine) attention[entry * 256u + at] = v;
@@ -3094,6 +3102,7 @@ static inline void o_proj_body(
     dot<T_w_o_proj, 4, 5120u, 256u, 4u>(w, in_floats{attention}, 0u, 5120u, part, sum);
   }
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   threadgroup float * slices = scratch + 0u;
@@ -3267,16 +3276,18 @@ static inline void gate_up_body(
   if (row < end) {
     dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   }
-  const float squares = sum_of<8>(partials);
+  float squares = sum_of<8>(partials);
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
-  float v = own<4>(sum, lane);
   sum_lanes<4>(sum_up);
+  squares = simd_sum(squares);
+  float v = own<4>(sum, lane);
   float up = own<4>(sum_up, lane);
   threadgroup float * slices = scratch + 0u;
   put_slice<4>(v, slices, sg, lane);
   put_slice<4>(up, slices + 16u, sg, lane);
-  share(squares, slices + 32u, sg, lane);
+  if (lane == 0) slices[32u + sg] = squares;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   v = add_slices<4, 2>(slices, sg, lane);
   up = add_slices<4, 2>(slices + 16u, sg, lane);
@@ -3430,6 +3441,7 @@ static inline void down_body(
     dot<T_w_down_proj, 2, 10240u, 128u, 4u>(w, in_floats{swiglu}, 0u, 10240u, part, sum);
   }
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
   float v = own<2>(sum, lane);
   threadgroup float * slices = scratch + 0u;
@@ -3588,13 +3600,15 @@ static inline void router_shared_gate_shared_up_body(
     if (row < end) {
       dot<T_w_gate, 2, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     }
-    const float squares = sum_of<8>(partials);
+    float squares = sum_of<8>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<2>(sum);
+    squares = simd_sum(squares);
     float v = own<2>(sum, lane);
     threadgroup float * slices = scratch + 0u;
     put_slice<2>(v, slices, sg, lane);
-    share(squares, slices + 8u, sg, lane);
+    if (lane == 0) slices[8u + sg] = squares;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<2, 4>(slices, sg, lane);
     const float factor = norm_factor(total<4u>(slices + 8u), 2048.0f, 1e-05f);
@@ -3622,16 +3636,18 @@ static inline void router_shared_gate_shared_up_body(
     if (row < end) {
       dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 2, 2048u, 128u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
     }
-    const float squares = sum_of<8>(partials);
+    float squares = sum_of<8>(partials);
     LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<2>(sum);
-    float v = own<2>(sum, lane);
     sum_lanes<2>(sum_up);
+    squares = simd_sum(squares);
+    float v = own<2>(sum, lane);
     float up = own<2>(sum_up, lane);
     threadgroup float * slices = scratch + 0u;
     put_slice<2>(v, slices, sg, lane);
     put_slice<2>(up, slices + 8u, sg, lane);
-    share(squares, slices + 16u, sg, lane);
+    if (lane == 0) slices[16u + sg] = squares;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     v = add_slices<2, 4>(slices, sg, lane);
     up = add_slices<2, 4>(slices + 8u, sg, lane);
@@ -3837,16 +3853,18 @@ static inline void experts_gate_experts_up_body(
   if (row < end) {
     dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 6, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   }
-  const float squares = sum_of<8>(partials);
+  float squares = sum_of<8>(partials);
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<6>(sum);
-  float v = own<6>(sum, lane);
   sum_lanes<6>(sum_up);
+  squares = simd_sum(squares);
+  float v = own<6>(sum, lane);
   float up = own<6>(sum_up, lane);
   threadgroup float * slices = scratch + 1u;
   put_slice<6>(v, slices, sg, lane);
   put_slice<6>(up, slices + 24u, sg, lane);
-  share(squares, slices + 48u, sg, lane);
+  if (lane == 0) slices[48u + sg] = squares;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   v = add_slices<6, 2>(slices, sg, lane);
   up = add_slices<6, 2>(slices + 24u, sg, lane);
@@ -4242,11 +4260,13 @@ static inline void lm_head_body(
   }
   float partials[32];
   load_partials<1024u, 32u>(ready_squares, lane, partials);
-  const float squares = sum_of<32>(partials);
+  float squares = sum_of<32>(partials);
   LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
+  squares = simd_sum(squares);
   float v = own<4>(sum, lane);
-  const float factor = norm_factor(simd_sum(squares), 2048.0f, 1e-05f);
+  const float factor = norm_factor(squares, 2048.0f, 1e-05f);
   v *= factor;
   if (mine) lm_head[at] = v;
 }
