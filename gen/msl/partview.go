@@ -133,6 +133,22 @@ func (k *kernelView) rowsPerSimdgroup(rows, perGroup, splitK int) int {
 	return min(ceil(perGroup, k.Simdgroups()/max(splitK, 1)), rows)
 }
 
+// Even says that all simdgroups of all threadgroups have as many rows.
+func (v *partView) Even() bool {
+	rows, _ := matrix(v.P)
+	perGroup := rowsPerGroup(v.P)
+	return rows%perGroup == 0 && perGroup == v.N*(v.Simdgroups()/v.Slices())
+}
+
+// IfRows is the condition that a simdgroup has rows at all, where some have none. It keeps loads
+// from moving up past it.
+func (v *partView) IfRows() string {
+	if v.Even() {
+		return ""
+	}
+	return "if (row < end) "
+}
+
 // Group is the threadgroup's number among those of the part.
 func (v *partView) Group() string {
 	if v.First == 0 {
@@ -277,6 +293,19 @@ func (v *partView) SquaresLanes() int {
 // mat-vec and to add them up after it.
 func (v *partView) SquaresEarly() bool { return v.SquaresPerLane() <= 16 }
 
+// rowsPerGroup is how many rows of an entry a threadgroup makes.
+func rowsPerGroup(p plan.Part) int {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.RowsPerGroup
+	case *plan.Experts:
+		return p.RowsPerGroup
+	case *plan.ExpertsSum:
+		return p.RowsPerGroup
+	}
+	return 0
+}
+
 // matrix is the shape of one entry of a part's weights.
 func matrix(p plan.Part) (rows, cols int) {
 	switch p := p.(type) {
@@ -318,9 +347,9 @@ type dots struct {
 // Indent is that of the lines that multiply.
 func (d dots) Indent() string {
 	if d.staged {
-		return strings.Repeat(" ", 8)
+		return strings.Repeat(" ", 6)
 	}
-	return strings.Repeat(" ", 6)
+	return strings.Repeat(" ", 4)
 }
 
 // Staged, Combined and Direct say where the mat-vec finds its input.

@@ -2123,10 +2123,9 @@ static inline void q_kv_a_body(
     const uint slice = sg % 4u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 4u + sg / 4u * 4u;
-    const uint end = min(g * 4u + 4u, 3072u);
-    const uint first = min(row, 3068u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 4 && slice == 0u;
     device const uchar * w = w_q_proj + first * T_w_q_proj::row_bytes(2048u);
     WEIGHTS_SOON(w + slice * (4u * T_w_q_proj::row_bytes(2048u) / 4u), 4u * T_w_q_proj::row_bytes(2048u) / 4u);
     EARLIER_DONE;
@@ -2137,9 +2136,7 @@ static inline void q_kv_a_body(
     float sum[4] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot<T_w_q_proj, 4, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
-    }
+    dot<T_w_q_proj, 4, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     float squares = sum_of<8>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2162,19 +2159,16 @@ static inline void q_kv_a_body(
     const uint slice = sg % 4u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 4u + sg / 4u * 4u;
-    const uint end = min(g * 4u + 4u, 576u);
-    const uint first = min(row, 572u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 4 && slice == 0u;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(2048u);
     WEIGHTS_SOON(w + slice * (4u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u), 4u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u);
     EARLIER_DONE;
     float sum[4] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot<T_w_kv_a_proj_with_mqa, 4, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
-    }
+    dot<T_w_kv_a_proj_with_mqa, 4, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     float squares = sum_of<8>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2385,17 +2379,14 @@ static inline void store_kv_k_b_body(
     const uint g = (tg - 1u);
     const uint entry = g / 32u;
     const uint row = (g % 32u) * 16u + sg * 4u;
-    const uint end = min((g % 32u) * 16u + 16u, 512u);
-    const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(128u);
     WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(128u));
     EARLIER_DONE;
     float sum[4] = {};
-    if (row < end) {
-      dot<T_w_k_b_proj, 4, 128u, 32u, 4u>(w, in_floats{q_rope + entry * 192u}, 0u, 128u, lane, sum);
-    }
+    dot<T_w_k_b_proj, 4, 128u, 32u, 4u>(w, in_floats{q_rope + entry * 192u}, 0u, 128u, lane, sum);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2799,10 +2790,9 @@ static inline void v_b_body(
   const uint g = tg;
   const uint entry = g / 4u;
   const uint row = (g % 4u) * 32u + sg * 4u;
-  const uint end = min((g % 4u) * 32u + 32u, 128u);
-  const uint first = min(row, 124u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(512u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(512u));
   const uint used = used_splits<128u, 16u>(step_.nkv);
@@ -2811,9 +2801,7 @@ static inline void v_b_body(
   threadgroup float * xs = scratch;
   combine_splits<128u, 16u, 512u, 256u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (row < end) {
-    dot<T_w_v_b_proj, 4, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
-  }
+  dot<T_w_v_b_proj, 4, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2959,19 +2947,16 @@ static inline void o_proj_body(
   const uint slice = sg % 2u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 4u + sg / 2u * 2u;
-  const uint end = min(g * 4u + 4u, 2048u);
-  const uint first = min(row, 2046u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 2 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 2 && slice == 0u;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(2048u);
   WEIGHTS_SOON(w + slice * (2u * T_w_o_proj::row_bytes(2048u) / 2u), 2u * T_w_o_proj::row_bytes(2048u) / 2u);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
-  if (row < end) {
-    dot<T_w_o_proj, 2, 2048u, 64u, 4u>(w, in_floats{attention}, 0u, 2048u, part, sum);
-  }
+  dot<T_w_o_proj, 2, 2048u, 64u, 4u>(w, in_floats{attention}, 0u, 2048u, part, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
@@ -3131,10 +3116,9 @@ static inline void gate_up_body(
   const uint slice = sg % 2u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 8u + sg / 2u * 4u;
-  const uint end = min(g * 8u + 8u, 10944u);
-  const uint first = min(row, 10940u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(2048u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(2048u);
   WEIGHTS_SOON(w + slice * (4u * T_w_gate_proj::row_bytes(2048u) / 2u), 4u * T_w_gate_proj::row_bytes(2048u) / 2u);
@@ -3144,9 +3128,7 @@ static inline void gate_up_body(
   float sum_up[4] = {};
   float partials[8];
   load_partials<1024u, 128u>(ready_squares, tid, partials);
-  if (row < end) {
-    dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
-  }
+  dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   float squares = sum_of<8>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3298,19 +3280,16 @@ static inline void down_body(
   const uint slice = sg % 4u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 2u + sg / 4u * 2u;
-  const uint end = min(g * 2u + 2u, 2048u);
-  const uint first = min(row, 2046u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 2 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 2 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(10944u);
   WEIGHTS_SOON(w + slice * (2u * T_w_down_proj::row_bytes(10944u) / 4u), 2u * T_w_down_proj::row_bytes(10944u) / 4u);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
-  if (row < end) {
-    dot<T_w_down_proj, 2, 10944u, 128u, 4u>(w, in_floats{swiglu}, 0u, 10944u, part, sum);
-  }
+  dot<T_w_down_proj, 2, 10944u, 128u, 4u>(w, in_floats{swiglu}, 0u, 10944u, part, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
@@ -3442,19 +3421,16 @@ static inline void router_shared_gate_shared_up_body(
     const uint slice = sg % 2u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 8u + sg / 2u * 4u;
-    const uint end = min(g * 8u + 8u, 64u);
-    const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 4 && slice == 0u;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(2048u);
     WEIGHTS_SOON(w + slice * (4u * T_w_gate::row_bytes(2048u) / 2u), 4u * T_w_gate::row_bytes(2048u) / 2u);
     EARLIER_DONE;
     float sum[4] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot<T_w_gate, 4, 2048u, 64u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
-    }
+    dot<T_w_gate, 4, 2048u, 64u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     float squares = sum_of<8>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3475,10 +3451,9 @@ static inline void router_shared_gate_shared_up_body(
     const uint slice = sg % 2u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 8u + sg / 2u * 4u;
-    const uint end = min(g * 8u + 8u, 2816u);
-    const uint first = min(row, 2812u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 4 && slice == 0u;
     device const uchar * w = w_shared_experts_gate_proj + first * T_w_shared_experts_gate_proj::row_bytes(2048u);
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(2048u);
     WEIGHTS_SOON(w + slice * (4u * T_w_shared_experts_gate_proj::row_bytes(2048u) / 2u), 4u * T_w_shared_experts_gate_proj::row_bytes(2048u) / 2u);
@@ -3488,9 +3463,7 @@ static inline void router_shared_gate_shared_up_body(
     float sum_up[4] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
-    }
+    dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
     float squares = sum_of<8>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3668,10 +3641,9 @@ static inline void experts_gate_experts_up_body(
   const uint slice = sg % 2u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = (g % 44u) * 32u + sg / 2u * 8u;
-  const uint end = min((g % 44u) * 32u + 32u, 1408u);
-  const uint first = min(row, 1400u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 8 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 8 && slice == 0u;
   EARLIER_DONE;
   threadgroup uint * chosen = (threadgroup uint *)(scratch + 0u);
   uint picked = 0u;
@@ -3703,9 +3675,7 @@ static inline void experts_gate_experts_up_body(
   float sum_up[8] = {};
   float partials[4];
   load_partials<1024u, 256u>(ready_squares, tid, partials);
-  if (row < end) {
-    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 8, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
-  }
+  dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 8, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   float squares = sum_of<4>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3890,17 +3860,16 @@ static inline void experts_down_shared_down_body(
   const uint slice = sg % 8u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 4u + sg / 8u * 4u;
-  const uint end = min(g * 4u + 4u, 2048u);
-  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 4 && slice == 0u;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(2816u);
   WEIGHTS_SOON(shared + slice * (4u * T_w_shared_experts_down_proj::row_bytes(2816u) / 8u), 4u * T_w_shared_experts_down_proj::row_bytes(2816u) / 8u);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
+  {
     // the shared experts, one matrix of 2816 columns; its weights are the first to be there
     dot<T_w_shared_experts_down_proj, 4, 2816u, 256u, 4u>(shared, in_floats{shared_swiglu}, 0u, 2816u,
         idle_first<T_w_experts_down_proj, 1408u, 6u, 256u>(part), sum);
@@ -4092,17 +4061,14 @@ static inline void lm_head_body(
   // 102400 × 2048 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 102400u);
-  const uint first = min(row, 102396u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(2048u);
   WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(2048u));
   EARLIER_DONE;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_lm_head, 4, 2048u, 32u, 4u>(w, in_floats{ready}, 0u, 2048u, lane, sum);
-  }
+  dot<T_w_lm_head, 4, 2048u, 32u, 4u>(w, in_floats{ready}, 0u, 2048u, lane, sum);
   float partials[32];
   load_partials<1024u, 32u>(ready_squares, lane, partials);
   float squares = sum_of<32>(partials);

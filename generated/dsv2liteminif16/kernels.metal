@@ -1892,10 +1892,9 @@ static inline void q_kv_a_body(
     // 384 × 256 mat-vec
     const uint g = tg;
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 384u);
-    const uint first = min(row, 380u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_q_proj + first * T_w_q_proj::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_q_proj::row_bytes(256u));
     EARLIER_DONE;
@@ -1906,9 +1905,7 @@ static inline void q_kv_a_body(
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot<T_w_q_proj, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
-    }
+    dot<T_w_q_proj, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
     float squares = sum_of<2>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1924,19 +1921,16 @@ static inline void q_kv_a_body(
     // 288 × 256 mat-vec
     const uint g = (tg - 24u);
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 288u);
-    const uint first = min(row, 284u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(256u));
     EARLIER_DONE;
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
-    }
+    dot<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
     float squares = sum_of<2>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2022,17 +2016,14 @@ static inline void store_kv_k_b_body(
     const uint g = (tg - 1u);
     const uint entry = g / 16u;
     const uint row = (g % 16u) * 16u + sg * 4u;
-    const uint end = min((g % 16u) * 16u + 16u, 256u);
-    const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(64u);
     WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(64u));
     EARLIER_DONE;
     float sum[4] = {};
-    if (row < end) {
-      dot<T_w_k_b_proj, 4, 64u, 32u, 4u>(w, in_halves{q_rope + entry * 96u}, 0u, 64u, lane, sum);
-    }
+    dot<T_w_k_b_proj, 4, 64u, 32u, 4u>(w, in_halves{q_rope + entry * 96u}, 0u, 64u, lane, sum);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2184,10 +2175,9 @@ static inline void v_b_body(
   const uint g = tg;
   const uint entry = g / 4u;
   const uint row = (g % 4u) * 16u + sg * 4u;
-  const uint end = min((g % 4u) * 16u + 16u, 64u);
-  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
   const uint used = used_splits<128u, 16u>(step_.nkv);
@@ -2196,9 +2186,7 @@ static inline void v_b_body(
   threadgroup float * xs = scratch;
   combine_splits<128u, 4u, 256u, 128u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 256u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (row < end) {
-    dot<T_w_v_b_proj, 4, 256u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 256u, lane, sum);
-  }
+  dot<T_w_v_b_proj, 4, 256u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 256u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2236,19 +2224,16 @@ static inline void o_proj_body(
   // 256 × 256 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 256u);
-  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(256u));
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_o_proj, 4, 256u, 32u, 4u>(w, in_halves{attention}, 0u, 256u, lane, sum);
-  }
+  dot<T_w_o_proj, 4, 256u, 32u, 4u>(w, in_halves{attention}, 0u, 256u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2288,10 +2273,9 @@ static inline void gate_up_body(
   // 608 × 256 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 608u);
-  const uint first = min(row, 604u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(256u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(256u));
@@ -2301,9 +2285,7 @@ static inline void gate_up_body(
   float sum_up[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  if (row < end) {
-    dot_both<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
-  }
+  dot_both<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2349,19 +2331,16 @@ static inline void down_body(
   const uint slice = sg % 2u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 8u + sg / 2u * 4u;
-  const uint end = min(g * 8u + 8u, 256u);
-  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(608u);
   WEIGHTS_SOON(w + slice * (4u * T_w_down_proj::row_bytes(608u) / 2u), 4u * T_w_down_proj::row_bytes(608u) / 2u);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_down_proj, 4, 608u, 64u, 4u>(w, in_halves{swiglu}, 0u, 608u, part, sum);
-  }
+  dot<T_w_down_proj, 4, 608u, 64u, 4u>(w, in_halves{swiglu}, 0u, 608u, part, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2420,9 +2399,7 @@ static inline void router_shared_gate_shared_up_body(
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot<T_w_gate, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
-    }
+    if (row < end) dot<T_w_gate, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
     float squares = sum_of<2>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2436,10 +2413,9 @@ static inline void router_shared_gate_shared_up_body(
     // 320 × 256 mat-vec
     const uint g = (tg - 1u);
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 320u);
-    const uint first = min(row, 316u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_shared_experts_gate_proj + first * T_w_shared_experts_gate_proj::row_bytes(256u);
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_shared_experts_gate_proj::row_bytes(256u));
@@ -2449,9 +2425,7 @@ static inline void router_shared_gate_shared_up_body(
     float sum_up[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
-    }
+    dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
     float squares = sum_of<2>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2507,10 +2481,9 @@ static inline void experts_gate_experts_up_body(
   const uint g = tg;
   const uint entry = g / 10u;
   const uint row = (g % 10u) * 16u + sg * 4u;
-  const uint end = min((g % 10u) * 16u + 16u, 160u);
-  const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   EARLIER_DONE;
   threadgroup uint * chosen = (threadgroup uint *)(scratch + 0u);
   uint picked = 0u;
@@ -2542,9 +2515,7 @@ static inline void experts_gate_experts_up_body(
   float sum_up[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  if (row < end) {
-    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
-  }
+  dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2600,17 +2571,16 @@ static inline void experts_down_shared_down_body(
 // 256 × 160 mat-vec of 3 experts, summed with their routing weights
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 256u);
-  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(320u);
   WEIGHTS_SOON(shared, 4u * T_w_shared_experts_down_proj::row_bytes(320u));
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
+  {
     // the shared experts, one matrix of 320 columns; its weights are the first to be there
     dot<T_w_shared_experts_down_proj, 4, 320u, 32u, 4u>(shared, in_halves{shared_swiglu}, 0u, 320u,
         idle_first<T_w_experts_down_proj, 160u, 3u, 32u>(lane), sum);
@@ -2677,19 +2647,16 @@ static inline void lm_head_body(
   // 512 × 256 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 512u);
-  const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(256u));
   EARLIER_DONE;
   float sum[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  if (row < end) {
-    dot<T_w_lm_head, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
-  }
+  dot<T_w_lm_head, 4, 256u, 32u, 4u>(w, in_halves{ready}, 0u, 256u, lane, sum);
   float squares = sum_of<2>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.

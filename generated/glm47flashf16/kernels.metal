@@ -2123,10 +2123,9 @@ static inline void q_a_kv_a_body(
     const uint slice = sg % 4u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 2u + sg / 4u * 2u;
-    const uint end = min(g * 2u + 2u, 768u);
-    const uint first = min(row, 766u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 2 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(2048u);
     WEIGHTS_SOON(w + slice * (2u * T_w_q_a_proj::row_bytes(2048u) / 4u), 2u * T_w_q_a_proj::row_bytes(2048u) / 4u);
     EARLIER_DONE;
@@ -2134,9 +2133,7 @@ static inline void q_a_kv_a_body(
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot<T_w_q_a_proj, 2, 2048u, 128u, 4u>(w, in_halves{ready}, 0u, 2048u, part, sum);
-    }
+    dot<T_w_q_a_proj, 2, 2048u, 128u, 4u>(w, in_halves{ready}, 0u, 2048u, part, sum);
     float squares = sum_of<8>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2159,19 +2156,16 @@ static inline void q_a_kv_a_body(
     const uint slice = sg % 4u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 2u + sg / 4u * 2u;
-    const uint end = min(g * 2u + 2u, 576u);
-    const uint first = min(row, 574u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 2 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(2048u);
     WEIGHTS_SOON(w + slice * (2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u), 2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u);
     EARLIER_DONE;
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 4u>(w, in_halves{ready}, 0u, 2048u, part, sum);
-    }
+    dot<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 4u>(w, in_halves{ready}, 0u, 2048u, part, sum);
     float squares = sum_of<8>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2379,10 +2373,9 @@ static inline void q_b_store_kv_body(
     const uint slice = sg % 2u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 8u + sg / 2u * 4u;
-    const uint end = min(g * 8u + 8u, 5120u);
-    const uint first = min(row, 5116u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 4 && slice == 0u;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(768u);
     WEIGHTS_SOON(w + slice * (4u * T_w_q_b_proj::row_bytes(768u) / 2u), 4u * T_w_q_b_proj::row_bytes(768u) / 2u);
     EARLIER_DONE;
@@ -2393,9 +2386,7 @@ static inline void q_b_store_kv_body(
     float sum[4] = {};
     float partials[3];
     load_partials<384u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot<T_w_q_b_proj, 4, 768u, 64u, 4u>(w, in_halves{ready}, 0u, 768u, part, sum);
-    }
+    dot<T_w_q_b_proj, 4, 768u, 64u, 4u>(w, in_halves{ready}, 0u, 768u, part, sum);
     float squares = sum_of<3>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2719,17 +2710,14 @@ static inline void k_b_body(
   const uint g = tg;
   const uint entry = g / 32u;
   const uint row = (g % 32u) * 16u + sg * 4u;
-  const uint end = min((g % 32u) * 16u + 16u, 512u);
-  const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(192u);
   WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(192u));
   EARLIER_DONE;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_k_b_proj, 4, 192u, 32u, 4u>(w, in_halves{q_rope + entry * 256u}, 0u, 192u, lane, sum);
-  }
+  dot<T_w_k_b_proj, 4, 192u, 32u, 4u>(w, in_halves{q_rope + entry * 256u}, 0u, 192u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2928,10 +2916,9 @@ static inline void v_b_body(
   const uint g = tg;
   const uint entry = g / 4u;
   const uint row = (g % 4u) * 64u + sg * 8u;
-  const uint end = min((g % 4u) * 64u + 64u, 256u);
-  const uint first = min(row, 248u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 8 && at >= row && at < end;
+  const bool mine = lane < 8;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(512u);
   WEIGHTS_SOON(w, 8u * T_w_v_b_proj::row_bytes(512u));
   const uint used = used_splits<128u, 16u>(step_.nkv);
@@ -2940,9 +2927,7 @@ static inline void v_b_body(
   threadgroup float * xs = scratch;
   combine_splits<128u, 20u, 512u, 256u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (row < end) {
-    dot<T_w_v_b_proj, 8, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
-  }
+  dot<T_w_v_b_proj, 8, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<8>(sum);
@@ -3088,19 +3073,16 @@ static inline void o_proj_body(
   const uint slice = sg % 4u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 2u + sg / 4u * 2u;
-  const uint end = min(g * 2u + 2u, 2048u);
-  const uint first = min(row, 2046u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 2 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 2 && slice == 0u;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(5120u);
   WEIGHTS_SOON(w + slice * (2u * T_w_o_proj::row_bytes(5120u) / 4u), 2u * T_w_o_proj::row_bytes(5120u) / 4u);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
-  if (row < end) {
-    dot<T_w_o_proj, 2, 5120u, 128u, 4u>(w, in_halves{attention}, 0u, 5120u, part, sum);
-  }
+  dot<T_w_o_proj, 2, 5120u, 128u, 4u>(w, in_halves{attention}, 0u, 5120u, part, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
@@ -3260,10 +3242,9 @@ static inline void gate_up_body(
   const uint slice = sg % 2u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 8u + sg / 2u * 4u;
-  const uint end = min(g * 8u + 8u, 10240u);
-  const uint first = min(row, 10236u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(2048u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(2048u);
   WEIGHTS_SOON(w + slice * (4u * T_w_gate_proj::row_bytes(2048u) / 2u), 4u * T_w_gate_proj::row_bytes(2048u) / 2u);
@@ -3273,9 +3254,7 @@ static inline void gate_up_body(
   float sum_up[4] = {};
   float partials[8];
   load_partials<1024u, 128u>(ready_squares, tid, partials);
-  if (row < end) {
-    dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
-  }
+  dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
   float squares = sum_of<8>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3427,19 +3406,16 @@ static inline void down_body(
   const uint slice = sg % 4u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 2u + sg / 4u * 2u;
-  const uint end = min(g * 2u + 2u, 2048u);
-  const uint first = min(row, 2046u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 2 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 2 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(10240u);
   WEIGHTS_SOON(w + slice * (2u * T_w_down_proj::row_bytes(10240u) / 4u), 2u * T_w_down_proj::row_bytes(10240u) / 4u);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
-  if (row < end) {
-    dot<T_w_down_proj, 2, 10240u, 128u, 4u>(w, in_halves{swiglu}, 0u, 10240u, part, sum);
-  }
+  dot<T_w_down_proj, 2, 10240u, 128u, 4u>(w, in_halves{swiglu}, 0u, 10240u, part, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
@@ -3587,19 +3563,16 @@ static inline void router_shared_gate_shared_up_body(
     const uint slice = sg % 4u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 2u + sg / 4u * 2u;
-    const uint end = min(g * 2u + 2u, 64u);
-    const uint first = min(row, 62u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 2 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(2048u);
     WEIGHTS_SOON(w + slice * (2u * T_w_gate::row_bytes(2048u) / 4u), 2u * T_w_gate::row_bytes(2048u) / 4u);
     EARLIER_DONE;
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot<T_w_gate, 2, 2048u, 128u, 4u>(w, in_halves{ready}, 0u, 2048u, part, sum);
-    }
+    dot<T_w_gate, 2, 2048u, 128u, 4u>(w, in_halves{ready}, 0u, 2048u, part, sum);
     float squares = sum_of<8>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3620,10 +3593,9 @@ static inline void router_shared_gate_shared_up_body(
     const uint slice = sg % 4u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 2u + sg / 4u * 2u;
-    const uint end = min(g * 2u + 2u, 1536u);
-    const uint first = min(row, 1534u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 2 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_shared_experts_gate_proj + first * T_w_shared_experts_gate_proj::row_bytes(2048u);
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(2048u);
     WEIGHTS_SOON(w + slice * (2u * T_w_shared_experts_gate_proj::row_bytes(2048u) / 4u), 2u * T_w_shared_experts_gate_proj::row_bytes(2048u) / 4u);
@@ -3633,9 +3605,7 @@ static inline void router_shared_gate_shared_up_body(
     float sum_up[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 2, 2048u, 128u, 4u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
-    }
+    dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 2, 2048u, 128u, 4u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
     float squares = sum_of<8>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3814,10 +3784,9 @@ static inline void experts_gate_experts_up_body(
   const uint slice = sg % 2u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = (g % 96u) * 16u + sg / 2u * 4u;
-  const uint end = min((g % 96u) * 16u + 16u, 1536u);
-  const uint first = min(row, 1532u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 4 && slice == 0u;
   EARLIER_DONE;
   threadgroup uint * chosen = (threadgroup uint *)(scratch + 0u);
   uint picked = 0u;
@@ -3850,9 +3819,7 @@ static inline void experts_gate_experts_up_body(
   float sum_up[4] = {};
   float partials[4];
   load_partials<1024u, 256u>(ready_squares, tid, partials);
-  if (row < end) {
-    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
-  }
+  dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_halves{ready}, 0u, 2048u, part, sum, sum_up);
   float squares = sum_of<4>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -4045,17 +4012,16 @@ static inline void experts_down_shared_down_body(
   const uint slice = sg % 8u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 4u + sg / 8u * 4u;
-  const uint end = min(g * 4u + 4u, 2048u);
-  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 4 && slice == 0u;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(1536u);
   WEIGHTS_SOON(shared + slice * (4u * T_w_shared_experts_down_proj::row_bytes(1536u) / 8u), 4u * T_w_shared_experts_down_proj::row_bytes(1536u) / 8u);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
+  {
     // the shared experts, one matrix of 1536 columns; its weights are the first to be there
     dot<T_w_shared_experts_down_proj, 4, 1536u, 256u, 4u>(shared, in_halves{shared_swiglu}, 0u, 1536u,
         idle_first<T_w_experts_down_proj, 1536u, 4u, 256u>(part), sum);
@@ -4247,17 +4213,14 @@ static inline void lm_head_body(
   // 154880 × 2048 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 154880u);
-  const uint first = min(row, 154876u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(2048u);
   WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(2048u));
   EARLIER_DONE;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_lm_head, 4, 2048u, 32u, 4u>(w, in_halves{ready}, 0u, 2048u, lane, sum);
-  }
+  dot<T_w_lm_head, 4, 2048u, 32u, 4u>(w, in_halves{ready}, 0u, 2048u, lane, sum);
   float partials[32];
   load_partials<1024u, 32u>(ready_squares, lane, partials);
   float squares = sum_of<32>(partials);

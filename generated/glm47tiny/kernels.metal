@@ -1648,10 +1648,9 @@ static inline void q_a_kv_a_body(
     // 64 × 96 mat-vec
     const uint g = tg;
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 64u);
-    const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_q_a_proj::row_bytes(96u));
     EARLIER_DONE;
@@ -1659,9 +1658,7 @@ static inline void q_a_kv_a_body(
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot<T_w_q_a_proj, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
-    }
+    dot<T_w_q_a_proj, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1677,19 +1674,16 @@ static inline void q_a_kv_a_body(
     // 80 × 96 mat-vec
     const uint g = (tg - 4u);
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 80u);
-    const uint first = min(row, 76u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
     EARLIER_DONE;
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
-    }
+    dot<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1770,10 +1764,9 @@ static inline void q_b_store_kv_body(
     // 320 × 64 mat-vec
     const uint g = (tg - 1u);
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 320u);
-    const uint first = min(row, 316u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(64u);
     WEIGHTS_SOON(w, 4u * T_w_q_b_proj::row_bytes(64u));
     EARLIER_DONE;
@@ -1784,9 +1777,7 @@ static inline void q_b_store_kv_body(
     float sum[4] = {};
     float partials[1];
     load_partials<16u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot<T_w_q_b_proj, 4, 64u, 32u, 4u>(w, in_floats{ready}, 0u, 64u, lane, sum);
-    }
+    dot<T_w_q_b_proj, 4, 64u, 32u, 4u>(w, in_floats{ready}, 0u, 64u, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1853,17 +1844,14 @@ static inline void k_b_body(
   const uint g = tg;
   const uint entry = g / 4u;
   const uint row = (g % 4u) * 16u + sg * 4u;
-  const uint end = min((g % 4u) * 16u + 16u, 64u);
-  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(48u);
   WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(48u));
   EARLIER_DONE;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_k_b_proj, 4, 48u, 32u, 4u>(w, in_floats{q_rope + entry * 64u}, 0u, 48u, lane, sum);
-  }
+  dot<T_w_k_b_proj, 4, 48u, 32u, 4u>(w, in_floats{q_rope + entry * 64u}, 0u, 48u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -1986,10 +1974,9 @@ static inline void v_b_body(
   const uint g = tg;
   const uint entry = g / 4u;
   const uint row = (g % 4u) * 16u + sg * 4u;
-  const uint end = min((g % 4u) * 16u + 16u, 64u);
-  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
   const uint used = used_splits<128u, 16u>(step_.nkv);
@@ -1998,9 +1985,7 @@ static inline void v_b_body(
   threadgroup float * xs = scratch;
   combine_splits<128u, 5u, 64u, 128u, 8u>::run(attend_out, attend_ml, entry, used, scratch + 64u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (row < end) {
-    dot<T_w_v_b_proj, 4, 64u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 64u, lane, sum);
-  }
+  dot<T_w_v_b_proj, 4, 64u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 64u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2038,19 +2023,16 @@ static inline void o_proj_body(
   // 96 × 320 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 96u);
-  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(320u);
   WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(320u));
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_o_proj, 4, 320u, 32u, 4u>(w, in_floats{attention}, 0u, 320u, lane, sum);
-  }
+  dot<T_w_o_proj, 4, 320u, 32u, 4u>(w, in_floats{attention}, 0u, 320u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2090,10 +2072,9 @@ static inline void gate_up_body(
   // 160 × 96 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 160u);
-  const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(96u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
   WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(96u));
@@ -2103,9 +2084,7 @@ static inline void gate_up_body(
   float sum_up[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
-  if (row < end) {
-    dot_both<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
-  }
+  dot_both<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
   float squares = sum_of<1>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2148,19 +2127,16 @@ static inline void down_body(
   // 96 × 160 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 96u);
-  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
   WEIGHTS_SOON(w, 4u * T_w_down_proj::row_bytes(160u));
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_down_proj, 4, 160u, 32u, 4u>(w, in_floats{swiglu}, 0u, 160u, lane, sum);
-  }
+  dot<T_w_down_proj, 4, 160u, 32u, 4u>(w, in_floats{swiglu}, 0u, 160u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2204,19 +2180,16 @@ static inline void router_shared_gate_shared_up_body(
     // 16 × 96 mat-vec
     const uint g = tg;
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 16u);
-    const uint first = min(row, 12u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_gate::row_bytes(96u));
     EARLIER_DONE;
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot<T_w_gate, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
-    }
+    dot<T_w_gate, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2230,10 +2203,9 @@ static inline void router_shared_gate_shared_up_body(
     // 64 × 96 mat-vec
     const uint g = (tg - 1u);
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 64u);
-    const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_shared_experts_gate_proj + first * T_w_shared_experts_gate_proj::row_bytes(96u);
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_shared_experts_gate_proj::row_bytes(96u));
@@ -2243,9 +2215,7 @@ static inline void router_shared_gate_shared_up_body(
     float sum_up[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
-    }
+    dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2302,10 +2272,9 @@ static inline void experts_gate_experts_up_body(
   const uint g = tg;
   const uint entry = g / 4u;
   const uint row = (g % 4u) * 16u + sg * 4u;
-  const uint end = min((g % 4u) * 16u + 16u, 64u);
-  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   EARLIER_DONE;
   threadgroup uint * chosen = (threadgroup uint *)(scratch + 0u);
   uint picked = 0u;
@@ -2338,9 +2307,7 @@ static inline void experts_gate_experts_up_body(
   float sum_up[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
-  if (row < end) {
-    dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
-  }
+  dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
   float squares = sum_of<1>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2397,17 +2364,16 @@ static inline void experts_down_shared_down_body(
 // 96 × 64 mat-vec of 4 experts, summed with their routing weights
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 96u);
-  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(64u);
   WEIGHTS_SOON(shared, 4u * T_w_shared_experts_down_proj::row_bytes(64u));
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
+  {
     // the shared experts, one matrix of 64 columns; its weights are the first to be there
     dot<T_w_shared_experts_down_proj, 4, 64u, 32u, 4u>(shared, in_floats{shared_swiglu}, 0u, 64u,
         idle_first<T_w_experts_down_proj, 64u, 4u, 32u>(lane), sum);
@@ -2455,19 +2421,16 @@ static inline void lm_head_body(
   // 384 × 96 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 384u);
-  const uint first = min(row, 380u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(96u);
   WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(96u));
   EARLIER_DONE;
   float sum[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
-  if (row < end) {
-    dot<T_w_lm_head, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
-  }
+  dot<T_w_lm_head, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
   float squares = sum_of<1>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.

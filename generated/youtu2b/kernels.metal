@@ -1950,10 +1950,9 @@ static inline void q_a_kv_a_body(
     const uint slice = sg % 4u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 2u + sg / 4u * 2u;
-    const uint end = min(g * 2u + 2u, 1536u);
-    const uint first = min(row, 1534u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 2 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(2048u);
     WEIGHTS_SOON(w + slice * (2u * T_w_q_a_proj::row_bytes(2048u) / 4u), 2u * T_w_q_a_proj::row_bytes(2048u) / 4u);
     EARLIER_DONE;
@@ -1961,9 +1960,7 @@ static inline void q_a_kv_a_body(
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot<T_w_q_a_proj, 2, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
-    }
+    dot<T_w_q_a_proj, 2, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     float squares = sum_of<8>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1986,19 +1983,16 @@ static inline void q_a_kv_a_body(
     const uint slice = sg % 4u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 2u + sg / 4u * 2u;
-    const uint end = min(g * 2u + 2u, 576u);
-    const uint first = min(row, 574u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 2 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(2048u);
     WEIGHTS_SOON(w + slice * (2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u), 2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u);
     EARLIER_DONE;
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
-    }
+    dot<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 4u>(w, in_floats{ready}, 0u, 2048u, part, sum);
     float squares = sum_of<8>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2206,10 +2200,9 @@ static inline void q_b_store_kv_body(
     const uint slice = sg % 2u; // of the columns
     const uint part = slice * 32u + lane;
     const uint row = g * 8u + sg / 2u * 4u;
-    const uint end = min(g * 8u + 8u, 3072u);
-    const uint first = min(row, 3068u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+    const bool mine = lane < 4 && slice == 0u;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(1536u);
     WEIGHTS_SOON(w + slice * (4u * T_w_q_b_proj::row_bytes(1536u) / 2u), 4u * T_w_q_b_proj::row_bytes(1536u) / 2u);
     EARLIER_DONE;
@@ -2220,9 +2213,7 @@ static inline void q_b_store_kv_body(
     float sum[4] = {};
     float partials[6];
     load_partials<768u, 128u>(ready_squares, tid, partials);
-    if (row < end) {
-      dot<T_w_q_b_proj, 4, 1536u, 64u, 4u>(w, in_floats{ready}, 0u, 1536u, part, sum);
-    }
+    dot<T_w_q_b_proj, 4, 1536u, 64u, 4u>(w, in_floats{ready}, 0u, 1536u, part, sum);
     float squares = sum_of<6>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2546,17 +2537,14 @@ static inline void k_b_body(
   const uint g = tg;
   const uint entry = g / 32u;
   const uint row = (g % 32u) * 16u + sg * 4u;
-  const uint end = min((g % 32u) * 16u + 16u, 512u);
-  const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(128u);
   WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(128u));
   EARLIER_DONE;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_k_b_proj, 4, 128u, 32u, 4u>(w, in_floats{q_rope + entry * 192u}, 0u, 128u, lane, sum);
-  }
+  dot<T_w_k_b_proj, 4, 128u, 32u, 4u>(w, in_floats{q_rope + entry * 192u}, 0u, 128u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2755,10 +2743,9 @@ static inline void v_b_body(
   const uint g = tg;
   const uint entry = g / 4u;
   const uint row = (g % 4u) * 32u + sg * 4u;
-  const uint end = min((g % 4u) * 32u + 32u, 128u);
-  const uint first = min(row, 124u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(512u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(512u));
   const uint used = used_splits<128u, 16u>(step_.nkv);
@@ -2767,9 +2754,7 @@ static inline void v_b_body(
   threadgroup float * xs = scratch;
   combine_splits<128u, 16u, 512u, 256u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (row < end) {
-    dot<T_w_v_b_proj, 4, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
-  }
+  dot<T_w_v_b_proj, 4, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2915,19 +2900,16 @@ static inline void o_proj_body(
   const uint slice = sg % 2u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 8u + sg / 2u * 4u;
-  const uint end = min(g * 8u + 8u, 2048u);
-  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(2048u);
   WEIGHTS_SOON(w + slice * (4u * T_w_o_proj::row_bytes(2048u) / 2u), 4u * T_w_o_proj::row_bytes(2048u) / 2u);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_o_proj, 4, 2048u, 64u, 4u>(w, in_floats{attention}, 0u, 2048u, part, sum);
-  }
+  dot<T_w_o_proj, 4, 2048u, 64u, 4u>(w, in_floats{attention}, 0u, 2048u, part, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -3087,10 +3069,9 @@ static inline void gate_up_body(
   const uint slice = sg % 2u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 8u + sg / 2u * 4u;
-  const uint end = min(g * 8u + 8u, 6144u);
-  const uint first = min(row, 6140u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(2048u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(2048u);
   WEIGHTS_SOON(w + slice * (4u * T_w_gate_proj::row_bytes(2048u) / 2u), 4u * T_w_gate_proj::row_bytes(2048u) / 2u);
@@ -3100,9 +3081,7 @@ static inline void gate_up_body(
   float sum_up[4] = {};
   float partials[8];
   load_partials<1024u, 128u>(ready_squares, tid, partials);
-  if (row < end) {
-    dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
-  }
+  dot_both<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_floats{ready}, 0u, 2048u, part, sum, sum_up);
   float squares = sum_of<8>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3254,19 +3233,16 @@ static inline void down_body(
   const uint slice = sg % 2u; // of the columns
   const uint part = slice * 32u + lane;
   const uint row = g * 8u + sg / 2u * 4u;
-  const uint end = min(g * 8u + 8u, 2048u);
-  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
+  const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(6144u);
   WEIGHTS_SOON(w + slice * (4u * T_w_down_proj::row_bytes(6144u) / 2u), 4u * T_w_down_proj::row_bytes(6144u) / 2u);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_down_proj, 4, 6144u, 64u, 4u>(w, in_floats{swiglu}, 0u, 6144u, part, sum);
-  }
+  dot<T_w_down_proj, 4, 6144u, 64u, 4u>(w, in_floats{swiglu}, 0u, 6144u, part, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -3422,17 +3398,14 @@ static inline void lm_head_body(
   // 128256 × 2048 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 128256u);
-  const uint first = min(row, 128252u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(2048u);
   WEIGHTS_SOON(w, 4u * T_w_embed_tokens::row_bytes(2048u));
   EARLIER_DONE;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_embed_tokens, 4, 2048u, 32u, 4u>(w, in_floats{ready}, 0u, 2048u, lane, sum);
-  }
+  dot<T_w_embed_tokens, 4, 2048u, 32u, 4u>(w, in_floats{ready}, 0u, 2048u, lane, sum);
   float partials[32];
   load_partials<1024u, 32u>(ready_squares, lane, partials);
   float squares = sum_of<32>(partials);

@@ -1549,10 +1549,9 @@ static inline void q_a_kv_a_body(
     // 64 × 96 mat-vec
     const uint g = tg;
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 64u);
-    const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_q_a_proj::row_bytes(96u));
     EARLIER_DONE;
@@ -1560,9 +1559,7 @@ static inline void q_a_kv_a_body(
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot<T_w_q_a_proj, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
-    }
+    dot<T_w_q_a_proj, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1578,19 +1575,16 @@ static inline void q_a_kv_a_body(
     // 80 × 96 mat-vec
     const uint g = (tg - 4u);
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 80u);
-    const uint first = min(row, 76u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
     EARLIER_DONE;
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
-    }
+    dot<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1680,10 +1674,9 @@ static inline void q_b_store_kv_k_b_body(
     // 144 × 64 mat-vec
     const uint g = (tg - 1u);
     const uint row = g * 16u + sg * 4u;
-    const uint end = min(g * 16u + 16u, 144u);
-    const uint first = min(row, 140u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = row;
     const uint at = first + lane; // lane r finishes row r
-    const bool mine = lane < 4 && at >= row && at < end;
+    const bool mine = lane < 4;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(64u);
     WEIGHTS_SOON(w, 4u * T_w_q_b_proj::row_bytes(64u));
     WEIGHTS_SOON(w_k_b_proj + (g / 3u) * args.stride0 + (g % 3u * 4u + sg) * (64u * T_w_k_b_proj::row_bytes(32u) / 12u), 64u * T_w_k_b_proj::row_bytes(32u) / 12u);
@@ -1695,9 +1688,7 @@ static inline void q_b_store_kv_k_b_body(
     float sum[4] = {};
     float partials[1];
     load_partials<16u, 32u>(ready_squares, lane, partials);
-    if (row < end) {
-      dot<T_w_q_b_proj, 4, 64u, 32u, 4u>(w, in_floats{ready}, 0u, 64u, lane, sum);
-    }
+    dot<T_w_q_b_proj, 4, 64u, 32u, 4u>(w, in_floats{ready}, 0u, 64u, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1865,10 +1856,9 @@ static inline void v_b_body(
   const uint g = tg;
   const uint entry = g / 2u;
   const uint row = (g % 2u) * 16u + sg * 4u;
-  const uint end = min((g % 2u) * 16u + 16u, 32u);
-  const uint first = min(row, 28u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
   const uint used = used_splits<128u, 16u>(step_.nkv);
@@ -1877,9 +1867,7 @@ static inline void v_b_body(
   threadgroup float * xs = scratch;
   combine_splits<128u, 3u, 64u, 128u, 8u>::run(attend_out, attend_ml, entry, used, scratch + 64u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (row < end) {
-    dot<T_w_v_b_proj, 4, 64u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 64u, lane, sum);
-  }
+  dot<T_w_v_b_proj, 4, 64u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 64u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -1917,19 +1905,16 @@ static inline void o_proj_body(
   // 96 × 96 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 96u);
-  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(96u);
   WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(96u));
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_o_proj, 4, 96u, 32u, 4u>(w, in_floats{attention}, 0u, 96u, lane, sum);
-  }
+  dot<T_w_o_proj, 4, 96u, 32u, 4u>(w, in_floats{attention}, 0u, 96u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -1969,10 +1954,9 @@ static inline void gate_up_body(
   // 160 × 96 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 160u);
-  const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(96u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
   WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(96u));
@@ -1982,9 +1966,7 @@ static inline void gate_up_body(
   float sum_up[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
-  if (row < end) {
-    dot_both<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
-  }
+  dot_both<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
   float squares = sum_of<1>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2027,19 +2009,16 @@ static inline void down_body(
   // 96 × 160 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 96u);
-  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
   WEIGHTS_SOON(w, 4u * T_w_down_proj::row_bytes(160u));
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  if (row < end) {
-    dot<T_w_down_proj, 4, 160u, 32u, 4u>(w, in_floats{swiglu}, 0u, 160u, lane, sum);
-  }
+  dot<T_w_down_proj, 4, 160u, 32u, 4u>(w, in_floats{swiglu}, 0u, 160u, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2078,19 +2057,16 @@ static inline void lm_head_body(
   // 384 × 96 mat-vec
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint end = min(g * 16u + 16u, 384u);
-  const uint first = min(row, 380u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = row;
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4 && at >= row && at < end;
+  const bool mine = lane < 4;
   device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(96u);
   WEIGHTS_SOON(w, 4u * T_w_embed_tokens::row_bytes(96u));
   EARLIER_DONE;
   float sum[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
-  if (row < end) {
-    dot<T_w_embed_tokens, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
-  }
+  dot<T_w_embed_tokens, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
   float squares = sum_of<1>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
