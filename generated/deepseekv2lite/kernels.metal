@@ -173,6 +173,7 @@ static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 
 #ifndef LOWER_BYTES_PLUS_1024
 #define LOWER_BYTES_PLUS_1024(q) plus_1024(((q) & 0xffffu) * 0x101u, 0x00ff00ffu)
 #define UPPER_BYTES_PLUS_1024(q) plus_1024(((q) >> 16) * 0x101u, 0x00ff00ffu)
+#define ODD_BYTES_PLUS_1024(q) plus_1024((q) >> 8, 0x00ff00ffu)
 #endif
 
 static inline float half_at(device const uchar * p) { return float(*(device const half *)p); }
@@ -378,7 +379,10 @@ static inline half2 plus_1024(uint q, uint mask) { return as_type<half2>(AND_OR(
 
 // The numbers n - BIAS, and n / 16 - 8, in units. All steps are exact.
 template <short BIAS>
-static inline half2 less(uint q, uint mask, half unit) { return fma(plus_1024(q, mask), half2(unit), half2(unit * half(-1024 - BIAS))); }
+static inline half2 less(half2 plus_1024, half unit) { return fma(plus_1024, half2(unit), half2(unit * half(-1024 - BIAS))); }
+
+template <short BIAS>
+static inline half2 less(uint q, uint mask, half unit) { return less<BIAS>(plus_1024(q, mask), unit); }
 
 static inline half2 sixteenth_less_8(uint q, uint mask, half unit) {
   return fma(plus_1024(q, mask), half2(unit * half(0.0625f)), half2(unit * half(-64 - 8)));
@@ -415,8 +419,8 @@ static inline float add_nibbles(uint q, thread const Y & y, float s) {
 template <short MIDDLE, typename Y>
 static inline float add_bytes(uint low, uint high, thread const Y & y, float s) {
   const half u = unit<MIDDLE>(y);
-  return add_products<MIDDLE>(less<MIDDLE>(low, 0x00ff00ffu, u), less<MIDDLE>(low >> 8, 0x00ff00ffu, u),
-                              less<MIDDLE>(high, 0x00ff00ffu, u), less<MIDDLE>(high >> 8, 0x00ff00ffu, u), y, s);
+  return add_products<MIDDLE>(less<MIDDLE>(low, 0x00ff00ffu, u), less<MIDDLE>(ODD_BYTES_PLUS_1024(low), u),
+                              less<MIDDLE>(high, 0x00ff00ffu, u), less<MIDDLE>(ODD_BYTES_PLUS_1024(high), u), y, s);
 }
 
 // Bits 0 to 3 of a number as bit 4 of its 4 bytes.

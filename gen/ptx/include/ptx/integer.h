@@ -26,5 +26,6 @@ METAL_FUNC uint bytes_of(uint a, uint b, uint which) { return uint(__nvvm_prmt(i
 #define LOWER_HALVES(a, b) as_type<half2>(metal::bytes_of(a, b, 0x5410u))
 #define UPPER_HALVES(a, b) as_type<half2>(metal::bytes_of(a, b, 0x7632u))
 #define SIXTEENS(a, b, shift) metal::bytes_of(a, b, 0x5410u + ((shift) / 16u) * 0x2222u)
-#define LOWER_BYTES_PLUS_1024(q) as_type<half2>(metal::bytes_of(q, 0x64646464u, 0x4140u))
-#define UPPER_BYTES_PLUS_1024(q) as_type<half2>(metal::bytes_of(q, 0x64646464u, 0x4342u))
+#define LOWER_BYTES_PLUS_1024(q) as_type<half2>(metal::bytes_of(q, 0x64006400u, 0x5150u))
+#define UPPER_BYTES_PLUS_1024(q) as_type<half2>(metal::bytes_of(q, 0x64006400u, 0x5352u))
+#define ODD_BYTES_PLUS_1024(q) as_type<half2>(metal::bytes_of(q, 0x64006400u, 0x5351u))
