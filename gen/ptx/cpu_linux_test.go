@@ -59,3 +59,11 @@ func TestMatrix(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestBytes: what integer.h makes of words by one instruction is what the templates' own
+// definitions make of them.
+func TestBytes(t *testing.T) {
+	if out, err := exec.Command(onCPU(t, "testdata/bytes.cpp", "-O1")).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
