@@ -43,13 +43,13 @@ func entries(t *testing.T, text string) map[string]entry {
 	return list
 }
 
-// touches finds accesses to memory that kernels write, with the registers of what they
-// load; wait is EARLIER_DONE.
+// touches finds accesses to memory that kernels may write, with the registers of what they
+// load; wait is EARLIER_DONE. Addresses are made of parameters by what addressLine finds.
 var (
-	touches    = regexp.MustCompile(`\b(?:ld\.(?:\w+\.)?global\.(?:[^n]\S*)\s[^[]*\[(%rd\d+)|st\.(?:\w+\.)?global|atom\.)`)
-	wait       = "griddepcontrol.wait"
-	paramLine  = regexp.MustCompile(`ld\.param\.u64\s+(%rd\d+), \[\w+_param_(\d+)\]`)
-	globalLine = regexp.MustCompile(`cvta\.to\.global\.u64\s+(%rd\d+), (%rd\d+)`)
+	touches     = regexp.MustCompile(`\b(?:ld\.(?:\w+\.)?global\.(?:[^n]\S*)\s[^[]*\[(%rd\d+)|st\.(?:\w+\.)?global|atom\.)`)
+	wait        = "griddepcontrol.wait"
+	paramLine   = regexp.MustCompile(`ld\.param\.u64\s+(%rd\d+), \[\w+_param_(\d+)\]`)
+	addressLine = regexp.MustCompile(`(?:cvta|add|mad|mov)\.\S+\s+(%rd\d+), ([^;]+);`)
 )
 
 // waitsFirst says whether a kernel, which may begin before the one that it depends
@@ -60,27 +60,31 @@ var (
 // before a kernel have ended when it begins.
 func waitsFirst(k *plan.Kernel, body string) bool {
 	before, _, waits := strings.Cut(body, wait)
-	steps := stepRegisters(k, before)
+	slots := slotsOf(before)
 	for _, m := range touches.FindAllStringSubmatch(before, -1) {
-		if !steps[m[1]] {
+		slot, known := slots[m[1]]
+		if !known || k.Slots[slot].Space != plan.SpaceStep && !constant[k.Slots[slot].Space] {
 			return false
 		}
 	}
 	return waits
 }
 
-// stepRegisters are the registers that point to the step.
-func stepRegisters(k *plan.Kernel, body string) map[string]bool {
-	slots, steps := map[string]string{}, map[string]bool{}
-	for _, m := range paramLine.FindAllStringSubmatch(body, -1) {
-		slots[m[1]] = m[2]
-	}
-	for _, m := range globalLine.FindAllStringSubmatch(body, -1) {
-		if i, err := strconv.Atoi(slots[m[2]]); err == nil && k.Slots[i].Space == plan.SpaceStep {
-			steps[m[1]] = true
+// slotsOf follows addresses back to the slots that they are made of.
+func slotsOf(body string) map[string]int {
+	slots := map[string]int{}
+	for _, line := range strings.Split(body, "\n") {
+		if m := paramLine.FindStringSubmatch(line); m != nil {
+			slots[m[1]], _ = strconv.Atoi(m[2])
+		} else if m := addressLine.FindStringSubmatch(line); m != nil {
+			for _, operand := range strings.Split(m[2], ", ") {
+				if slot, ok := slots[operand]; ok {
+					slots[m[1]] = slot
+				}
+			}
 		}
 	}
-	return steps
+	return slots
 }
 
 // approximate finds instructions that are not IEEE's.
