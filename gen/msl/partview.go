@@ -357,6 +357,19 @@ func (v *partView) Staged() dots   { return dots{v, "in_shared{xs, c}", "c, c + 
 func (v *partView) Combined() dots { return dots{v, "in_shared{xs, 0u}", v.columns(), false} }
 func (v *partView) Direct() dots   { return dots{v, v.Input(v.input()), v.columns(), false} }
 
+// Held says whether a lane holds its first blocks before the inputs are there. Those that pass in
+// stages wait for all of the threadgroup between.
+func (v *partView) Held() bool {
+	p, ok := v.P.(*plan.MatVec)
+	return ok && p.Norm == nil && p.Combine == nil
+}
+
+// FirstPass is the type of what it holds of the weight in a slot.
+func (v *partView) FirstPass(slot int) string {
+	_, cols := matrix(v.P)
+	return fmt.Sprintf("first_pass<%s, %d, %du, %du>", v.Tag(slot), v.N, cols, v.Lanes())
+}
+
 func (v *partView) columns() string {
 	_, cols := matrix(v.P)
 	return fmt.Sprintf("0u, %du", cols)

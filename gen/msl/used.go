@@ -11,6 +11,7 @@ import (
 func (p *printer) quants() {
 	p.line("")
 	p.execute("blocks.msl", nil)
+	p.execute("ahead.msl", nil)
 	for _, f := range quant.Formats() {
 		if !p.usesType(f.Type) {
 			continue

@@ -544,6 +544,66 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
     dot<OTHER, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
   }
 }
+// Weights that a lane holds before it may read inputs: see EARLIER_DONE.
+
+// What a lane holds of N rows' share of a block before it may read inputs. A format that can says so
+// with HOLDS in a specialisation; the weights of others are loaded with the inputs.
+template <typename T, ushort N, uint COLS>
+struct held {
+  enum : bool { HOLDS = false };
+
+  static inline void load(device const uchar *, uint, uint, thread held &) {}
+
+  template <typename X>
+  static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
+};
+
+// The blocks of dot's first pass over whole rows. Lanes without one hold the last one, and leave it out.
+template <typename FORMAT, ushort N, uint COLS, uint LANES>
+struct first_pass {
+  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef held<T, N, COLS> block;
+  block h;
+
+  static inline uint blocks() { return COLS / T::COLUMNS; }
+  static inline uint pass() { return LANES / T::share(COLS); }
+  static inline uint end() { return min(pass(), blocks()) * T::COLUMNS; } // the columns of the pass
+
+  static inline void load(device const uchar * w, uint lane, thread first_pass & p) {
+    const uint b = lane / T::share(COLS);
+    block::load(w, pass() <= blocks() ? b : min(b, blocks() - 1u), lane % T::share(COLS), p.h);
+  }
+
+  template <typename X>
+  static inline void multiply(thread const first_pass & p, X x, uint lane, thread float * sum) {
+    const uint b = lane / T::share(COLS);
+    if (pass() <= blocks() || b < blocks()) block::multiply(p.h, x, b, lane % T::share(COLS), sum);
+  }
+};
+
+// dot over whole rows, of which p holds the first pass.
+template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
+static inline void dot_held(thread const first_pass<FORMAT, N, COLS, LANES> & p, device const uchar * w, X x, uint lane, thread float * sum) {
+  typedef first_pass<FORMAT, N, COLS, LANES> P;
+  const uint begin = P::block::HOLDS ? P::end() : 0u;
+  if (P::block::HOLDS) P::multiply(p, x, lane, sum);
+  if (begin < COLS) dot<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, COLS, lane, sum);
+}
+
+// The same of two matrices.
+template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
+static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES> & p, thread const first_pass<OTHER, N, COLS, LANES> & q,
+                                 device const uchar * w, device const uchar * u, X x, uint lane, thread float * sum_w, thread float * sum_u) {
+  typedef first_pass<FORMAT, N, COLS, LANES> P;
+  typedef first_pass<OTHER, N, COLS, LANES> Q;
+  if (P::block::HOLDS && Q::block::HOLDS && P::end() == Q::end()) {
+    P::multiply(p, x, lane, sum_w);
+    Q::multiply(q, x, lane, sum_u);
+    if (P::end() < COLS) dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, P::end(), COLS, lane, sum_w, sum_u);
+  } else {
+    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, 0u, COLS, lane, sum_w, sum_u);
+  }
+}
 
 // F32: float, also a latent cache's element.
 struct f32 {
@@ -619,9 +679,7 @@ struct q5_0 {
       UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * row_bytes(COLS);
         const uint2 q = words_at(quants<COLS>(p, b) + 8u * part, row_bytes(COLS));
-        const uint fifths = word_at<4>(p + COLS / 2u + b * 4u) >> 8u * part;
-        const float s = add_fives(q.y, fifths >> 4, fifths >> 20, y[1], add_fives(q.x, fifths, fifths >> 16, y[0], 0.0f));
-        sum[r] = fma(scale<COLS>(p, b), s, sum[r]);
+        sum[r] = add_row(q, word_at<4>(p + COLS / 2u + b * 4u) >> 8u * part, scale<COLS>(p, b), y, sum[r]);
       }
       return;
     }
@@ -632,6 +690,12 @@ struct q5_0 {
       const float q = add_fives(word_at<2>(p + 6u + 4u * part), ushort_at(p + 2) >> 4u * part, ushort_at(p + 4) >> 4u * part, y, 0.0f);
       sum[r] = fma(half_at(p), q, sum[r]);
     }
+  }
+
+  // s + scale * Σ of the 16 products with a lane's half of a block.
+  template <typename Y>
+  static inline float add_row(uint2 q, uint fifths, float scale, thread const Y * y, float s) {
+    return fma(scale, add_fives(q.y, fifths >> 4, fifths >> 20, y[1], add_fives(q.x, fifths, fifths >> 16, y[0], 0.0f)), s);
   }
 
   template <uint COLS>
@@ -648,8 +712,36 @@ struct q5_0 {
   }
 
   template <uint COLS>
-  static inline float scale(device const uchar * row, uint b) {
-    return half_at(is_split(row_bytes(COLS)) ? row + COLS / 8u * 5u + b * 2u : row + b * 22u);
+  static inline float scale(device const uchar * row, uint b) { return half_at(scale_at<COLS>(row, b)); }
+
+  template <uint COLS>
+  static inline device const uchar * scale_at(device const uchar * row, uint b) {
+    return is_split(row_bytes(COLS)) ? row + COLS / 8u * 5u + b * 2u : row + b * 22u;
+  }
+};
+
+template <ushort N, uint COLS>
+struct held<q5_0, N, COLS> {
+  enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
+  uint2 q[N];
+  uint fifths[N];
+  half scale[N];
+
+  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+    if (!HOLDS) return;
+    UNROLL for (ushort r = 0; r < N; ++r) {
+      device const uchar * p = w + r * q5_0::row_bytes(COLS);
+      h.q[r] = words_at(q5_0::quants<COLS>(p, b) + 8u * part, q5_0::row_bytes(COLS));
+      h.fifths[r] = word_at<4>(p + COLS / 2u + b * 4u);
+      h.scale[r] = *(device const half *)q5_0::scale_at<COLS>(p, b);
+    }
+  }
+
+  template <typename X>
+  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+    typename X::eight y[2];
+    load_two(x, b * 32u + 8u * part, b * 32u + 16u + 8u * part, y);
+    UNROLL for (ushort r = 0; r < N; ++r) sum[r] = q5_0::add_row(h.q[r], h.fifths[r] >> 8u * part, float(h.scale[r]), y, sum[r]);
   }
 };
 
@@ -719,24 +811,43 @@ struct q4_k_by {
 
   static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * 144u; }
 
+  // A lane's inputs of a block, and their sums.
+  template <typename X>
+  struct inputs {
+    uint c; // chunk of 64: sub-block 2c in low, 2c+1 in high nibbles
+    typename X::eight y[2 * EIGHTS];
+    float low, high;
+  };
+
+  template <typename X>
+  static inline void load_inputs(X x, uint b, uint part, thread inputs<X> & in) {
+    in.c = part / (SHARE / 4u);
+    const uint o = part % (SHARE / 4u) * BYTES;
+    load_rows<EIGHTS>(x, b * 256u + in.c * 64u + o, in.y);
+    load_rows<EIGHTS>(x, b * 256u + in.c * 64u + 32u + o, in.y + EIGHTS);
+    in.low = sum_of_eights<EIGHTS>(in.y);
+    in.high = sum_of_eights<EIGHTS>(in.y + EIGHTS);
+  }
+
+  // A lane's share of a row's block, which begins with head.
+  template <typename X>
+  static inline float product(uint4 head, words q, thread const inputs<X> & in) {
+    const k_scales k = k_scales_at(head, in.c);
+    float low = 8.0f * in.low, high = 8.0f * in.high;
+    UNROLL for (ushort i = 0; i < EIGHTS; ++i) {
+      low = add_low(q[2 * i], q[2 * i + 1], in.y[i], low);
+      high = add_high(q[2 * i], q[2 * i + 1], in.y[EIGHTS + i], high);
+    }
+    return fma(k.scale[0], low, fma(k.scale[1], high, -fma(k.min[0], in.low, k.min[1] * in.high)));
+  }
+
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
-    const uint c = part / (SHARE / 4u); // chunk of 64: sub-block 2c in low, 2c+1 in high nibbles
-    const uint o = part % (SHARE / 4u) * BYTES;
-    typename X::eight y[2 * EIGHTS];
-    load_rows<EIGHTS>(x, b * 256u + c * 64u + o, y);
-    load_rows<EIGHTS>(x, b * 256u + c * 64u + 32u + o, y + EIGHTS);
-    const float ylow = sum_of_eights<EIGHTS>(y), yhigh = sum_of_eights<EIGHTS>(y + EIGHTS);
+    inputs<X> in;
+    load_inputs(x, b, part, in);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * row_bytes(COLS) + b * 144u;
-      const k_scales k = k_scales_at(*(device const uint4 *)p, c);
-      const words q = *(device const words *)(p + 16u + BYTES * part);
-      float low = 8.0f * ylow, high = 8.0f * yhigh;
-      UNROLL for (ushort i = 0; i < EIGHTS; ++i) {
-        low = add_low(q[2 * i], q[2 * i + 1], y[i], low);
-        high = add_high(q[2 * i], q[2 * i + 1], y[EIGHTS + i], high);
-      }
-      sum[r] += fma(k.scale[0], low, fma(k.scale[1], high, -fma(k.min[0], ylow, k.min[1] * yhigh)));
+      sum[r] += product(*(device const uint4 *)p, *(device const words *)(p + 16u + BYTES * part), in);
     }
   }
 
@@ -747,6 +858,29 @@ struct q4_k_by {
     const uint byte = p[16u + j / 64u * 32u + (j & 31u)];
     const float q = float(s & 1u ? byte >> 4 : byte & 15u);
     return fma(half_at(p) * k_scale(p + 4, s), q, -(half_at(p + 2) * k_min(p + 4, s)));
+  }
+};
+
+template <uint SHARE, ushort N, uint COLS>
+struct held<q4_k_by<SHARE>, N, COLS> {
+  enum : bool { HOLDS = true };
+  typedef q4_k_by<SHARE> T;
+  uint4 head[N];
+  typename T::words q[N];
+
+  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+    UNROLL for (ushort r = 0; r < N; ++r) {
+      device const uchar * p = w + r * T::row_bytes(COLS) + b * 144u;
+      h.head[r] = *(device const uint4 *)p;
+      h.q[r] = *(device const typename T::words *)(p + 16u + T::BYTES * part);
+    }
+  }
+
+  template <typename X>
+  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+    typename T::template inputs<X> in;
+    T::load_inputs(x, b, part, in);
+    UNROLL for (ushort r = 0; r < N; ++r) sum[r] += T::product(h.head[r], h.q[r], in);
   }
 };
 
@@ -1901,6 +2035,8 @@ static inline void q_kv_a_body(
     const bool mine = lane < 4;
     device const uchar * w = w_q_proj + first * T_w_q_proj::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_q_proj::row_bytes(256u));
+    first_pass<T_w_q_proj, 4, 256u, 32u> held_w;
+    first_pass<T_w_q_proj, 4, 256u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     const uint d = at % 96u;
     const bool turns = mine && d >= 64u;
@@ -1909,7 +2045,7 @@ static inline void q_kv_a_body(
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot<T_w_q_proj, 4, 256u, 32u, 4u>(w, in_floats{ready}, 0u, 256u, lane, sum);
+    dot_held<T_w_q_proj, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<2>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1930,11 +2066,13 @@ static inline void q_kv_a_body(
     const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(256u));
+    first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u> held_w;
+    first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(w, in_floats{ready}, 0u, 256u, lane, sum);
+    dot_held<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<2>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2025,9 +2163,11 @@ static inline void store_kv_k_b_body(
     const bool mine = lane < 4;
     device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(64u);
     WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(64u));
+    first_pass<T_w_k_b_proj, 4, 64u, 32u> held_w;
+    first_pass<T_w_k_b_proj, 4, 64u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     float sum[4] = {};
-    dot<T_w_k_b_proj, 4, 64u, 32u, 4u>(w, in_floats{q_rope + entry * 96u}, 0u, 64u, lane, sum);
+    dot_held<T_w_k_b_proj, 4, 64u, 32u, 4u>(held_w, w, in_floats{q_rope + entry * 96u}, lane, sum);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2233,11 +2373,13 @@ static inline void o_proj_body(
   const bool mine = lane < 4;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(256u));
+  first_pass<T_w_o_proj, 4, 256u, 32u> held_w;
+  first_pass<T_w_o_proj, 4, 256u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot<T_w_o_proj, 4, 256u, 32u, 4u>(w, in_floats{attention}, 0u, 256u, lane, sum);
+  dot_held<T_w_o_proj, 4, 256u, 32u, 4u>(held_w, w, in_floats{attention}, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2284,12 +2426,16 @@ static inline void gate_up_body(
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(256u));
   WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(256u));
+  first_pass<T_w_gate_proj, 4, 256u, 32u> held_w;
+  first_pass<T_w_gate_proj, 4, 256u, 32u>::load(w, lane, held_w);
+  first_pass<T_w_up_proj, 4, 256u, 32u> held_up;
+  first_pass<T_w_up_proj, 4, 256u, 32u>::load(w_up, lane, held_up);
   EARLIER_DONE;
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  dot_both<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 256u, lane, sum, sum_up);
+  dot_both_held<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2340,11 +2486,13 @@ static inline void down_body(
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(608u);
   WEIGHTS_SOON(w + slice * (4u * T_w_down_proj::row_bytes(608u) / 2u), 4u * T_w_down_proj::row_bytes(608u) / 2u);
+  first_pass<T_w_down_proj, 4, 608u, 64u> held_w;
+  first_pass<T_w_down_proj, 4, 608u, 64u>::load(w, part, held_w);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot<T_w_down_proj, 4, 608u, 64u, 4u>(w, in_floats{swiglu}, 0u, 608u, part, sum);
+  dot_held<T_w_down_proj, 4, 608u, 64u, 4u>(held_w, w, in_floats{swiglu}, part, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2399,11 +2547,13 @@ static inline void router_shared_gate_shared_up_body(
     const bool mine = lane < 4 && at >= row && at < end;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_gate::row_bytes(256u));
+    first_pass<T_w_gate, 4, 256u, 32u> held_w;
+    first_pass<T_w_gate, 4, 256u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    if (row < end) dot<T_w_gate, 4, 256u, 32u, 4u>(w, in_floats{ready}, 0u, 256u, lane, sum);
+    if (row < end) dot_held<T_w_gate, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<2>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2424,12 +2574,16 @@ static inline void router_shared_gate_shared_up_body(
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_shared_experts_gate_proj::row_bytes(256u));
     WEIGHTS_SOON(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(256u));
+    first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u> held_w;
+    first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u>::load(w, lane, held_w);
+    first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u> held_up;
+    first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u>::load(w_up, lane, held_up);
     EARLIER_DONE;
     float sum[4] = {};
     float sum_up[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 256u, lane, sum, sum_up);
+    dot_both_held<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, lane, sum, sum_up);
     float squares = sum_of<2>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2656,11 +2810,13 @@ static inline void lm_head_body(
   const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(256u));
+  first_pass<T_w_lm_head, 4, 256u, 32u> held_w;
+  first_pass<T_w_lm_head, 4, 256u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
   float sum[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  dot<T_w_lm_head, 4, 256u, 32u, 4u>(w, in_floats{ready}, 0u, 256u, lane, sum);
+  dot_held<T_w_lm_head, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
   float squares = sum_of<2>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.

@@ -544,6 +544,66 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
     dot<OTHER, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
   }
 }
+// Weights that a lane holds before it may read inputs: see EARLIER_DONE.
+
+// What a lane holds of N rows' share of a block before it may read inputs. A format that can says so
+// with HOLDS in a specialisation; the weights of others are loaded with the inputs.
+template <typename T, ushort N, uint COLS>
+struct held {
+  enum : bool { HOLDS = false };
+
+  static inline void load(device const uchar *, uint, uint, thread held &) {}
+
+  template <typename X>
+  static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
+};
+
+// The blocks of dot's first pass over whole rows. Lanes without one hold the last one, and leave it out.
+template <typename FORMAT, ushort N, uint COLS, uint LANES>
+struct first_pass {
+  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef held<T, N, COLS> block;
+  block h;
+
+  static inline uint blocks() { return COLS / T::COLUMNS; }
+  static inline uint pass() { return LANES / T::share(COLS); }
+  static inline uint end() { return min(pass(), blocks()) * T::COLUMNS; } // the columns of the pass
+
+  static inline void load(device const uchar * w, uint lane, thread first_pass & p) {
+    const uint b = lane / T::share(COLS);
+    block::load(w, pass() <= blocks() ? b : min(b, blocks() - 1u), lane % T::share(COLS), p.h);
+  }
+
+  template <typename X>
+  static inline void multiply(thread const first_pass & p, X x, uint lane, thread float * sum) {
+    const uint b = lane / T::share(COLS);
+    if (pass() <= blocks() || b < blocks()) block::multiply(p.h, x, b, lane % T::share(COLS), sum);
+  }
+};
+
+// dot over whole rows, of which p holds the first pass.
+template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
+static inline void dot_held(thread const first_pass<FORMAT, N, COLS, LANES> & p, device const uchar * w, X x, uint lane, thread float * sum) {
+  typedef first_pass<FORMAT, N, COLS, LANES> P;
+  const uint begin = P::block::HOLDS ? P::end() : 0u;
+  if (P::block::HOLDS) P::multiply(p, x, lane, sum);
+  if (begin < COLS) dot<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, COLS, lane, sum);
+}
+
+// The same of two matrices.
+template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
+static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES> & p, thread const first_pass<OTHER, N, COLS, LANES> & q,
+                                 device const uchar * w, device const uchar * u, X x, uint lane, thread float * sum_w, thread float * sum_u) {
+  typedef first_pass<FORMAT, N, COLS, LANES> P;
+  typedef first_pass<OTHER, N, COLS, LANES> Q;
+  if (P::block::HOLDS && Q::block::HOLDS && P::end() == Q::end()) {
+    P::multiply(p, x, lane, sum_w);
+    Q::multiply(q, x, lane, sum_u);
+    if (P::end() < COLS) dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, P::end(), COLS, lane, sum_w, sum_u);
+  } else {
+    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, 0u, COLS, lane, sum_w, sum_u);
+  }
+}
 
 // F32: float, also a latent cache's element.
 struct f32 {
@@ -618,9 +678,7 @@ struct q4_0 {
       load_two(x, b * 32u + 8u * part, b * 32u + 16u + 8u * part, y);
       UNROLL for (ushort r = 0; r < N; ++r) {
         device const uchar * p = w + r * row_bytes(COLS);
-        const uint2 q = words_at(quants<COLS>(p, b) + 8u * part, row_bytes(COLS));
-        const float s = add_nibbles(q.y, y[1], add_nibbles(q.x, y[0], 0.0f));
-        sum[r] = fma(scale<COLS>(p, b), s, sum[r]);
+        sum[r] = add_row(words_at(quants<COLS>(p, b) + 8u * part, row_bytes(COLS)), scale<COLS>(p, b), y, sum[r]);
       }
       return;
     }
@@ -630,6 +688,12 @@ struct q4_0 {
       device const uchar * p = w + r * row_bytes(COLS);
       sum[r] = fma(scale<COLS>(p, b), add_nibbles(word_at<2>(quants<COLS>(p, b) + 4u * part), y, 0.0f), sum[r]);
     }
+  }
+
+  // s + scale * Σ of the 16 products with a lane's half of a block.
+  template <typename Y>
+  static inline float add_row(uint2 q, float scale, thread const Y * y, float s) {
+    return fma(scale, add_nibbles(q.y, y[1], add_nibbles(q.x, y[0], 0.0f)), s);
   }
 
   template <uint COLS>
@@ -644,8 +708,34 @@ struct q4_0 {
   }
 
   template <uint COLS>
-  static inline float scale(device const uchar * row, uint b) {
-    return half_at(is_split(row_bytes(COLS)) ? row + COLS / 2u + b * 2u : row + b * 18u);
+  static inline float scale(device const uchar * row, uint b) { return half_at(scale_at<COLS>(row, b)); }
+
+  template <uint COLS>
+  static inline device const uchar * scale_at(device const uchar * row, uint b) {
+    return is_split(row_bytes(COLS)) ? row + COLS / 2u + b * 2u : row + b * 18u;
+  }
+};
+
+template <ushort N, uint COLS>
+struct held<q4_0, N, COLS> {
+  enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 18u % 4u == 0u };
+  uint2 q[N];
+  half scale[N];
+
+  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+    if (!HOLDS) return;
+    UNROLL for (ushort r = 0; r < N; ++r) {
+      device const uchar * p = w + r * q4_0::row_bytes(COLS);
+      h.q[r] = words_at(q4_0::quants<COLS>(p, b) + 8u * part, q4_0::row_bytes(COLS));
+      h.scale[r] = *(device const half *)q4_0::scale_at<COLS>(p, b);
+    }
+  }
+
+  template <typename X>
+  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+    typename X::eight y[2];
+    load_two(x, b * 32u + 8u * part, b * 32u + 16u + 8u * part, y);
+    UNROLL for (ushort r = 0; r < N; ++r) sum[r] = q4_0::add_row(h.q[r], float(h.scale[r]), y, sum[r]);
   }
 };
 
@@ -1657,12 +1747,14 @@ static inline void q_a_kv_a_body(
     const bool mine = lane < 4;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_q_a_proj::row_bytes(96u));
+    first_pass<T_w_q_a_proj, 4, 96u, 32u> held_w;
+    first_pass<T_w_q_a_proj, 4, 96u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    dot<T_w_q_a_proj, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
+    dot_held<T_w_q_a_proj, 4, 96u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1683,11 +1775,13 @@ static inline void q_a_kv_a_body(
     const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
+    first_pass<T_w_kv_a_proj_with_mqa, 4, 96u, 32u> held_w;
+    first_pass<T_w_kv_a_proj_with_mqa, 4, 96u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    dot<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
+    dot_held<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1773,6 +1867,8 @@ static inline void q_b_store_kv_body(
     const bool mine = lane < 4;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(64u);
     WEIGHTS_SOON(w, 4u * T_w_q_b_proj::row_bytes(64u));
+    first_pass<T_w_q_b_proj, 4, 64u, 32u> held_w;
+    first_pass<T_w_q_b_proj, 4, 64u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     const uint d = at % 64u;
     const bool turns = mine && d >= 48u;
@@ -1781,7 +1877,7 @@ static inline void q_b_store_kv_body(
     float sum[4] = {};
     float partials[1];
     load_partials<16u, 32u>(ready_squares, lane, partials);
-    dot<T_w_q_b_proj, 4, 64u, 32u, 4u>(w, in_floats{ready}, 0u, 64u, lane, sum);
+    dot_held<T_w_q_b_proj, 4, 64u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1853,9 +1949,11 @@ static inline void k_b_body(
   const bool mine = lane < 4;
   device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(48u);
   WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(48u));
+  first_pass<T_w_k_b_proj, 4, 48u, 32u> held_w;
+  first_pass<T_w_k_b_proj, 4, 48u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
   float sum[4] = {};
-  dot<T_w_k_b_proj, 4, 48u, 32u, 4u>(w, in_floats{q_rope + entry * 64u}, 0u, 48u, lane, sum);
+  dot_held<T_w_k_b_proj, 4, 48u, 32u, 4u>(held_w, w, in_floats{q_rope + entry * 64u}, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2032,11 +2130,13 @@ static inline void o_proj_body(
   const bool mine = lane < 4;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(320u);
   WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(320u));
+  first_pass<T_w_o_proj, 4, 320u, 32u> held_w;
+  first_pass<T_w_o_proj, 4, 320u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot<T_w_o_proj, 4, 320u, 32u, 4u>(w, in_floats{attention}, 0u, 320u, lane, sum);
+  dot_held<T_w_o_proj, 4, 320u, 32u, 4u>(held_w, w, in_floats{attention}, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2083,12 +2183,16 @@ static inline void gate_up_body(
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
   WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(96u));
   WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(96u));
+  first_pass<T_w_gate_proj, 4, 96u, 32u> held_w;
+  first_pass<T_w_gate_proj, 4, 96u, 32u>::load(w, lane, held_w);
+  first_pass<T_w_up_proj, 4, 96u, 32u> held_up;
+  first_pass<T_w_up_proj, 4, 96u, 32u>::load(w_up, lane, held_up);
   EARLIER_DONE;
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
-  dot_both<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
+  dot_both_held<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, lane, sum, sum_up);
   float squares = sum_of<1>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2136,11 +2240,13 @@ static inline void down_body(
   const bool mine = lane < 4;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
   WEIGHTS_SOON(w, 4u * T_w_down_proj::row_bytes(160u));
+  first_pass<T_w_down_proj, 4, 160u, 32u> held_w;
+  first_pass<T_w_down_proj, 4, 160u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot<T_w_down_proj, 4, 160u, 32u, 4u>(w, in_floats{swiglu}, 0u, 160u, lane, sum);
+  dot_held<T_w_down_proj, 4, 160u, 32u, 4u>(held_w, w, in_floats{swiglu}, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2189,11 +2295,13 @@ static inline void router_shared_gate_shared_up_body(
     const bool mine = lane < 4;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_gate::row_bytes(96u));
+    first_pass<T_w_gate, 4, 96u, 32u> held_w;
+    first_pass<T_w_gate, 4, 96u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    dot<T_w_gate, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
+    dot_held<T_w_gate, 4, 96u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2214,12 +2322,16 @@ static inline void router_shared_gate_shared_up_body(
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_shared_experts_gate_proj::row_bytes(96u));
     WEIGHTS_SOON(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(96u));
+    first_pass<T_w_shared_experts_gate_proj, 4, 96u, 32u> held_w;
+    first_pass<T_w_shared_experts_gate_proj, 4, 96u, 32u>::load(w, lane, held_w);
+    first_pass<T_w_shared_experts_up_proj, 4, 96u, 32u> held_up;
+    first_pass<T_w_shared_experts_up_proj, 4, 96u, 32u>::load(w_up, lane, held_up);
     EARLIER_DONE;
     float sum[4] = {};
     float sum_up[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    dot_both<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
+    dot_both_held<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 96u, 32u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, lane, sum, sum_up);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2430,11 +2542,13 @@ static inline void lm_head_body(
   const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(96u);
   WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(96u));
+  first_pass<T_w_lm_head, 4, 96u, 32u> held_w;
+  first_pass<T_w_lm_head, 4, 96u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
   float sum[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
-  dot<T_w_lm_head, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
+  dot_held<T_w_lm_head, 4, 96u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
   float squares = sum_of<1>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.

@@ -548,6 +548,66 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
     dot<OTHER, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
   }
 }
+// Weights that a lane holds before it may read inputs: see EARLIER_DONE.
+
+// What a lane holds of N rows' share of a block before it may read inputs. A format that can says so
+// with HOLDS in a specialisation; the weights of others are loaded with the inputs.
+template <typename T, ushort N, uint COLS>
+struct held {
+  enum : bool { HOLDS = false };
+
+  static inline void load(device const uchar *, uint, uint, thread held &) {}
+
+  template <typename X>
+  static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
+};
+
+// The blocks of dot's first pass over whole rows. Lanes without one hold the last one, and leave it out.
+template <typename FORMAT, ushort N, uint COLS, uint LANES>
+struct first_pass {
+  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef held<T, N, COLS> block;
+  block h;
+
+  static inline uint blocks() { return COLS / T::COLUMNS; }
+  static inline uint pass() { return LANES / T::share(COLS); }
+  static inline uint end() { return min(pass(), blocks()) * T::COLUMNS; } // the columns of the pass
+
+  static inline void load(device const uchar * w, uint lane, thread first_pass & p) {
+    const uint b = lane / T::share(COLS);
+    block::load(w, pass() <= blocks() ? b : min(b, blocks() - 1u), lane % T::share(COLS), p.h);
+  }
+
+  template <typename X>
+  static inline void multiply(thread const first_pass & p, X x, uint lane, thread float * sum) {
+    const uint b = lane / T::share(COLS);
+    if (pass() <= blocks() || b < blocks()) block::multiply(p.h, x, b, lane % T::share(COLS), sum);
+  }
+};
+
+// dot over whole rows, of which p holds the first pass.
+template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
+static inline void dot_held(thread const first_pass<FORMAT, N, COLS, LANES> & p, device const uchar * w, X x, uint lane, thread float * sum) {
+  typedef first_pass<FORMAT, N, COLS, LANES> P;
+  const uint begin = P::block::HOLDS ? P::end() : 0u;
+  if (P::block::HOLDS) P::multiply(p, x, lane, sum);
+  if (begin < COLS) dot<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, COLS, lane, sum);
+}
+
+// The same of two matrices.
+template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
+static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES> & p, thread const first_pass<OTHER, N, COLS, LANES> & q,
+                                 device const uchar * w, device const uchar * u, X x, uint lane, thread float * sum_w, thread float * sum_u) {
+  typedef first_pass<FORMAT, N, COLS, LANES> P;
+  typedef first_pass<OTHER, N, COLS, LANES> Q;
+  if (P::block::HOLDS && Q::block::HOLDS && P::end() == Q::end()) {
+    P::multiply(p, x, lane, sum_w);
+    Q::multiply(q, x, lane, sum_u);
+    if (P::end() < COLS) dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, P::end(), COLS, lane, sum_w, sum_u);
+  } else {
+    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, 0u, COLS, lane, sum_w, sum_u);
+  }
+}
 
 // F32: float, also a latent cache's element.
 struct f32 {
@@ -1558,12 +1618,14 @@ static inline void q_a_kv_a_body(
     const bool mine = lane < 4;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_q_a_proj::row_bytes(96u));
+    first_pass<T_w_q_a_proj, 4, 96u, 32u> held_w;
+    first_pass<T_w_q_a_proj, 4, 96u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    dot<T_w_q_a_proj, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
+    dot_held<T_w_q_a_proj, 4, 96u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1584,11 +1646,13 @@ static inline void q_a_kv_a_body(
     const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(96u);
     WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
+    first_pass<T_w_kv_a_proj_with_mqa, 4, 96u, 32u> held_w;
+    first_pass<T_w_kv_a_proj_with_mqa, 4, 96u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
-    dot<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
+    dot_held<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1684,6 +1748,8 @@ static inline void q_b_store_kv_k_b_body(
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(64u);
     WEIGHTS_SOON(w, 4u * T_w_q_b_proj::row_bytes(64u));
     WEIGHTS_SOON(w_k_b_proj + (g / 3u) * args.stride0 + (g % 3u * 4u + sg) * (64u * T_w_k_b_proj::row_bytes(32u) / 12u), 64u * T_w_k_b_proj::row_bytes(32u) / 12u);
+    first_pass<T_w_q_b_proj, 4, 64u, 32u> held_w;
+    first_pass<T_w_q_b_proj, 4, 64u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
     const uint d = at % 48u;
     const bool turns = mine && d >= 32u;
@@ -1692,7 +1758,7 @@ static inline void q_b_store_kv_k_b_body(
     float sum[4] = {};
     float partials[1];
     load_partials<16u, 32u>(ready_squares, lane, partials);
-    dot<T_w_q_b_proj, 4, 64u, 32u, 4u>(w, in_floats{ready}, 0u, 64u, lane, sum);
+    dot_held<T_w_q_b_proj, 4, 64u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<1>(partials);
     LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -1914,11 +1980,13 @@ static inline void o_proj_body(
   const bool mine = lane < 4;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(96u);
   WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(96u));
+  first_pass<T_w_o_proj, 4, 96u, 32u> held_w;
+  first_pass<T_w_o_proj, 4, 96u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot<T_w_o_proj, 4, 96u, 32u, 4u>(w, in_floats{attention}, 0u, 96u, lane, sum);
+  dot_held<T_w_o_proj, 4, 96u, 32u, 4u>(held_w, w, in_floats{attention}, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -1965,12 +2033,16 @@ static inline void gate_up_body(
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
   WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(96u));
   WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(96u));
+  first_pass<T_w_gate_proj, 4, 96u, 32u> held_w;
+  first_pass<T_w_gate_proj, 4, 96u, 32u>::load(w, lane, held_w);
+  first_pass<T_w_up_proj, 4, 96u, 32u> held_up;
+  first_pass<T_w_up_proj, 4, 96u, 32u>::load(w_up, lane, held_up);
   EARLIER_DONE;
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
-  dot_both<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 96u, lane, sum, sum_up);
+  dot_both_held<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, lane, sum, sum_up);
   float squares = sum_of<1>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2018,11 +2090,13 @@ static inline void down_body(
   const bool mine = lane < 4;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
   WEIGHTS_SOON(w, 4u * T_w_down_proj::row_bytes(160u));
+  first_pass<T_w_down_proj, 4, 160u, 32u> held_w;
+  first_pass<T_w_down_proj, 4, 160u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot<T_w_down_proj, 4, 160u, 32u, 4u>(w, in_floats{swiglu}, 0u, 160u, lane, sum);
+  dot_held<T_w_down_proj, 4, 160u, 32u, 4u>(held_w, w, in_floats{swiglu}, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2066,11 +2140,13 @@ static inline void lm_head_body(
   const bool mine = lane < 4;
   device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(96u);
   WEIGHTS_SOON(w, 4u * T_w_embed_tokens::row_bytes(96u));
+  first_pass<T_w_embed_tokens, 4, 96u, 32u> held_w;
+  first_pass<T_w_embed_tokens, 4, 96u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
   float sum[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
-  dot<T_w_embed_tokens, 4, 96u, 32u, 4u>(w, in_floats{ready}, 0u, 96u, lane, sum);
+  dot_held<T_w_embed_tokens, 4, 96u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
   float squares = sum_of<1>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
