@@ -361,7 +361,7 @@ func (v *partView) Direct() dots   { return dots{v, v.Input(v.input()), v.column
 // stages wait for all of the threadgroup between.
 func (v *partView) Held() bool {
 	p, ok := v.P.(*plan.MatVec)
-	return ok && p.Norm == nil && p.Combine == nil
+	return ok && p.Norm == nil
 }
 
 // FirstPass is the type of what it holds of the weight in a slot.

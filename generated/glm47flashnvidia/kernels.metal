@@ -3098,12 +3098,14 @@ static inline void v_b_body(
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(512u);
   WEIGHTS_SOON(w, 8u * T_w_v_b_proj::row_bytes(512u));
   const uint used = used_splits<128u, 16u>(step_.nkv);
+  first_pass<T_w_v_b_proj, 8, 512u, 32u> held_w;
+  first_pass<T_w_v_b_proj, 8, 512u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
   float sum[8] = {};
   threadgroup float * xs = scratch;
   combine_splits<128u, 20u, 512u, 256u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  dot<T_w_v_b_proj, 8, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
+  dot_held<T_w_v_b_proj, 8, 512u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<8>(sum);
