@@ -2299,6 +2299,7 @@ static inline void q_kv_a_body(
     first_pass<T_w_q_proj, 2, 2048u, 128u> held_w;
     first_pass<T_w_q_proj, 2, 2048u, 128u>::load(w, part, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 192u;
     const bool turns = mine && d >= 128u;
     device const float * cs = rope + (ulong(step_.pos) * 32u + (turns ? (d - 128u) / 2u : 0u)) * 2u;
@@ -2308,7 +2309,6 @@ static inline void q_kv_a_body(
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     dot_held<T_w_q_proj, 2, 2048u, 128u, 4u>(held_w, w, in_halves{ready}, part, sum);
     float squares = sum_of<8>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<2>(sum);
     squares = simd_sum(squares);
@@ -2337,12 +2337,12 @@ static inline void q_kv_a_body(
     first_pass<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u> held_w;
     first_pass<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u>::load(w, part, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     dot_held<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 4u>(held_w, w, in_halves{ready}, part, sum);
     float squares = sum_of<8>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<2>(sum);
     squares = simd_sum(squares);
@@ -2559,9 +2559,9 @@ static inline void store_kv_k_b_body(
     first_pass<T_w_k_b_proj, 4, 128u, 32u> held_w;
     first_pass<T_w_k_b_proj, 4, 128u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     dot_held<T_w_k_b_proj, 4, 128u, 32u, 4u>(held_w, w, in_halves{q_rope + entry * 192u}, lane, sum);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     float v = own<4>(sum, lane);
@@ -2973,12 +2973,12 @@ static inline void v_b_body(
   first_pass<T_w_v_b_proj, 4, 512u, 32u> held_w;
   first_pass<T_w_v_b_proj, 4, 512u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
   combine_splits<128u, 16u, 512u, 256u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 512u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -3131,11 +3131,11 @@ static inline void o_proj_body(
   first_pass<T_w_o_proj, 2, 2048u, 128u> held_w;
   first_pass<T_w_o_proj, 2, 2048u, 128u>::load(w, part, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
   dot_held<T_w_o_proj, 2, 2048u, 128u, 4u>(held_w, w, in_halves{attention}, part, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
   float v = own<2>(sum, lane);
@@ -3306,13 +3306,13 @@ static inline void gate_up_body(
   first_pass<T_w_up_proj, 4, 2048u, 64u> held_up;
   first_pass<T_w_up_proj, 4, 2048u, 64u>::load(w_up, part, held_up);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[8];
   load_partials<1024u, 128u>(ready_squares, tid, partials);
   dot_both_held<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(held_w, held_up, w, w_up, in_halves{ready}, part, sum, sum_up);
   float squares = sum_of<8>(partials);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   sum_lanes<4>(sum_up);
@@ -3470,11 +3470,11 @@ static inline void down_body(
   first_pass<T_w_down_proj, 2, 10944u, 128u> held_w;
   first_pass<T_w_down_proj, 2, 10944u, 128u>::load(w, part, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
   dot_held<T_w_down_proj, 2, 10944u, 128u, 4u>(held_w, w, in_halves{swiglu}, part, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
   float v = own<2>(sum, lane);
@@ -3613,12 +3613,12 @@ static inline void router_shared_gate_shared_up_body(
     first_pass<T_w_gate, 4, 2048u, 64u> held_w;
     first_pass<T_w_gate, 4, 2048u, 64u>::load(w, part, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     dot_held<T_w_gate, 4, 2048u, 64u, 4u>(held_w, w, in_halves{ready}, part, sum);
     float squares = sum_of<8>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
@@ -3649,13 +3649,13 @@ static inline void router_shared_gate_shared_up_body(
     first_pass<T_w_shared_experts_up_proj, 4, 2048u, 64u> held_up;
     first_pass<T_w_shared_experts_up_proj, 4, 2048u, 64u>::load(w_up, part, held_up);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float sum_up[4] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     dot_both_held<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 2048u, 64u, 4u>(held_w, held_up, w, w_up, in_halves{ready}, part, sum, sum_up);
     float squares = sum_of<8>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     sum_lanes<4>(sum_up);
@@ -4259,12 +4259,12 @@ static inline void lm_head_body(
   first_pass<T_w_lm_head, 4, 2048u, 32u> held_w;
   first_pass<T_w_lm_head, 4, 2048u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   dot_held<T_w_lm_head, 4, 2048u, 32u, 4u>(held_w, w, in_halves{ready}, lane, sum);
   float partials[32];
   load_partials<1024u, 32u>(ready_squares, lane, partials);
   float squares = sum_of<32>(partials);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   squares = simd_sum(squares);

@@ -2038,6 +2038,7 @@ static inline void q_kv_a_body(
     first_pass<T_w_q_proj, 4, 256u, 32u> held_w;
     first_pass<T_w_q_proj, 4, 256u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 96u;
     const bool turns = mine && d >= 64u;
     device const float * cs = rope + (ulong(step_.pos) * 16u + (turns ? (d - 64u) / 2u : 0u)) * 2u;
@@ -2047,7 +2048,6 @@ static inline void q_kv_a_body(
     load_partials<64u, 32u>(ready_squares, lane, partials);
     dot_held<T_w_q_proj, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<2>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
@@ -2069,12 +2069,12 @@ static inline void q_kv_a_body(
     first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u> held_w;
     first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
     dot_held<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<2>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
@@ -2166,9 +2166,9 @@ static inline void store_kv_k_b_body(
     first_pass<T_w_k_b_proj, 4, 64u, 32u> held_w;
     first_pass<T_w_k_b_proj, 4, 64u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     dot_held<T_w_k_b_proj, 4, 64u, 32u, 4u>(held_w, w, in_floats{q_rope + entry * 96u}, lane, sum);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     float v = own<4>(sum, lane);
@@ -2328,12 +2328,12 @@ static inline void v_b_body(
   first_pass<T_w_v_b_proj, 4, 256u, 32u> held_w;
   first_pass<T_w_v_b_proj, 4, 256u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
   combine_splits<128u, 4u, 256u, 128u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 256u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 256u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -2378,11 +2378,11 @@ static inline void o_proj_body(
   first_pass<T_w_o_proj, 4, 256u, 32u> held_w;
   first_pass<T_w_o_proj, 4, 256u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   dot_held<T_w_o_proj, 4, 256u, 32u, 4u>(held_w, w, in_floats{attention}, lane, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -2433,13 +2433,13 @@ static inline void gate_up_body(
   first_pass<T_w_up_proj, 4, 256u, 32u> held_up;
   first_pass<T_w_up_proj, 4, 256u, 32u>::load(w_up, lane, held_up);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
   dot_both_held<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   sum_lanes<4>(sum_up);
@@ -2491,11 +2491,11 @@ static inline void down_body(
   first_pass<T_w_down_proj, 4, 608u, 64u> held_w;
   first_pass<T_w_down_proj, 4, 608u, 64u>::load(w, part, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   dot_held<T_w_down_proj, 4, 608u, 64u, 4u>(held_w, w, in_floats{swiglu}, part, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -2552,12 +2552,12 @@ static inline void router_shared_gate_shared_up_body(
     first_pass<T_w_gate, 4, 256u, 32u> held_w;
     first_pass<T_w_gate, 4, 256u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
     if (row < end) dot_held<T_w_gate, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<2>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
@@ -2581,13 +2581,13 @@ static inline void router_shared_gate_shared_up_body(
     first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u> held_up;
     first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u>::load(w_up, lane, held_up);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float sum_up[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
     dot_both_held<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, lane, sum, sum_up);
     float squares = sum_of<2>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     sum_lanes<4>(sum_up);
@@ -2815,12 +2815,12 @@ static inline void lm_head_body(
   first_pass<T_w_lm_head, 4, 256u, 32u> held_w;
   first_pass<T_w_lm_head, 4, 256u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
   dot_held<T_w_lm_head, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
   float squares = sum_of<2>(partials);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   squares = simd_sum(squares);

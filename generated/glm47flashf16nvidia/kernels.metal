@@ -2299,13 +2299,13 @@ static inline void q_a_kv_a_body(
     first_pass<T_w_q_a_proj, 2, 2048u, 128u> held_w;
     first_pass<T_w_q_a_proj, 2, 2048u, 128u>::load(w, part, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     dot_held<T_w_q_a_proj, 2, 2048u, 128u, 4u>(held_w, w, in_halves{ready}, part, sum);
     float squares = sum_of<8>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<2>(sum);
     squares = simd_sum(squares);
@@ -2334,12 +2334,12 @@ static inline void q_a_kv_a_body(
     first_pass<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u> held_w;
     first_pass<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u>::load(w, part, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     dot_held<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 4u>(held_w, w, in_halves{ready}, part, sum);
     float squares = sum_of<8>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<2>(sum);
     squares = simd_sum(squares);
@@ -2553,6 +2553,7 @@ static inline void q_b_store_kv_body(
     first_pass<T_w_q_b_proj, 4, 768u, 64u> held_w;
     first_pass<T_w_q_b_proj, 4, 768u, 64u>::load(w, part, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 256u;
     const bool turns = mine && d >= 192u;
     device const float * cs = rope + (ulong(step_.pos) * 32u + (turns ? (d - 192u) / 2u : 0u)) * 2u;
@@ -2562,7 +2563,6 @@ static inline void q_b_store_kv_body(
     load_partials<384u, 128u>(ready_squares, tid, partials);
     dot_held<T_w_q_b_proj, 4, 768u, 64u, 4u>(held_w, w, in_halves{ready}, part, sum);
     float squares = sum_of<3>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
@@ -2892,9 +2892,9 @@ static inline void k_b_body(
   first_pass<T_w_k_b_proj, 4, 192u, 32u> held_w;
   first_pass<T_w_k_b_proj, 4, 192u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   dot_held<T_w_k_b_proj, 4, 192u, 32u, 4u>(held_w, w, in_halves{q_rope + entry * 256u}, lane, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -3101,12 +3101,12 @@ static inline void v_b_body(
   first_pass<T_w_v_b_proj, 8, 512u, 32u> held_w;
   first_pass<T_w_v_b_proj, 8, 512u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[8] = {};
   threadgroup float * xs = scratch;
   combine_splits<128u, 20u, 512u, 256u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 8, 512u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<8>(sum);
   float v = own<8>(sum, lane);
@@ -3259,11 +3259,11 @@ static inline void o_proj_body(
   first_pass<T_w_o_proj, 4, 5120u, 256u> held_w;
   first_pass<T_w_o_proj, 4, 5120u, 256u>::load(w, part, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   dot_held<T_w_o_proj, 4, 5120u, 256u, 4u>(held_w, w, in_halves{attention}, part, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -3434,13 +3434,13 @@ static inline void gate_up_body(
   first_pass<T_w_up_proj, 4, 2048u, 64u> held_up;
   first_pass<T_w_up_proj, 4, 2048u, 64u>::load(w_up, part, held_up);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[8];
   load_partials<1024u, 128u>(ready_squares, tid, partials);
   dot_both_held<T_w_gate_proj, T_w_up_proj, 4, 2048u, 64u, 4u>(held_w, held_up, w, w_up, in_halves{ready}, part, sum, sum_up);
   float squares = sum_of<8>(partials);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   sum_lanes<4>(sum_up);
@@ -3598,11 +3598,11 @@ static inline void down_body(
   first_pass<T_w_down_proj, 2, 10240u, 128u> held_w;
   first_pass<T_w_down_proj, 2, 10240u, 128u>::load(w, part, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
   dot_held<T_w_down_proj, 2, 10240u, 128u, 4u>(held_w, w, in_halves{swiglu}, part, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
   float v = own<2>(sum, lane);
@@ -3757,12 +3757,12 @@ static inline void router_shared_gate_shared_up_body(
     first_pass<T_w_gate, 2, 2048u, 128u> held_w;
     first_pass<T_w_gate, 2, 2048u, 128u>::load(w, part, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     dot_held<T_w_gate, 2, 2048u, 128u, 4u>(held_w, w, in_halves{ready}, part, sum);
     float squares = sum_of<8>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<2>(sum);
     squares = simd_sum(squares);
@@ -3793,13 +3793,13 @@ static inline void router_shared_gate_shared_up_body(
     first_pass<T_w_shared_experts_up_proj, 2, 2048u, 128u> held_up;
     first_pass<T_w_shared_experts_up_proj, 2, 2048u, 128u>::load(w_up, part, held_up);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[2] = {};
     float sum_up[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
     dot_both_held<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 2, 2048u, 128u, 4u>(held_w, held_up, w, w_up, in_halves{ready}, part, sum, sum_up);
     float squares = sum_of<8>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<2>(sum);
     sum_lanes<2>(sum_up);
@@ -4413,12 +4413,12 @@ static inline void lm_head_body(
   first_pass<T_w_lm_head, 4, 2048u, 32u> held_w;
   first_pass<T_w_lm_head, 4, 2048u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   dot_held<T_w_lm_head, 4, 2048u, 32u, 4u>(held_w, w, in_halves{ready}, lane, sum);
   float partials[32];
   load_partials<1024u, 32u>(ready_squares, lane, partials);
   float squares = sum_of<32>(partials);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   squares = simd_sum(squares);

@@ -1621,13 +1621,13 @@ static inline void q_a_kv_a_body(
     first_pass<T_w_q_a_proj, 4, 96u, 32u> held_w;
     first_pass<T_w_q_a_proj, 4, 96u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
     dot_held<T_w_q_a_proj, 4, 96u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<1>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
@@ -1649,12 +1649,12 @@ static inline void q_a_kv_a_body(
     first_pass<T_w_kv_a_proj_with_mqa, 4, 96u, 32u> held_w;
     first_pass<T_w_kv_a_proj_with_mqa, 4, 96u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
     dot_held<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<1>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
@@ -1751,6 +1751,7 @@ static inline void q_b_store_kv_k_b_body(
     first_pass<T_w_q_b_proj, 4, 64u, 32u> held_w;
     first_pass<T_w_q_b_proj, 4, 64u, 32u>::load(w, lane, held_w);
     EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 48u;
     const bool turns = mine && d >= 32u;
     device const float * cs = rope + (ulong(step_.pos) * 8u + (turns ? (d - 32u) / 2u : 0u)) * 2u;
@@ -1760,7 +1761,6 @@ static inline void q_b_store_kv_k_b_body(
     load_partials<16u, 32u>(ready_squares, lane, partials);
     dot_held<T_w_q_b_proj, 4, 64u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
     float squares = sum_of<1>(partials);
-    LATER_MAY_START;
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
@@ -1935,12 +1935,12 @@ static inline void v_b_body(
   first_pass<T_w_v_b_proj, 4, 64u, 32u> held_w;
   first_pass<T_w_v_b_proj, 4, 64u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
   combine_splits<128u, 3u, 64u, 128u, 8u>::run(attend_out, attend_ml, entry, used, scratch + 64u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 64u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -1985,11 +1985,11 @@ static inline void o_proj_body(
   first_pass<T_w_o_proj, 4, 96u, 32u> held_w;
   first_pass<T_w_o_proj, 4, 96u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   dot_held<T_w_o_proj, 4, 96u, 32u, 4u>(held_w, w, in_floats{attention}, lane, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -2040,13 +2040,13 @@ static inline void gate_up_body(
   first_pass<T_w_up_proj, 4, 96u, 32u> held_up;
   first_pass<T_w_up_proj, 4, 96u, 32u>::load(w_up, lane, held_up);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
   dot_both_held<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, lane, sum, sum_up);
   float squares = sum_of<1>(partials);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   sum_lanes<4>(sum_up);
@@ -2095,11 +2095,11 @@ static inline void down_body(
   first_pass<T_w_down_proj, 4, 160u, 32u> held_w;
   first_pass<T_w_down_proj, 4, 160u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   dot_held<T_w_down_proj, 4, 160u, 32u, 4u>(held_w, w, in_floats{swiglu}, lane, sum);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -2145,12 +2145,12 @@ static inline void lm_head_body(
   first_pass<T_w_embed_tokens, 4, 96u, 32u> held_w;
   first_pass<T_w_embed_tokens, 4, 96u, 32u>::load(w, lane, held_w);
   EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
   dot_held<T_w_embed_tokens, 4, 96u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
   float squares = sum_of<1>(partials);
-  LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   squares = simd_sum(squares);
