@@ -67,11 +67,31 @@ void check(const char *type) {
     }
   }
 }
+
+// Two blocks times the same diagonal.
+void check_scaled() {
+  float a[128], diagonal[64] = {}, d[128];
+  for (uint i = 0; i < 128; ++i) a[i] = float(i);
+  for (uint i = 0; i < 8; ++i) diagonal[i * 9] = float(i) - 2.5f;
+  on_warp([&] {
+    simdgroup_float8x8 m[2];
+    for (uint n = 0; n < 2; ++n) simdgroup_load(m[n], a + 64 * n);
+    scale_rows<2>(m, diagonal);
+    for (uint n = 0; n < 2; ++n) simdgroup_store(m[n], d + 64 * n);
+  });
+  for (uint i = 0; i < 128; ++i) {
+    const float want = a[i] * diagonal[i % 64 / 8 * 9];
+    if (d[i] == want) continue;
+    printf("scaled, element %u: %g, want %g\n", i, double(d[i]), double(want));
+    wrong = true;
+  }
+}
 }
 
 int main() {
   pthread_barrier_init(&warp, nullptr, 32);
   check<half>("half");
   check<float>("float");
+  check_scaled();
   return wrong;
 }
