@@ -216,7 +216,12 @@ func (v *partView) Lane() string {
 
 // Soon says that a simdgroup is going to read its rows, or its share of them, of
 // the weight in a slot.
-func (v *partView) Soon(slot int, rows string) string {
+func (v *partView) Soon(slot int, rows string) string { return v.fetch("WEIGHTS_SOON", slot, rows) }
+
+// Near says that it is going to read them once loads that are under way have come.
+func (v *partView) Near(slot int, rows string) string { return v.fetch("WEIGHTS_NEAR", slot, rows) }
+
+func (v *partView) fetch(macro string, slot int, rows string) string {
 	_, cols := matrix(v.P)
 	if p, ok := v.P.(*plan.ExpertsSum); ok && slot == p.Shared {
 		cols = p.SharedCols
@@ -226,7 +231,7 @@ func (v *partView) Soon(slot int, rows string) string {
 		bytes += fmt.Sprintf(" / %du", n)
 		rows += " + slice * (" + bytes + ")"
 	}
-	return fmt.Sprintf("WEIGHTS_SOON(%s, %s);", rows, bytes)
+	return fmt.Sprintf("%s(%s, %s);", macro, rows, bytes)
 }
 
 // Unroll is how many blocks of a row are under way at a time.

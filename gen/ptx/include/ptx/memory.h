@@ -21,6 +21,15 @@ METAL_FUNC void prefetch(const uchar *rows, ulong bytes) {
 }
 #define WEIGHTS_SOON(rows, bytes) metal::prefetch(rows, bytes)
 
+// Brings a simdgroup's weights from there into the level-1 cache, whose lines are filled
+// by 32 bytes: so many per lane.
+METAL_FUNC void bring_near(const uchar *rows, ulong bytes) {
+  const ulong first = position::thread_index_in_simdgroup() * 32u;
+  _Pragma("clang loop unroll(full)") for (ulong at = 0; at < bytes; at += simd_width * 32u)
+    if (at + first < bytes) asm volatile("prefetch.global.L1 [%0];" ::"l"(rows + at + first));
+}
+#define WEIGHTS_NEAR(rows, bytes) metal::bring_near(rows, bytes)
+
 enum memory_order : int { memory_order_relaxed, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst };
 enum thread_scope : int { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device };
 
