@@ -372,7 +372,11 @@ func (v *partView) Held() bool {
 // FirstPass is the type of what it holds of the weight in a slot.
 func (v *partView) FirstPass(slot int) string {
 	_, cols := matrix(v.P)
-	return fmt.Sprintf("first_pass<%s, %d, %du, %du>", v.Tag(slot), v.N, cols, v.Lanes())
+	matrices := 1
+	if v.P.(*plan.MatVec).Up >= 0 {
+		matrices = 2
+	}
+	return fmt.Sprintf("first_pass<%s, %d, %du, %du, %du>", v.Tag(slot), v.N, cols, v.Lanes(), matrices)
 }
 
 func (v *partView) columns() string {
