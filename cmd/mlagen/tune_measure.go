@@ -230,7 +230,7 @@ func (t *trial) stage(functions []string) string {
 // token is the time of a token of a prompt behind a depth. It leaves out the head,
 // whose results a prompt needs once.
 func (t *trial) token(depth int) (time.Duration, error) {
-	list := make([]int32, t.session.Context())
+	list := make([]int32, min(depth+tokens, t.session.Context()))
 	depth = min(depth, len(list)-1)
 	var times []time.Duration
 	for range prompts {

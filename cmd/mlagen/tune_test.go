@@ -10,6 +10,10 @@ import (
 	"mla/gen/spec"
 	"mla/gen/synth"
 	"mla/gen/tune"
+	"mla/generated"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/engine"
 	"mla/runtime/plan"
 )
 
@@ -141,5 +145,28 @@ func TestTuneWrite(t *testing.T) {
 	var table strings.Builder
 	if err := printChoices(&table, []tune.Choice{wins, stays}); err != nil || !strings.Contains(table.String(), "4.00    3.00     9\n") {
 		t.Errorf("%v\n%s", err, &table)
+	}
+}
+
+// TestTuneToken: at every depth as many tokens are timed, however deep the deepest is.
+func TestTuneToken(t *testing.T) {
+	e, err := engine.Open("../../testdata/reference/youtu-tiny-F32.gguf", engine.Options{Bundles: generated.Bundles(), Device: cpu.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	const deepest = 100
+	s, err := e.NewSession(device.Config{Context: deepest + tokens, KV: cacheType})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, depth := range []int{0, deepest} {
+		if _, err := (&trial{session: s}).token(depth); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(s.Tokens()); got != depth+tokens {
+			t.Errorf("depth %d: the last token has place %d, want %d", depth, got, depth+tokens)
+		}
 	}
 }
