@@ -14,17 +14,11 @@ import (
 // sampler's last kernel moves the step on, so nothing comes from the host between
 // two tokens, and several of them are one graph.
 type chain struct {
+	device.Chain
 	layout  plan.SampleLayout
 	begin   *cu.Pinned // what a chain begins with: the sampler's memory up to layout.Values
 	landing *cu.Pinned // [ring][SamplePicks]uint32: the picks after each unit
 	copies  cu.Stream  // brings them there, beside the units that follow
-
-	active  bool
-	after   uint32 // position of the last Replay
-	asked   int    // tokens asked of the GPU
-	picked  int    // of those, known to be picked
-	fetched int    // of those, returned by Next
-	ended   bool   // none could be picked
 	picks   [plan.SamplePicks]uint32
 }
 
@@ -69,10 +63,10 @@ func (c *chain) fetch(t *slot, i int, from cu.Ptr) error {
 
 // keep takes the picks of a unit that has landed in a slot.
 func (c *chain) keep(slot, picks int) {
-	for range picks {
-		at := c.picked % plan.SamplePicks
-		c.picks[at] = binary.LittleEndian.Uint32(c.landing.Bytes()[slot*picksBytes+4*at:])
-		c.picked++
+	first := c.Landed(picks)
+	for i := range picks {
+		place := (first + i) % plan.SamplePicks
+		c.picks[place] = binary.LittleEndian.Uint32(c.landing.Bytes()[slot*picksBytes+4*place:])
 	}
 }
 
@@ -83,44 +77,32 @@ func (r *runner) Begin(s *device.Sampling) error {
 		return errors.New("the runner is closed")
 	case r.failed != nil:
 		return r.failed
-	case r.graphs.pick == nil || r.memory.sample == 0:
-		return fmt.Errorf("%w: the bundle has no kernels for it", device.ErrSampling)
-	case r.last == nil:
-		return errors.New("a chain begins behind a replay with logits")
 	}
-	if err := s.Write(r.chain.begin.Bytes(), r.vocab); err != nil {
-		return err
-	}
-	err := r.gpu.Do(func() error {
-		// The step on the device still is that of the last Replay.
-		return r.unit(0, func(int) error {
-			return r.stream.Upload(r.memory.sample, r.chain.begin, 0, len(r.chain.begin.Bytes()))
-		})
+	return r.chain.Begin(r.last, func() error {
+		if err := s.Write(r.chain.begin.Bytes(), r.vocab); err != nil {
+			return err
+		}
+		if err := r.gpu.Do(r.uploadSampling); err != nil {
+			return err
+		}
+		r.last = nil
+		return nil
 	})
-	if err != nil {
-		return err
-	}
-	r.chain.active, r.chain.after = true, r.last.Pos
-	r.last = nil
-	return nil
+}
+
+// uploadSampling brings what a chain begins with to the device, whose step still is
+// that of the last Replay.
+func (r *runner) uploadSampling() error {
+	return r.unit(0, func(int) error {
+		return r.stream.Upload(r.memory.sample, r.chain.begin, 0, len(r.chain.begin.Bytes()))
+	})
 }
 
 // Ahead implements device.Sampler.
 func (r *runner) Ahead(n int) error {
-	c := &r.chain
-	switch {
-	case r.closed || !c.active:
-		return errors.New("no chain has begun")
-	case n < 1 || c.asked-c.fetched > device.MaxAhead-n:
-		return fmt.Errorf("%d more tokens ahead of %d; expected at most %d together", n, c.asked-c.fetched, device.MaxAhead)
-	case uint64(c.after)+uint64(c.asked)+uint64(n) > uint64(r.context):
-		return fmt.Errorf("%d tokens behind position %d do not fit a context of %d tokens", c.asked+n, c.after, r.context)
-	}
-	return r.gpu.Do(func() error {
-		return r.unit(n, func(int) error {
-			first := c.asked == 0
-			c.asked += n
-			return r.launchPicks(n, first)
+	return r.chain.Ahead(n, func(first bool) error {
+		return r.gpu.Do(func() error {
+			return r.unit(n, func(int) error { return r.launchPicks(n, first) })
 		})
 	})
 }
@@ -146,48 +128,18 @@ func (r *runner) launchPicks(n int, first bool) error {
 
 // Next implements device.Sampler.
 func (r *runner) Next() (int32, error) {
-	c := &r.chain
-	switch {
-	case r.closed || !c.active || c.fetched == c.asked:
-		return 0, errors.New("no token has been asked for")
-	case c.ended:
-		return -1, nil
-	}
-	if err := r.gpu.Do(r.landPicked); err != nil {
-		return 0, err
-	}
-	token := c.picks[c.fetched%plan.SamplePicks]
-	c.fetched++
-	if token == plan.SampleNone {
-		c.ended = true
-		return -1, nil
-	}
-	if uint64(token) >= uint64(r.vocab) {
-		return 0, fmt.Errorf("the GPU picked token %d of a vocabulary of %d", token, r.vocab)
-	}
-	return int32(token), nil
+	return r.chain.Next(func() error { return r.gpu.Do(r.landPicked) }, func(place int) uint32 { return r.chain.picks[place] })
 }
 
-// landPicked waits for units, oldest first, until there is a token to fetch.
+// landPicked waits for units until there is a token to fetch.
 func (r *runner) landPicked() error {
-	for i := range ring {
-		if r.chain.picked > r.chain.fetched {
-			break
-		}
-		if err := r.land((r.next + i) % ring); err != nil {
-			return err
-		}
+	if err := r.chain.Land(r.next, ring, r.land); err != nil {
+		return err
 	}
 	return r.failed
 }
 
 // End implements device.Sampler.
 func (r *runner) End() error {
-	c := &r.chain
-	if r.closed || !c.active {
-		return nil
-	}
-	err := r.gpu.Do(r.drain)
-	*c = chain{layout: c.layout, begin: c.begin, landing: c.landing, copies: c.copies}
-	return err
+	return r.chain.End(func() error { return r.gpu.Do(r.drain) })
 }

@@ -109,6 +109,9 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	if r.logits, err = cu.AllocPinned(int(l.Logits)); err != nil {
 		return err
 	}
+	if len(r.commands.Sample) > 0 && l.Sample > 0 {
+		r.chain.Chain = device.NewChain(r.vocab, r.context)
+	}
 	if err := r.chain.allocate(r.vocab, l.Sample); err != nil {
 		return err
 	}
@@ -298,7 +301,8 @@ func (r *runner) Close() error {
 		return nil
 	}
 	r.closed = true
-	if r.failed != nil { // reported; the driver may refuse what follows
+	r.chain.Chain = device.Chain{} // nothing can be asked of it
+	if r.failed != nil {           // reported; the driver may refuse what follows
 		_ = r.release()
 		return nil
 	}

@@ -31,6 +31,9 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 	if r.memory, err = allocate(r.gpu, m, l); err != nil {
 		return err
 	}
+	if len(r.commands) > r.decode && !r.memory.sample.Nil() {
+		r.chain.Chain = device.NewChain(r.vocab, r.context)
+	}
 	if d.direct() {
 		r.replayer = &direct{s, r.memory, r.pipelines}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
 	"mla/runtime/plan"
 )
@@ -118,7 +119,7 @@ func (r *runner) land(slot int) error {
 		r.failed = err
 	} else if err == nil {
 		r.busy += u.Seconds()
-		r.chain.picked += u.picks
+		r.chain.Landed(u.picks)
 	}
 	u.Release()
 	return r.failed
@@ -148,6 +149,7 @@ func (r *runner) Close() error {
 		return nil
 	}
 	r.closed = true
+	r.chain.Chain = device.Chain{} // nothing can be asked of it
 	return mtl.Pool(func() error {
 		reported := r.failed != nil
 		err := r.drain()

@@ -68,10 +68,10 @@ var named = []struct{ name, file, old, by string }{
 
 	{"chain/no-barrier-between-tokens", "replay.go", "		if n > 0 {\n", "		if n < 0 {\n"},
 	{"chain/no-barrier-between-tokens-encoded", "replay.go", "c.Dispatch.Barrier || n > 0 && i == r.from", "c.Dispatch.Barrier || n < 0"},
-	{"chain/step-of-another-slot", "chain.go", "slot: r.next,", "slot: (r.next + 1) % ring,"},
-	{"chain/no-wait-for-room", "chain.go", "		if err := r.land(r.next); err != nil {\n			return err\n		}\n", ""},
-	{"chain/no-wait-for-the-token", "chain.go", "	if err := mtl.Pool(r.landPicked); err != nil {\n		return 0, err\n	}\n", ""},
-	{"chain/one-too-few", "chain.go", "for i := range n {", "for i := range n - 1 {"},
+	{"chain/step-of-another-slot", "chain.go", "r.chain.slot = r.next\n", "r.chain.slot = (r.next + 1) % ring\n"},
+	{"chain/no-wait-for-room", "chain.go", "	if err := r.land(r.next); err != nil {\n		return err\n	}\n", ""},
+	{"chain/no-wait-for-the-token", "chain.go", "return mtl.Pool(r.landPicked)", "return nil"},
+	{"chain/one-too-few", "chain.go", "len(r.commands)}}, n)", "len(r.commands)}}, n-1)"},
 	{"chain/not-ended-by-replay", "runner.go", "	if err := r.End(); err != nil {\n		return nil, err\n	}\n", ""},
 	{"chain/step-not-set", "chain.go", "	r.setStep(r.next, *r.last)\n", ""},
 
