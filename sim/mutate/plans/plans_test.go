@@ -7,22 +7,19 @@ import (
 	"testing"
 
 	"mla/runtime/device"
+	"mla/runtime/device/devicetest"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/sim/mutate/plans"
 )
 
-// part is a part of n threadgroups.
-type part int
-
-func (p part) Groups() int { return int(p) }
-
-// toy is a model of two layers with one kernel.
+// toy is a model of two layers with one kernel: as little as has a place for every
+// kind of mistake, so that TestList can name them all.
 func toy() *device.Model {
 	b := &plan.Bundle{
 		Name: "toy", ArenaBytes: 1024, Model: plan.Model{NumHiddenLayers: 2},
 		Weights: []plan.Weight{{Role: "w", Batch: 2, First: 0, Last: 2}},
-		Kernels: []plan.Kernel{{Name: "k", Threads: 64, Parts: []plan.Part{part(3)},
+		Kernels: []plan.Kernel{{Name: "k", Threads: 64, Parts: []plan.Part{devicetest.Groups(3)},
 			Slots: []plan.Slot{{Name: "w", Elem: plan.ElemTyped}, {Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 				{Name: "x", Space: plan.SpaceArena}, {Name: "y", Space: plan.SpaceArena, Write: true}},
 			Variants: []plan.Variant{{Func: "k_f16", Types: []quant.Type{quant.F32, quant.F16}}, {Func: "k_f32", Types: []quant.Type{quant.F32, quant.F32}}}}},

@@ -1,0 +1,61 @@
+// Package devicetest has a model that refers to every kind of memory, for tests of
+// what resolves plans. It runs on no device: its kernels are names.
+package devicetest
+
+import (
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Groups is a part of so many threadgroups that does nothing.
+type Groups int
+
+// Groups implements plan.Part.
+func (g Groups) Groups() int { return int(g) }
+
+// Toy is a model of two layers, a head and a sampler, of one dispatch each, and a
+// configuration that it can be resolved with. Weight 0 has a matrix per layer, the
+// second at the start of the third page of the only region, with another stride;
+// weight 1 is bound to nothing.
+func Toy() (*device.Model, device.Config) {
+	w := func(offset, stride int64) device.Weight {
+		return device.Weight{Tensor: "t", Type: quant.Q8_0, Offset: offset, Bytes: 340, BatchStride: stride}
+	}
+	m := &device.Model{
+		Bundle:  bundle(),
+		Regions: [][]byte{make([]byte, 3*device.MappedAlign)},
+		Weights: [][]device.Weight{{w(64, 34), w(2*device.MappedAlign, 68)}, {w(512, 0)}},
+	}
+	return m, device.Config{Context: 5, KV: quant.F16}
+}
+
+func bundle() *plan.Bundle {
+	return &plan.Bundle{
+		Name: "toy", ArenaBytes: 1024, SampleBytes: 512, RopeFreqs: []float64{1, 0.5}, RopeMScale: 1, Head: 1,
+		Model:   plan.Model{VocabSize: 10, NumHiddenLayers: 2, KVLoraRank: 12, QKRopeHeadDim: 4},
+		Weights: []plan.Weight{{Role: "a", First: 0, Last: 2}, {Role: "b", First: -1}},
+		Kernels: []plan.Kernel{
+			{Name: "k", Threads: 64, Parts: []plan.Part{Groups(3), Groups(4)}, Args: []int{0},
+				Slots: []plan.Slot{
+					{Name: "w", Elem: plan.ElemTyped}, {Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+					{Name: "x", Space: plan.SpaceArena}, {Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+					{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep}, {Name: "rope", Space: plan.SpaceRope},
+				},
+				Variants: []plan.Variant{{Func: "k_f16", Types: []quant.Type{quant.Q8_0, quant.F16}}, {Func: "k_f32", Types: []quant.Type{quant.Q8_0, quant.F32}}}},
+			{Name: "head", Threads: 32, Parts: []plan.Part{Groups(1)}, Slots: []plan.Slot{{Name: "out", Space: plan.SpaceLogits, Write: true}},
+				Variants: []plan.Variant{{Func: "head"}}},
+			{Name: "pick", Threads: 32, Parts: []plan.Part{Groups(2)}, Slots: []plan.Slot{{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true}},
+				Variants: []plan.Variant{{Func: "pick"}}},
+		},
+		Decode: []plan.Dispatch{layer(0, false), layer(1, true), {Kernel: 1, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}}}},
+		Sample: []plan.Dispatch{{Kernel: 2, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Offset: 256, Bytes: 64}}}},
+	}
+}
+
+// layer is the dispatch of a layer.
+func layer(l int, barrier bool) plan.Dispatch {
+	return plan.Dispatch{Layer: l, Barrier: barrier, Operands: []plan.Operand{
+		{}, {Space: plan.SpaceKV, Index: l}, {Space: plan.SpaceArena, Offset: 256, Bytes: 64}, {Space: plan.SpaceArgs},
+		{Space: plan.SpaceStep}, {Space: plan.SpaceRope}}}
+}
