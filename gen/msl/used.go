@@ -10,8 +10,9 @@ import (
 // quants prints the formats that some variant uses.
 func (p *printer) quants() {
 	p.line("")
-	p.execute("blocks.msl", nil)
-	p.execute("ahead.msl", nil)
+	for _, name := range []string{"blocks.msl", "dot.msl", "ahead.msl"} {
+		p.execute(name, nil)
+	}
 	for _, f := range quant.Formats() {
 		if !p.usesType(f.Type) {
 			continue

@@ -14,11 +14,12 @@ using namespace metal;
 #define UNROLL _Pragma("clang loop unroll(full)")
 #endif
 
-// What a device without these three lets a kernel do ahead of the dispatch before it, or leaves
-// to the dispatch after it: fetch weights, wait for what earlier dispatches wrote, and say
-// that later ones may start to fetch theirs.
+// What a device without these four lets a kernel do ahead of the dispatch before it, or leaves
+// to the dispatch after it: fetch weights, wait for what earlier dispatches wrote, bring weights
+// near while other loads are under way, and say that later ones may start to fetch theirs.
 #ifndef WEIGHTS_SOON
 #define WEIGHTS_SOON(rows, bytes)
+#define WEIGHTS_NEAR(rows, bytes)
 #define EARLIER_DONE
 #define LATER_MAY_START
 #endif
@@ -495,6 +496,7 @@ static inline void load_partials(device const float * partials, uint lane, threa
   }
   UNROLL for (uint i = 0; i < (COUNT + LANES - 1u) / LANES; ++i) v[i] = i * LANES + lane < COUNT ? partials[i * LANES + lane] : 0.0f;
 }
+// Mat-vecs of the lanes of one or more simdgroups: how blocks are dealt out, and the sums over them.
 
 // The format T as LANES lanes deal out BLOCKS blocks of it: K-quants are templates over how many
 // lanes share a block, and take twice as many where fewer lanes idle then.
@@ -558,11 +560,13 @@ struct held {
   static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
 };
 
-// The blocks of dot's first pass over whole rows. Lanes without one hold the last one, and leave it out.
-template <typename FORMAT, ushort N, uint COLS, uint LANES>
+// The blocks of dot's first pass over whole rows of one of so many MATRICES. Lanes without one
+// hold the last one, and leave it out. More than 32 registers would be at the cost of threads.
+template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
 struct first_pass {
   typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
   typedef held<T, N, COLS> block;
+  enum : bool { HOLDS = block::HOLDS && MATRICES * sizeof(block) <= 128u };
   block h;
 
   static inline uint blocks() { return COLS / T::COLUMNS; }
@@ -571,7 +575,7 @@ struct first_pass {
 
   static inline void load(device const uchar * w, uint lane, thread first_pass & p) {
     const uint b = lane / T::share(COLS);
-    block::load(w, pass() <= blocks() ? b : min(b, blocks() - 1u), lane % T::share(COLS), p.h);
+    if (HOLDS) block::load(w, pass() <= blocks() ? b : min(b, blocks() - 1u), lane % T::share(COLS), p.h);
   }
 
   template <typename X>
@@ -583,20 +587,20 @@ struct first_pass {
 
 // dot over whole rows, of which p holds the first pass.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
-static inline void dot_held(thread const first_pass<FORMAT, N, COLS, LANES> & p, device const uchar * w, X x, uint lane, thread float * sum) {
-  typedef first_pass<FORMAT, N, COLS, LANES> P;
-  const uint begin = P::block::HOLDS ? P::end() : 0u;
-  if (P::block::HOLDS) P::multiply(p, x, lane, sum);
+static inline void dot_held(thread const first_pass<FORMAT, N, COLS, LANES, 1> & p, device const uchar * w, X x, uint lane, thread float * sum) {
+  typedef first_pass<FORMAT, N, COLS, LANES, 1> P;
+  const uint begin = P::HOLDS ? P::end() : 0u;
+  if (P::HOLDS) P::multiply(p, x, lane, sum);
   if (begin < COLS) dot<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, COLS, lane, sum);
 }
 
 // The same of two matrices.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
-static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES> & p, thread const first_pass<OTHER, N, COLS, LANES> & q,
+static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES, 2> & p, thread const first_pass<OTHER, N, COLS, LANES, 2> & q,
                                  device const uchar * w, device const uchar * u, X x, uint lane, thread float * sum_w, thread float * sum_u) {
-  typedef first_pass<FORMAT, N, COLS, LANES> P;
-  typedef first_pass<OTHER, N, COLS, LANES> Q;
-  if (P::block::HOLDS && Q::block::HOLDS && P::end() == Q::end()) {
+  typedef first_pass<FORMAT, N, COLS, LANES, 2> P;
+  typedef first_pass<OTHER, N, COLS, LANES, 2> Q;
+  if (P::HOLDS && Q::HOLDS && P::end() == Q::end()) {
     P::multiply(p, x, lane, sum_w);
     Q::multiply(q, x, lane, sum_u);
     if (P::end() < COLS) dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, P::end(), COLS, lane, sum_w, sum_u);
@@ -1144,16 +1148,10 @@ static inline uint idle_first(uint lane) {
   return (lane + LANES - busy) % LANES;
 }
 
-// How many attention splits hold rows.
-template <uint COUNT, uint TILE>
-static inline uint used_splits(uint nkv) {
-  const uint rows = split_rows<COUNT, TILE>(nkv);
-  return (nkv + rows - 1u) / rows;
-}
-
 // Merges the attention splits of one head, the exact flash-decode combine:
 // m = max m_s, o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s over the splits in use. Teams of
-// threads, one for all columns, add up every TEAMS-th split.
+// threads, one for all columns, add up every TEAMS-th split. Split s of per rows each is
+// in use if s per < nkv: no division.
 template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS>
 struct combine_splits {
   enum : uint {
@@ -1162,76 +1160,109 @@ struct combine_splits {
     TEAM = TEAMS > 1u || DIM / WIDE < THREADS ? DIM / WIDE : THREADS, // threads
     LOADS = (DIM / WIDE + TEAM - 1u) / TEAM,              // of a thread, per split
     AT_ONCE = LOADS < 8u ? 16u / LOADS : 2u,              // splits whose loads wait for nothing but each other
+    GROUP = AT_ONCE % 4u == 0u ? 4u : 1u,                 // splits that are left out together behind the last in use
+    FLOATS = LOADS * WIDE,                                // of a thread, per split
+    WHOLE = 32u % (GROUP * TEAMS) == 0u && COUNT % (GROUP * TEAMS) == 0u, // a group in use has factors, maybe 0, for all its splits
   };
 
-  // Loads the thread's columns of splits first, first + TEAMS, …; 0 for those not in use.
-  static inline void load_parts(device const float * out, uint head, uint first, uint used, thread float * v, uint tid) {
-    UNROLL for (uint i = 0; i < AT_ONCE; ++i) {
-      device const float * part = out + ((first + i * TEAMS) * HEADS + head) * DIM;
-      UNROLL for (uint j = 0; j < LOADS; ++j) {
-        const uint c = (tid % TEAM + j * TEAM) * WIDE;
-        thread float * to = v + (i * LOADS + j) * WIDE;
-        UNROLL for (uint e = 0; e < WIDE; ++e) to[e] = 0.0f;
-        if (first + i * TEAMS < used && c < DIM) {
-          if (WIDE == 4u) {
-            load4(in_floats{part}, c, to);
-          } else {
-            to[0] = part[c];
+  // Loads the thread's columns of splits first, first + TEAMS, …, group by group; of a
+  // group in use 0 for those that are not.
+  static inline void load_parts(device const float * out, uint head, uint first, uint per, uint nkv, thread float * v, uint tid) {
+    UNROLL for (uint g = 0; g < AT_ONCE; g += GROUP) {
+      if ((first + g * TEAMS) * per < nkv) {
+        UNROLL for (uint i = g; i < g + GROUP; ++i) {
+          const uint s = first + i * TEAMS;
+          UNROLL for (uint j = 0; j < LOADS; ++j) {
+            const uint c = (tid % TEAM + j * TEAM) * WIDE;
+            thread float * to = v + i * FLOATS + j * WIDE;
+            UNROLL for (uint e = 0; e < WIDE; ++e) to[e] = 0.0f;
+            if (s * per < nkv && c < DIM) {
+              if (WIDE == 4u) {
+                load4(in_floats{out + (s * HEADS + head) * DIM}, c, to);
+              } else {
+                to[0] = out[(s * HEADS + head) * DIM + c];
+              }
+            }
           }
         }
       }
     }
   }
 
-  // Puts e^(m_s-m) / Σ e^(m_s-m) l_s of all splits into factors. Each simdgroup works out
-  // m and the sum for itself, and writes its share.
-  static inline void weigh(device const float * ml, uint head, uint used, threadgroup float * factors, ushort sg, ushort lane) {
-    float m[TURNS], l[TURNS];
-    float highest = -1e30f;
+  // o += factors times what load_parts has loaded.
+  static inline void add_parts(threadgroup const float * factors, uint first, uint per, uint nkv, thread const float * v, thread float * o) {
+    UNROLL for (uint g = 0; g < AT_ONCE; g += GROUP) {
+      if ((first + g * TEAMS) * per < nkv) {
+        UNROLL for (uint i = g; i < g + GROUP; ++i) {
+          const uint s = first + i * TEAMS;
+          const float factor = WHOLE || s * per < nkv ? factors[s] : 0.0f;
+          UNROLL for (uint j = 0; j < FLOATS; ++j) o[j] = fma(factor, v[i * FLOATS + j], o[j]);
+        }
+      }
+    }
+  }
+
+  // Loads (m, l) of all splits, a lane's of splits lane, lane + 32, …
+  static inline void load_ml(device const float * ml, uint head, uint per, uint nkv, thread float * m, thread float * l, ushort lane) {
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint s = 32u * k + lane;
-      m[k] = s < used ? ml[(s * HEADS + head) * 2u] : -1e30f;
-      l[k] = s < used ? ml[(s * HEADS + head) * 2u + 1u] : 0.0f;
-      highest = max(highest, m[k]);
+      m[k] = -1e30f;
+      l[k] = 0.0f;
+      if (s < COUNT && s * per < nkv) {
+        const float2 both = *(device const float2 *)(ml + (s * HEADS + head) * 2u);
+        m[k] = both.x;
+        l[k] = both.y;
+      }
     }
+  }
+
+  // Puts e^(m_s-m) / Σ e^(m_s-m) l_s of the first 32 N splits, behind which none is in use,
+  // into factors. Each simdgroup works out m and the sum for itself, and writes its share.
+  template <uint N>
+  static inline void weigh(thread float * m, thread const float * l, threadgroup float * factors, ushort sg, ushort lane) {
+    float highest = -1e30f;
+    UNROLL for (uint k = 0; k < N; ++k) highest = max(highest, m[k]);
     highest = simd_max(highest);
     float sum = 0.0f;
-    UNROLL for (uint k = 0; k < TURNS; ++k) {
+    UNROLL for (uint k = 0; k < N; ++k) {
       m[k] = exp(m[k] - highest);
       sum = fma(m[k], l[k], sum);
     }
     const float scale = 1.0f / simd_sum(sum);
-    UNROLL for (uint k = 0; k < TURNS; ++k) {
+    UNROLL for (uint k = 0; k < N; ++k) {
       if (k % (THREADS / 32u) == sg && 32u * k + lane < COUNT) factors[32u * k + lane] = m[k] * scale;
     }
   }
 
   // scratch holds [COUNT] factors and [TEAMS - 1][DIM] sums.
   template <typename O>
-  static inline void run(device const float * out, device const float * ml, uint head, uint used, threadgroup float * scratch, O merged,
-                         uint tid, ushort sg, ushort lane) {
+  static inline void run(device const float * out, device const float * ml, uint head, uint per, uint nkv, threadgroup float * scratch,
+                         O merged, uint tid, ushort sg, ushort lane) {
     threadgroup float * factors = scratch;
-    const uint team = tid / TEAM, end = team < TEAMS ? used : 0u;
-    float v[AT_ONCE * LOADS * WIDE], o[LOADS * WIDE] = {};
-    load_parts(out, head, team, end, v, tid);
-    weigh(ml, head, used, factors, sg, lane);
+    const uint team = tid / TEAM, rows = team < TEAMS ? nkv : 0u;
+    float m[TURNS], l[TURNS], v[AT_ONCE * FLOATS], o[FLOATS] = {};
+    load_ml(ml, head, per, nkv, m, l, lane);
+    load_parts(out, head, team, per, rows, v, tid);
+    LATER_MAY_START; // whose weights are more than what is left to load here
+    if (TURNS > 1u && 32u * per < nkv) {
+      weigh<TURNS>(m, l, factors, sg, lane);
+    } else {
+      weigh<1>(m, l, factors, sg, lane);
+    }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint s = team; s < end;) {
-      UNROLL for (uint i = 0; i < AT_ONCE; ++i) {
-        const float factor = s + i * TEAMS < end ? factors[s + i * TEAMS] : 0.0f;
-        UNROLL for (uint j = 0; j < LOADS * WIDE; ++j) o[j] = fma(factor, v[i * LOADS * WIDE + j], o[j]);
-      }
+    for (uint s = team; s * per < rows;) {
+      add_parts(factors, s, per, rows, v, o);
       s += AT_ONCE * TEAMS;
-      load_parts(out, head, s, end, v, tid);
+      load_parts(out, head, s, per, rows, v, tid);
     }
     threadgroup float * sums = scratch + COUNT;
     if (TEAMS > 1u) {
-      UNROLL for (uint j = 0; j < LOADS * WIDE; ++j) {
+      UNROLL for (uint j = 0; j < FLOATS; ++j) {
         if (team > 0u && team < TEAMS) sums[(team - 1u) * DIM + column(j, tid)] = o[j];
       }
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    UNROLL for (uint j = 0; j < LOADS * WIDE; ++j) {
+    UNROLL for (uint j = 0; j < FLOATS; ++j) {
       const uint c = column(j, tid);
       if (team == 0u && c < DIM) {
         for (uint t = 1; t < TEAMS; ++t) o[j] += sums[(t - 1u) * DIM + c];
@@ -1696,7 +1727,8 @@ static inline void store_values(device float * out, thread const float * sums, u
 }
 
 // d[m ds] += Σ a[m ar + k ac] b[k bs] over k < K, for all m < M: the step of products of
-// larger matrices. A platform whose matrix units take 2 × 2 blocks has its own.
+// larger matrices. A platform whose matrix units take 2 × 2 blocks, and whose lanes know
+// which elements are theirs, has its own of both functions.
 #ifndef MULTIPLY_BLOCKS
 #define MULTIPLY_BLOCKS
 template <uint M, uint K>
@@ -1705,6 +1737,14 @@ static inline void multiply_blocks(thread simdgroup_float8x8 * d, uint ds, threa
   UNROLL for (uint k = 0; k < K; ++k) {
     UNROLL for (uint m = 0; m < M; ++m) simdgroup_multiply_accumulate(d[m * ds], a[m * ar + k * ac], b[k * bs], d[m * ds]);
   }
+}
+
+// Multiplies the rows of N blocks by the diagonal of a block in memory, whose other elements are 0.
+template <uint N>
+static inline void scale_rows(thread simdgroup_float8x8 * d, threadgroup const float * factors) {
+  simdgroup_float8x8 diagonal;
+  simdgroup_load(diagonal, factors);
+  UNROLL for (uint n = 0; n < N; ++n) simdgroup_multiply(d[n], diagonal, d[n]);
 }
 #endif
 
@@ -1746,6 +1786,7 @@ struct attend_matrix {
     VALUE_LOADS = (TILE * VALUES + 31u) / 32u,                      // a lane's loads of 16 bytes per tile
     LOADS = VALUE_LOADS + (TILE * (KEYS - VALUES) + 31u) / 32u,
     QUERY_LOADS = (16u * KEYS + 31u) / 32u,                         // a lane's loads of 4 columns per 8 heads
+    EARLY = WIDTH % 16u == 0u,                                      // whether no two rows share the 32 bytes that a cache keeps as one
     SHARE_ROW = TILE + 4u,                                          // floats; the odd ends keep the rows
     WEIGHT_ROW = TILE + 8u,                                         // halves; of a block in banks of their own
     STAGE_ROW = (KEYS | 1u) * 8u,                                   // halves
@@ -1777,15 +1818,16 @@ struct attend_matrix {
   }
 
   // Loads the simdgroup's columns of rows [at, at + TILE), whole blocks' rows of 16
-  // bytes, neighbouring lanes neighbouring ones. Behind the last row before to come
-  // copies of it, which get no weight.
-  static inline void load_rows(device const half * cache, uint at, uint to, thread uint4 * loaded, ushort sg, ushort lane) {
+  // bytes, neighbouring lanes neighbouring ones: those of the newest row, nkv - 1, those of
+  // older ones, or both. Behind the last row before to come copies of it, which get no weight.
+  template <bool OLDER, bool NEWEST>
+  static inline void load_rows(device const half * cache, uint at, uint to, uint nkv, thread uint4 * loaded, ushort sg, ushort lane) {
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const bool value = k < VALUE_LOADS;
       const uint i = 32u * (value ? k : k - VALUE_LOADS) + lane, blocks = value ? VALUES : KEYS - VALUES;
-      const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks;
-      loaded[k] = 0u;
-      if (r < TILE && has(j, sg)) loaded[k] = *(device const uint4 *)(cache + ulong(min(at + r, to - 1u)) * WIDTH + column(j, sg));
+      const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks, row = min(at + r, to - 1u);
+      const bool wanted = row + 1u < nkv ? OLDER : NEWEST;
+      if (wanted && r < TILE && has(j, sg)) loaded[k] = *(device const uint4 *)(cache + ulong(row) * WIDTH + column(j, sg));
     }
   }
 
@@ -1808,19 +1850,24 @@ struct attend_matrix {
     }
   }
 
-  // Loads the simdgroup's columns of the queries, transposed, 8 heads at a time by way
-  // of its shares; a lane loads 4 columns at once.
+  // Loads the simdgroup's columns of the queries, 4 of a head's at once, to
+  // v[head block][load]. Lanes and heads that are too many load what others do: no
+  // load waits behind a branch.
   template <typename Q>
-  static inline void load_queries(Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, memory m, thread simdgroup_half8x8 * q,
-                                  ushort sg, ushort lane) {
-    threadgroup half * staged = (threadgroup half *)(m.shares + sg * SHARES);
-    float v[H * QUERY_LOADS * 4u];
+  static inline void load_queries(Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, thread float * v, ushort sg, ushort lane) {
     UNROLL for (uint k = 0; k < H * QUERY_LOADS; ++k) {
-      const uint i = 32u * (k % QUERY_LOADS) + lane, h = k / QUERY_LOADS * 8u + i / (2u * KEYS), j = i / 2u % KEYS, c = column(j, sg) + i % 2u * 4u;
-      UNROLL for (uint e = 0; e < 4; ++e) v[4u * k + e] = 0.0f;
+      const uint i = min(32u * (k % QUERY_LOADS) + lane, 16u * KEYS - 1u), j = i / 2u % KEYS, c = column(j, sg) + i % 2u * 4u;
+      const uint h = min(k / QUERY_LOADS * 8u + i / (2u * KEYS), HEADS - 1u);
       const bool latent = c < LAT;
-      if (i < 16u * KEYS && h < HEADS && has(j, sg)) load4(latent ? q_abs : q_pe, latent ? h * abs_stride + c : h * pe_stride + c - LAT, v + 4u * k);
+      UNROLL for (uint e = 0; e < 4; ++e) v[4u * k + e] = 0.0f;
+      if (has(j, sg)) load4(latent ? q_abs : q_pe, latent ? h * abs_stride + c : h * pe_stride + c - LAT, v + 4u * k);
     }
+  }
+
+  // Turns what load_queries loaded into transposed blocks, 8 heads at a time by way of the
+  // simdgroup's shares.
+  static inline void form_queries(thread float * v, memory m, thread simdgroup_half8x8 * q, ushort sg, ushort lane) {
+    threadgroup half * staged = (threadgroup half *)(m.shares + sg * SHARES);
     UNROLL for (uint h = 0; h < H; ++h) {
       UNROLL for (uint t = 0; t < TERMS; ++t) {
         UNROLL for (uint k = 0; k < QUERY_LOADS; ++k) {
@@ -1864,29 +1911,40 @@ struct attend_matrix {
   static inline uint own_head(uint k, ushort sg, ushort lane) { return ((k * SIMDGROUPS + sg) * 32u + lane) / TILE; }
 
   // Turns the scores of the simdgroup's own heads into weights. A lane's sum is over
-  // its own rows.
+  // its own rows. All turns go through each step together: none waits for another.
   static inline void softmax(memory m, uint at, uint to, bool first, float scale, thread float * reference, thread float * sum,
                              ushort sg, ushort lane) {
     const uint t = lane % TILE;
     const bool counts = at + t < to;
+    float s[TURNS], shrink[TURNS];
+    bool beyond = false; // ln 2^15 above its reference a weight could be more than half's 65504
+    UNROLL for (uint k = 0; k < TURNS; ++k) {
+      const uint h = min(own_head(k, sg, lane), 8u * H - 1u);
+      s[k] = 0.0f;
+      UNROLL for (uint i = 0; i < SIMDGROUPS; ++i) s[k] += m.shares[i * SHARES + h * SHARE_ROW + t];
+      s[k] = counts ? s[k] * scale : -1e30f;
+      shrink[k] = 1.0f;
+      beyond = beyond || s[k] > reference[k] + 10.397f;
+    }
+    if (simd_any(beyond)) {
+      float next[TURNS]; // ln 2^4 below the largest: halves reach down to 2^-28 of its weight, and up to 2^11 times as much
+      UNROLL for (uint k = 0; k < TURNS; ++k) {
+        const float top = head_max(s[k]);
+        next[k] = top > reference[k] + 10.397f ? top - 2.772f : reference[k];
+      }
+      UNROLL for (uint k = 0; k < TURNS; ++k) {
+        if (!first) shrink[k] = exp(reference[k] - next[k]); // e^0 where it stays
+        reference[k] = next[k];
+      }
+    }
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint h = own_head(k, sg, lane);
-      float s = 0.0f;
-      UNROLL for (uint i = 0; i < SIMDGROUPS; ++i) s += m.shares[i * SHARES + min(h, 8u * H - 1u) * SHARE_ROW + t];
-      s = counts ? s * scale : -1e30f;
-      float shrink = 1.0f;
-      if (simd_any(s > reference[k] + 10.397f)) { // ln 2^15: such a weight could be more than half's 65504
-        const float top = head_max(s);
-        if (top > reference[k] + 10.397f) {
-          if (!first) shrink = exp(reference[k] - (top - 2.772f));
-          reference[k] = top - 2.772f; // ln 2^4: halves reach down to 2^-28 of the largest weight, and up to 2^11 times as much
-        }
-      }
-      const half weight = half(counts ? exp(s - reference[k]) : 0.0f);
-      sum[k] = fma(sum[k], shrink, float(weight));
+      const float e = exp(s[k] - reference[k]);
+      const half weight = half(counts ? e : 0.0f);
+      sum[k] = fma(sum[k], shrink[k], float(weight));
       if (h < HEADS) {
         m.weights[h * WEIGHT_ROW + t] = weight;
-        if (t < 8u) m.shrink[h * 8u + t] = t == h % 8u ? shrink : 0.0f;
+        if (t < 8u) m.shrink[h * 8u + t] = t == h % 8u ? shrink[k] : 0.0f;
       }
     }
   }
@@ -1900,11 +1958,7 @@ struct attend_matrix {
     bool shrinks = false;
     for (uint h = lane; h < HEADS; h += 32u) shrinks = shrinks || m.shrink[h * 8u + h % 8u] != 1.0f;
     if (simd_any(shrinks)) {
-      UNROLL for (uint h = 0; h < H; ++h) {
-        simdgroup_float8x8 shrink;
-        simdgroup_load(shrink, m.shrink + 64u * h);
-        UNROLL for (uint j = 0; j < VALUES; ++j) simdgroup_multiply(o[h * VALUES + j], shrink, o[h * VALUES + j]);
-      }
+      UNROLL for (uint h = 0; h < H; ++h) scale_rows<VALUES>(o + h * VALUES, m.shrink + 64u * h);
     }
     multiply_matrix<H, VALUES, R>(o, VALUES, weights, R, rows, KEYS);
   }
@@ -1939,7 +1993,8 @@ struct attend_matrix {
   }
 
   // Attends over rows [from, to), of which there are some. All but the newest row, nkv - 1,
-  // have been there since the last token, so they need not wait for earlier dispatches.
+  // have been there since the last token, so they need not wait for earlier dispatches;
+  // nor do the queries, which come last, wait for the rows' way into blocks.
   template <typename Q>
   static inline void run(device const half * cache, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
                          device float * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
@@ -1954,24 +2009,27 @@ struct attend_matrix {
     }
     for (uint i = HEADS * WEIGHT_ROW + sg * 32u + lane; i < 8u * H * WEIGHT_ROW; i += SIMDGROUPS * 32u) m.weights[i] = half(0.0f);
     for (uint i = HEADS * 8u + sg * 32u + lane; i < 64u * H; i += SIMDGROUPS * 32u) m.shrink[i] = 0.0f;
-    uint4 next[LOADS];
-    const bool early = min(from + TILE, to) < nkv;
-    if (early) load_rows(cache, from, to, next, sg, lane);
+    uint4 next[LOADS] = {};
+    float left[H * QUERY_LOADS * 4u];
+    if (EARLY) load_rows<true, false>(cache, from, to, nkv, next, sg, lane);
     EARLIER_DONE;
-    if (!early) load_rows(cache, from, to, next, sg, lane);
-    load_queries(q_abs, abs_stride, q_pe, pe_stride, m, q, sg, lane);
+    load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
+    if (!EARLY || to == nkv) load_rows<!EARLY, true>(cache, from, to, nkv, next, sg, lane);
+    if (to - from <= TILE) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
+    form_rows(next, m, rows, sg, lane);
+    form_queries(left, m, q, sg, lane);
     for (uint at = from; at < to; at += TILE) {
-      form_rows(next, m, rows, sg, lane);
-      if (at + TILE < to) load_rows(cache, at + TILE, to, next, sg, lane);
+      if (at + TILE < to) load_rows<true, true>(cache, at + TILE, to, nkv, next, sg, lane);
       share_scores(rows, q, m, sg);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       softmax(m, at, to, at == from, scale, reference, sum, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       add_values(rows, m, o, lane);
+      if (at + TILE < to) form_rows(next, m, rows, sg, lane);
     }
     LATER_MAY_START;
-    store_ml(reference, sum, ml, sg, lane);
     store(o, m, out, sg, lane);
+    store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way
   }
 };
 
@@ -2035,8 +2093,8 @@ static inline void q_kv_a_body(
     const bool mine = lane < 4;
     device const uchar * w = w_q_proj + first * T_w_q_proj::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_q_proj::row_bytes(256u));
-    first_pass<T_w_q_proj, 4, 256u, 32u> held_w;
-    first_pass<T_w_q_proj, 4, 256u, 32u>::load(w, lane, held_w);
+    first_pass<T_w_q_proj, 4, 256u, 32u, 1u> held_w;
+    first_pass<T_w_q_proj, 4, 256u, 32u, 1u>::load(w, lane, held_w);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 96u;
@@ -2066,8 +2124,8 @@ static inline void q_kv_a_body(
     const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(256u));
-    first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u> held_w;
-    first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u>::load(w, lane, held_w);
+    first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u> held_w;
+    first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u>::load(w, lane, held_w);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
@@ -2163,8 +2221,8 @@ static inline void store_kv_k_b_body(
     const bool mine = lane < 4;
     device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(64u);
     WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(64u));
-    first_pass<T_w_k_b_proj, 4, 64u, 32u> held_w;
-    first_pass<T_w_k_b_proj, 4, 64u, 32u>::load(w, lane, held_w);
+    first_pass<T_w_k_b_proj, 4, 64u, 32u, 1u> held_w;
+    first_pass<T_w_k_b_proj, 4, 64u, 32u, 1u>::load(w, lane, held_w);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
@@ -2324,14 +2382,15 @@ static inline void v_b_body(
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
-  const uint used = used_splits<128u, 16u>(step_.nkv);
-  first_pass<T_w_v_b_proj, 4, 256u, 32u> held_w;
-  first_pass<T_w_v_b_proj, 4, 256u, 32u>::load(w, lane, held_w);
+  const uint nkv = step_.nkv, per = split_rows<128u, 16u>(nkv);
+  first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u> held_w;
+  first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u>::load(w, lane, held_w);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  combine_splits<128u, 4u, 256u, 128u, 2u>::run(attend_out, attend_ml, entry, used, scratch + 256u, xs, tid, sg, lane);
+  WEIGHTS_NEAR(w, 4u * T_w_v_b_proj::row_bytes(256u)); // by when the splits are combined
+  combine_splits<128u, 4u, 256u, 128u, 2u>::run(attend_out, attend_ml, entry, per, nkv, scratch + 256u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 256u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2375,8 +2434,8 @@ static inline void o_proj_body(
   const bool mine = lane < 4;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(256u));
-  first_pass<T_w_o_proj, 4, 256u, 32u> held_w;
-  first_pass<T_w_o_proj, 4, 256u, 32u>::load(w, lane, held_w);
+  first_pass<T_w_o_proj, 4, 256u, 32u, 1u> held_w;
+  first_pass<T_w_o_proj, 4, 256u, 32u, 1u>::load(w, lane, held_w);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
@@ -2428,10 +2487,10 @@ static inline void gate_up_body(
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(256u));
   WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(256u));
-  first_pass<T_w_gate_proj, 4, 256u, 32u> held_w;
-  first_pass<T_w_gate_proj, 4, 256u, 32u>::load(w, lane, held_w);
-  first_pass<T_w_up_proj, 4, 256u, 32u> held_up;
-  first_pass<T_w_up_proj, 4, 256u, 32u>::load(w_up, lane, held_up);
+  first_pass<T_w_gate_proj, 4, 256u, 32u, 2u> held_w;
+  first_pass<T_w_gate_proj, 4, 256u, 32u, 2u>::load(w, lane, held_w);
+  first_pass<T_w_up_proj, 4, 256u, 32u, 2u> held_up;
+  first_pass<T_w_up_proj, 4, 256u, 32u, 2u>::load(w_up, lane, held_up);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
@@ -2488,8 +2547,8 @@ static inline void down_body(
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(608u);
   WEIGHTS_SOON(w + slice * (4u * T_w_down_proj::row_bytes(608u) / 2u), 4u * T_w_down_proj::row_bytes(608u) / 2u);
-  first_pass<T_w_down_proj, 4, 608u, 64u> held_w;
-  first_pass<T_w_down_proj, 4, 608u, 64u>::load(w, part, held_w);
+  first_pass<T_w_down_proj, 4, 608u, 64u, 1u> held_w;
+  first_pass<T_w_down_proj, 4, 608u, 64u, 1u>::load(w, part, held_w);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
@@ -2549,8 +2608,8 @@ static inline void router_shared_gate_shared_up_body(
     const bool mine = lane < 4 && at >= row && at < end;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_gate::row_bytes(256u));
-    first_pass<T_w_gate, 4, 256u, 32u> held_w;
-    first_pass<T_w_gate, 4, 256u, 32u>::load(w, lane, held_w);
+    first_pass<T_w_gate, 4, 256u, 32u, 1u> held_w;
+    first_pass<T_w_gate, 4, 256u, 32u, 1u>::load(w, lane, held_w);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
@@ -2576,10 +2635,10 @@ static inline void router_shared_gate_shared_up_body(
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_shared_experts_gate_proj::row_bytes(256u));
     WEIGHTS_SOON(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(256u));
-    first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u> held_w;
-    first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u>::load(w, lane, held_w);
-    first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u> held_up;
-    first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u>::load(w_up, lane, held_up);
+    first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u> held_w;
+    first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u>::load(w, lane, held_w);
+    first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u> held_up;
+    first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u>::load(w_up, lane, held_up);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
@@ -2641,21 +2700,24 @@ static inline void experts_gate_experts_up_body(
   const uint g = tg;
   const uint entry = g / 10u;
   const uint row = (g % 10u) * 16u + sg * 4u;
-  const uint first = row;
+  const uint end = min((g % 10u) * 16u + 16u, 160u);
+  const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4;
+  const bool mine = lane < 4 && at >= row && at < end;
   EARLIER_DONE;
   threadgroup uint * chosen = (threadgroup uint *)(scratch + 0u);
   uint picked = 0u;
   if (sg == 0) {
-    uint keys[1];
+    // all loads first: a sigmoid ends in a division, which later ones would wait for
+    float own[1];
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint e = 32u * i + lane;
-      keys[i] = 0u;
-      if (e < 8u) {
-        const float logit = router[e];
-        keys[i] = key_of(logit);
-      }
+      own[i] = e < 8u ? router[e] : 0.0f;
+    }
+    uint keys[1];
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const float score = own[i];
+      keys[i] = 32u * i + lane < 8u ? key_of(score) : 0u;
     }
     picked = picks<1u>(keys, entry + 1u, lane); // no more than it takes to know its own
     if (lane == entry) *chosen = picked;
@@ -2675,7 +2737,7 @@ static inline void experts_gate_experts_up_body(
   float sum_up[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
+  if (row < end) dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_halves{ready}, 0u, 256u, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2731,16 +2793,17 @@ static inline void experts_down_shared_down_body(
 // 256 × 160 mat-vec of 3 experts, summed with their routing weights
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
-  const uint first = row;
+  const uint end = min(g * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
-  const bool mine = lane < 4;
+  const bool mine = lane < 4 && at >= row && at < end;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(320u);
   WEIGHTS_SOON(shared, 4u * T_w_shared_experts_down_proj::row_bytes(320u));
   EARLIER_DONE;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  {
+  if (row < end) {
     // the shared experts, one matrix of 320 columns; its weights are the first to be there
     dot<T_w_shared_experts_down_proj, 4, 320u, 32u, 4u>(shared, in_halves{shared_swiglu}, 0u, 320u,
         idle_first<T_w_experts_down_proj, 160u, 3u, 32u>(lane), sum);
@@ -2812,8 +2875,8 @@ static inline void lm_head_body(
   const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(256u));
-  first_pass<T_w_lm_head, 4, 256u, 32u> held_w;
-  first_pass<T_w_lm_head, 4, 256u, 32u>::load(w, lane, held_w);
+  first_pass<T_w_lm_head, 4, 256u, 32u, 1u> held_w;
+  first_pass<T_w_lm_head, 4, 256u, 32u, 1u>::load(w, lane, held_w);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
@@ -2846,7 +2909,7 @@ kernel void lm_head_q6_k(
 static inline void sample_scan_body(
     device const float * logits_,
     device const Sampling * state,
-    device const float * bias,
+    device const float * bias_,
     device const uint * counts_,
     device float * values_,
     device float * tops_,
@@ -2860,7 +2923,7 @@ static inline void sample_scan_body(
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 512u); i += 256u) {
-    const float biased = logits_[i] + bias[i];
+    const float biased = logits_[i] + bias_[i];
     const float x = penalise(settle(biased), counts_[i], state);
     values_[i] = x;
     at = rank(x) > best ? i : at;
@@ -2878,7 +2941,7 @@ static inline void sample_scan_body(
 kernel void sample_scan(
     device const float * logits_ [[buffer(0)]],
     device const Sampling * state [[buffer(1)]],
-    device const float * bias [[buffer(2)]],
+    device const float * bias_ [[buffer(2)]],
     device const uint * counts_ [[buffer(3)]],
     device float * values_ [[buffer(4)]],
     device float * tops_ [[buffer(5)]],
@@ -2888,7 +2951,7 @@ kernel void sample_scan(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  sample_scan_body(logits_, state, bias, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
