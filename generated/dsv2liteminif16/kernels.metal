@@ -380,10 +380,10 @@ static inline half2 plus_1024(uint q, uint mask) { return as_type<half2>(AND_OR(
 
 // The numbers n - BIAS, and n / 16 - 8, in units. All steps are exact.
 template <short BIAS>
-static inline half2 less(half2 plus_1024, half unit) { return fma(plus_1024, half2(unit), half2(unit * half(-1024 - BIAS))); }
+static inline half2 without_1024(half2 plus_1024, half unit) { return fma(plus_1024, half2(unit), half2(unit * half(-1024 - BIAS))); }
 
 template <short BIAS>
-static inline half2 less(uint q, uint mask, half unit) { return less<BIAS>(plus_1024(q, mask), unit); }
+static inline half2 less(uint q, uint mask, half unit) { return without_1024<BIAS>(plus_1024(q, mask), unit); }
 
 static inline half2 sixteenth_less_8(uint q, uint mask, half unit) {
   return fma(plus_1024(q, mask), half2(unit * half(0.0625f)), half2(unit * half(-64 - 8)));
@@ -420,8 +420,8 @@ static inline float add_nibbles(uint q, thread const Y & y, float s) {
 template <short MIDDLE, typename Y>
 static inline float add_bytes(uint low, uint high, thread const Y & y, float s) {
   const half u = unit<MIDDLE>(y);
-  return add_products<MIDDLE>(less<MIDDLE>(low, 0x00ff00ffu, u), less<MIDDLE>(ODD_BYTES_PLUS_1024(low), u),
-                              less<MIDDLE>(high, 0x00ff00ffu, u), less<MIDDLE>(ODD_BYTES_PLUS_1024(high), u), y, s);
+  return add_products<MIDDLE>(less<MIDDLE>(low, 0x00ff00ffu, u), without_1024<MIDDLE>(ODD_BYTES_PLUS_1024(low), u),
+                              less<MIDDLE>(high, 0x00ff00ffu, u), without_1024<MIDDLE>(ODD_BYTES_PLUS_1024(high), u), y, s);
 }
 
 // Bits 0 to 3 of a number as bit 4 of its 4 bytes.
@@ -573,13 +573,13 @@ struct first_pass {
   static inline uint pass() { return LANES / T::share(COLS); }
   static inline uint end() { return min(pass(), blocks()) * T::COLUMNS; } // the columns of the pass
 
-  static inline void load(device const uchar * w, uint lane, thread first_pass & p) {
+  static inline void fetch(device const uchar * w, uint lane, thread first_pass & p) {
     const uint b = lane / T::share(COLS);
     if (HOLDS) block::load(w, pass() <= blocks() ? b : min(b, blocks() - 1u), lane % T::share(COLS), p.h);
   }
 
   template <typename X>
-  static inline void multiply(thread const first_pass & p, X x, uint lane, thread float * sum) {
+  static inline void add(thread const first_pass & p, X x, uint lane, thread float * sum) {
     const uint b = lane / T::share(COLS);
     if (pass() <= blocks() || b < blocks()) block::multiply(p.h, x, b, lane % T::share(COLS), sum);
   }
@@ -590,7 +590,7 @@ template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typenam
 static inline void dot_held(thread const first_pass<FORMAT, N, COLS, LANES, 1> & p, device const uchar * w, X x, uint lane, thread float * sum) {
   typedef first_pass<FORMAT, N, COLS, LANES, 1> P;
   const uint begin = P::HOLDS ? P::end() : 0u;
-  if (P::HOLDS) P::multiply(p, x, lane, sum);
+  if (P::HOLDS) P::add(p, x, lane, sum);
   if (begin < COLS) dot<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, COLS, lane, sum);
 }
 
@@ -601,8 +601,8 @@ static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES,
   typedef first_pass<FORMAT, N, COLS, LANES, 2> P;
   typedef first_pass<OTHER, N, COLS, LANES, 2> Q;
   if (P::HOLDS && Q::HOLDS && P::end() == Q::end()) {
-    P::multiply(p, x, lane, sum_w);
-    Q::multiply(q, x, lane, sum_u);
+    P::add(p, x, lane, sum_w);
+    Q::add(q, x, lane, sum_u);
     if (P::end() < COLS) dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, P::end(), COLS, lane, sum_w, sum_u);
   } else {
     dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, 0u, COLS, lane, sum_w, sum_u);
@@ -2094,7 +2094,7 @@ static inline void q_kv_a_body(
     device const uchar * w = w_q_proj + first * T_w_q_proj::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_q_proj::row_bytes(256u));
     first_pass<T_w_q_proj, 4, 256u, 32u, 1u> held_w;
-    first_pass<T_w_q_proj, 4, 256u, 32u, 1u>::load(w, lane, held_w);
+    first_pass<T_w_q_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 96u;
@@ -2125,7 +2125,7 @@ static inline void q_kv_a_body(
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(256u));
     first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u> held_w;
-    first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u>::load(w, lane, held_w);
+    first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
@@ -2222,7 +2222,7 @@ static inline void store_kv_k_b_body(
     device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(64u);
     WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(64u));
     first_pass<T_w_k_b_proj, 4, 64u, 32u, 1u> held_w;
-    first_pass<T_w_k_b_proj, 4, 64u, 32u, 1u>::load(w, lane, held_w);
+    first_pass<T_w_k_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
@@ -2384,7 +2384,7 @@ static inline void v_b_body(
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
   const uint nkv = step_.nkv, per = split_rows<128u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u> held_w;
-  first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u>::load(w, lane, held_w);
+  first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
@@ -2435,7 +2435,7 @@ static inline void o_proj_body(
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(256u));
   first_pass<T_w_o_proj, 4, 256u, 32u, 1u> held_w;
-  first_pass<T_w_o_proj, 4, 256u, 32u, 1u>::load(w, lane, held_w);
+  first_pass<T_w_o_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
@@ -2488,9 +2488,9 @@ static inline void gate_up_body(
   WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(256u));
   WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(256u));
   first_pass<T_w_gate_proj, 4, 256u, 32u, 2u> held_w;
-  first_pass<T_w_gate_proj, 4, 256u, 32u, 2u>::load(w, lane, held_w);
+  first_pass<T_w_gate_proj, 4, 256u, 32u, 2u>::fetch(w, lane, held_w);
   first_pass<T_w_up_proj, 4, 256u, 32u, 2u> held_up;
-  first_pass<T_w_up_proj, 4, 256u, 32u, 2u>::load(w_up, lane, held_up);
+  first_pass<T_w_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, held_up);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
@@ -2548,7 +2548,7 @@ static inline void down_body(
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(608u);
   WEIGHTS_SOON(w + slice * (4u * T_w_down_proj::row_bytes(608u) / 2u), 4u * T_w_down_proj::row_bytes(608u) / 2u);
   first_pass<T_w_down_proj, 4, 608u, 64u, 1u> held_w;
-  first_pass<T_w_down_proj, 4, 608u, 64u, 1u>::load(w, part, held_w);
+  first_pass<T_w_down_proj, 4, 608u, 64u, 1u>::fetch(w, part, held_w);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
@@ -2609,7 +2609,7 @@ static inline void router_shared_gate_shared_up_body(
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_gate::row_bytes(256u));
     first_pass<T_w_gate, 4, 256u, 32u, 1u> held_w;
-    first_pass<T_w_gate, 4, 256u, 32u, 1u>::load(w, lane, held_w);
+    first_pass<T_w_gate, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
@@ -2636,9 +2636,9 @@ static inline void router_shared_gate_shared_up_body(
     WEIGHTS_SOON(w, 4u * T_w_shared_experts_gate_proj::row_bytes(256u));
     WEIGHTS_SOON(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(256u));
     first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u> held_w;
-    first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u>::load(w, lane, held_w);
+    first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u>::fetch(w, lane, held_w);
     first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u> held_up;
-    first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u>::load(w_up, lane, held_up);
+    first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, held_up);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
@@ -2876,7 +2876,7 @@ static inline void lm_head_body(
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(256u));
   first_pass<T_w_lm_head, 4, 256u, 32u, 1u> held_w;
-  first_pass<T_w_lm_head, 4, 256u, 32u, 1u>::load(w, lane, held_w);
+  first_pass<T_w_lm_head, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
