@@ -251,7 +251,7 @@ func (t *tuneFlags) write(s *spec.Spec, text []byte, found []tune.Choice, device
 		if c.To == c.From {
 			continue
 		}
-		why := fmt.Sprintf("%s, %s: %.2f → %.2f µs (−%.0f %%)", device, time.Now().UTC().Format(time.DateOnly), 1e6*c.Before, 1e6*c.After, 100*c.Gain())
+		why := fmt.Sprintf("%s, %s: %.2f → %.2f µs (−%.1f %%)", device, time.Now().UTC().Format(time.DateOnly), 1e6*c.Before, 1e6*c.After, 100*c.Gain())
 		changes = append(changes, c.Change(why))
 	}
 	if len(changes) == 0 {

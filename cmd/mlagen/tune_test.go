@@ -137,7 +137,7 @@ func TestTuneWrite(t *testing.T) {
 			if _, ok := tuned.Tuning.Shape("o_proj"); ok {
 				t.Errorf("%s: it is tuned for any device:\n%s", tt.name, now)
 			}
-			if shape, ok := tuned.WithClass(plan.ClassApple).Tuning.Shape("o_proj"); !ok || shape != wins.To.Shape || !strings.Contains(string(now), ": 4.00 → 3.00 µs (−25 %)\n") {
+			if shape, ok := tuned.WithClass(plan.ClassApple).Tuning.Shape("o_proj"); !ok || shape != wins.To.Shape || !strings.Contains(string(now), ": 4.00 → 3.00 µs (−25.0 %)\n") {
 				t.Errorf("%s: %+v\n%s", tt.name, shape, now)
 			}
 		}
