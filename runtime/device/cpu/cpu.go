@@ -123,15 +123,11 @@ type runner struct {
 
 // Replay implements device.Runner.
 func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
-	switch {
-	case r.pool == nil:
+	if r.pool == nil {
 		return nil, errors.New("the runner is closed")
-	case uint64(s.Token) >= uint64(r.bundle.Model.VocabSize):
-		return nil, fmt.Errorf("token %d of a vocabulary of %d", s.Token, r.bundle.Model.VocabSize)
-	case uint64(s.Pos) >= uint64(r.context):
-		return nil, fmt.Errorf("position %d does not fit a context of %d tokens", s.Pos, r.context)
-	case s.NKV != s.Pos+1:
-		return nil, fmt.Errorf("%d cache rows at position %d; expected %d", s.NKV, s.Pos, s.Pos+1)
+	}
+	if err := device.CheckStep(s, r.bundle.Model.VocabSize, r.context); err != nil {
+		return nil, err
 	}
 	last := r.head
 	if logits {

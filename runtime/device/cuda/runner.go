@@ -164,7 +164,7 @@ func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
 	if r.closed {
 		return nil, errors.New("the runner is closed")
 	}
-	if err := r.check(s); err != nil {
+	if err := device.CheckStep(s, r.vocab, r.context); err != nil {
 		return nil, err
 	}
 	if err := r.End(); err != nil {
@@ -177,19 +177,6 @@ func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
 	r.last = &s
 	b := r.logits.Bytes()
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), r.vocab), nil
-}
-
-// check fails for a step that there is no token or no room for.
-func (r *runner) check(s plan.Step) error {
-	switch {
-	case uint64(s.Token) >= uint64(r.vocab):
-		return fmt.Errorf("token %d of a vocabulary of %d", s.Token, r.vocab)
-	case uint64(s.Pos) >= uint64(r.context):
-		return fmt.Errorf("position %d does not fit a context of %d tokens", s.Pos, r.context)
-	case s.NKV != s.Pos+1:
-		return fmt.Errorf("%d cache rows at position %d; expected %d", s.NKV, s.Pos, s.Pos+1)
-	}
-	return nil
 }
 
 // token puts one token into the stream, and waits for it if its logits are wanted.

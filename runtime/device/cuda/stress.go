@@ -47,7 +47,7 @@ func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.St
 		return nil, err
 	}
 	for _, s := range what.Steps {
-		if err := r.check(s); err != nil {
+		if err := device.CheckStep(s, r.vocab, r.context); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,6 @@ package metal
 
 import (
 	"errors"
-	"fmt"
 	"time"
 	"unsafe"
 
@@ -45,15 +44,11 @@ type unit struct {
 
 // Replay implements device.Runner.
 func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
-	switch {
-	case r.closed:
+	if r.closed {
 		return nil, errors.New("the runner is closed")
-	case uint64(s.Token) >= uint64(r.vocab):
-		return nil, fmt.Errorf("token %d of a vocabulary of %d", s.Token, r.vocab)
-	case uint64(s.Pos) >= uint64(r.context):
-		return nil, fmt.Errorf("position %d does not fit a context of %d tokens", s.Pos, r.context)
-	case s.NKV != s.Pos+1:
-		return nil, fmt.Errorf("%d cache rows at position %d; expected %d", s.NKV, s.Pos, s.Pos+1)
+	}
+	if err := device.CheckStep(s, r.vocab, r.context); err != nil {
+		return nil, err
 	}
 	if err := r.End(); err != nil {
 		return nil, err
