@@ -13,7 +13,7 @@ import (
 // What the kernels under test run on.
 const (
 	testToken   = 3
-	testContext = 64 // rows of the cache and of the rope table
+	testContext = 96 // rows of the cache and of the rope table
 	testEntries = 64 // entries of every batched weight
 	padBytes    = 64 // between the entries of a weight whose stride is an argument
 )
