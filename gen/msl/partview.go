@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"mla/runtime/plan"
 )
@@ -326,49 +325,6 @@ func (v *partView) input() (in plan.Vec, entry string) {
 		in = p.In
 	}
 	return in, entry
-}
-
-// dots is a part whose mat-vec reads its input from X: the columns Chunk, some
-// at a time if the input is staged.
-type dots struct {
-	*partView
-	X, Chunk string
-	staged   bool
-}
-
-// Indent is that of the lines that multiply.
-func (d dots) Indent() string {
-	if d.staged {
-		return strings.Repeat(" ", 6)
-	}
-	return strings.Repeat(" ", 4)
-}
-
-// Staged, Combined and Direct say where the mat-vec finds its input.
-func (v *partView) Staged() dots   { return dots{v, "in_shared{xs, c}", "c, c + n", true} }
-func (v *partView) Combined() dots { return dots{v, "in_shared{xs, 0u}", v.columns(), false} }
-func (v *partView) Direct() dots   { return dots{v, v.Input(v.input()), v.columns(), false} }
-
-// Held says whether a lane holds its first blocks before the inputs are there. Those that pass in
-// stages wait for all of the threadgroup between.
-func (v *partView) Held() bool {
-	p, ok := v.P.(*plan.MatVec)
-	return ok && p.Norm == nil
-}
-
-// FirstPass is the type of what it holds of the weight in a slot.
-func (v *partView) FirstPass(slot int) string {
-	_, cols := matrix(v.P)
-	matrices := 1
-	if v.P.(*plan.MatVec).Up >= 0 {
-		matrices = 2
-	}
-	return fmt.Sprintf("first_pass<%s, %d, %du, %du, %du>", v.Tag(slot), v.N, cols, v.Lanes(), matrices)
-}
-
-func (v *partView) columns() string {
-	_, cols := matrix(v.P)
-	return fmt.Sprintf("0u, %du", cols)
 }
 
 // Combine is the part's combine, or nil.
