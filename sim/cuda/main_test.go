@@ -116,6 +116,10 @@ func runCase(name string) {
 		c(s)
 		return
 	}
+	if name == "two sizes" {
+		twoSizes(s)
+		return
+	}
 	for _, v := range violations {
 		if v.name == name {
 			v.run(s)

@@ -227,6 +227,24 @@ var violations = []violation{
 	}},
 }
 
+// twoSizes launches an entry of a module when another module has had one of that name,
+// for fewer threads. It is no case of TestPositive: r.twice is run by 32 threads there.
+func twoSizes(s *stand) {
+	r := s.rig()
+	small := strings.Replace(ptxText("twice"), ")\n{", ")\n.maxntid 32, 1, 1\n{", 1)
+	var module uintptr
+	r.must("cuModuleLoadDataEx", out(&module), text(small), 0, 0, 0)
+	r.must("cuModuleUnload", module)
+	r.run(func(graph uintptr) { r.add(graph, r.twice, 1, 64, []uintptr{r.a, r.b}) })
+}
+
+// TestStubs: kernels that do not run are as large as their module says.
+func TestStubs(t *testing.T) {
+	if out, err := child(t, "two sizes", "CUDASIM_KERNELS=stub", "CUDASIM_METAL="); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestPositive(t *testing.T) {
 	for name := range positive {
 		for _, seed := range []string{"1", "2"} {

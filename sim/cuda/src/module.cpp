@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <tuple>
 
 #include "../../exec/build.h"
 #include "../../exec/library.h"
@@ -82,10 +83,11 @@ const msl_kernel *kernelOf(const std::string &entry, uint32_t params) {
 // Kernels that do not run need no source: without one, PTX is taken at its word.
 bool sourceless() { return config().kernels == Kernels::Stub && config().metal.empty(); }
 
+// Modules may have entries of one name and another size.
 const msl_kernel *stubOf(const std::string &entry, const Entry &e) {
-  static std::map<std::string, msl_kernel> stubs;
-  const auto at = stubs.try_emplace(entry).first;
-  at->second = {.name = at->first.c_str(), .buffers = (1u << e.params) - 1, .constants = 0, .writable = 0, .threadgroup_bytes = 0,
+  static std::map<std::tuple<std::string, size_t, size_t>, msl_kernel> stubs;
+  const auto at = stubs.try_emplace({entry, e.params, e.threads}).first;
+  at->second = {.name = std::get<0>(at->first).c_str(), .buffers = (1u << e.params) - 1, .constants = 0, .writable = 0, .threadgroup_bytes = 0,
                 .max_threads = e.threads, .checked = 0, .run = nullptr};
   return &at->second;
 }
