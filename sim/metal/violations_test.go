@@ -187,4 +187,5 @@ var objcViolations = []violation{
 	{"configuration", "configuration/os", []string{"METALSIM_OS=12"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/store delay", []string{"METALSIM_STORE_DELAY=1", "METALSIM_KERNELS=fast"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/fault", []string{"METALSIM_FAULT=alloc"}, func(s *sim) { newRig(s) }},
+	{"configuration", "configuration/fault without a count", []string{"METALSIM_FAULT=icb-segv:1"}, func(s *sim) { newRig(s) }},
 }

@@ -27,7 +27,10 @@ uint64_t number(const char *name, uint64_t otherwise) {
   return v ? number(name, v) : otherwise;
 }
 
-// Parses KIND:N.
+// The faults that take no number happen every time.
+bool isCounted(Fault f) { return f != Fault::IcbSegv && f != Fault::IcbHang; }
+
+// Parses KIND:N, or KIND alone.
 void readFault(Config &c) {
   const char *v = variable("METALSIM_FAULT");
   if (!v) return;
@@ -36,12 +39,14 @@ void readFault(Config &c) {
                                                      {"pipeline", Fault::Pipeline},
                                                      {"encoder", Fault::Encoder},
                                                      {"replay", Fault::Replay},
-                                                     {"lost", Fault::Lost}};
+                                                     {"lost", Fault::Lost},
+                                                     {"icb-segv", Fault::IcbSegv},
+                                                     {"icb-hang", Fault::IcbHang}};
   const char *colon = strchr(v, ':');
   const auto kind = kinds.find(std::string(v, colon ? colon - v : strlen(v)));
-  REQUIRE(colon && kind != kinds.end(), Rule::Configuration, "METALSIM_FAULT=%s", v);
+  REQUIRE(kind != kinds.end() && isCounted(kind->second) == (colon != nullptr), Rule::Configuration, "METALSIM_FAULT=%s", v);
   c.fault = kind->second;
-  c.faultAt = number("METALSIM_FAULT", colon + 1);
+  if (colon) c.faultAt = number("METALSIM_FAULT", colon + 1);
 }
 
 Config read() {
@@ -83,10 +88,10 @@ const Config &config() {
 }
 
 bool faultNow(Fault kind) {
-  static std::atomic<uint64_t> count[7];
+  static std::atomic<uint64_t> count[static_cast<int>(Fault::Count)];
   const uint64_t n = ++count[static_cast<int>(kind)];
   if (config().fault != kind) return false;
-  return n == config().faultAt || (kind == Fault::Lost && n > config().faultAt);
+  return !isCounted(kind) || n == config().faultAt || (kind == Fault::Lost && n > config().faultAt);
 }
 
 uint64_t nextRandom() {

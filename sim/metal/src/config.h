@@ -9,6 +9,8 @@
 //   METALSIM_FAULT=alloc:n|library:n|pipeline:n|encoder:n|replay:n|lost:n
 //                                     the nth allocation (library, pipeline) fails; the nth
 //                                     committed command buffer, or all from it on, end in an error
+//   METALSIM_FAULT=icb-segv|icb-hang  the first setter of any command of an ICB ends the process
+//                                     by a wild access, as some drivers do, or never returns
 //   METALSIM_MAX_BUFFER=bytes         maxBufferLength (8 GiB)
 //   METALSIM_WORKING_SET=bytes        recommendedMaxWorkingSetSize (12 GiB)
 //   METALSIM_KERNELS=run|fast|stub    fast: loads and stores of kernels are not checked;
@@ -27,7 +29,7 @@
 namespace metalsim {
 
 enum class Kernels { Run, Fast, Stub };
-enum class Fault { None, Alloc, Library, Pipeline, Encoder, Replay, Lost };
+enum class Fault { None, Alloc, Library, Pipeline, Encoder, Replay, Lost, IcbSegv, IcbHang, Count };
 
 struct Config {
   int os = 15;
@@ -49,7 +51,7 @@ struct Config {
 
 const Config &config();
 
-// Counts one event of this kind and tells whether it is the one to fail.
+// Counts one event of this kind and tells whether it is one to fail.
 bool faultNow(Fault kind);
 
 // The next number of the seeded generator (splitmix64).

@@ -1,8 +1,21 @@
 #include "icb.h"
 
+#include <unistd.h>
+
 #include <cinttypes>
 
+#include "config.h"
+
 namespace metalsim {
+namespace {
+
+// What recording does on some systems, and no program can catch.
+void breakRecording() {
+  if (faultNow(Fault::IcbSegv)) *reinterpret_cast<volatile int *>(0x18) = 0;
+  while (faultNow(Fault::IcbHang)) pause();
+}
+
+}  // namespace
 
 constexpr uint64_t concurrentDispatch = 1 << 5;  // MTLIndirectCommandTypeConcurrentDispatch
 
@@ -35,6 +48,7 @@ void Icb::reset(Range r) {
 }
 
 Command &IcbCommand::open() {
+  breakRecording();
   icb->checkIdle();
   Command &c = icb->commands[index];
   REQUIRE(!c.encoded, Rule::IcbReset, "%s", c.describe(index).c_str());
