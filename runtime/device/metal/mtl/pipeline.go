@@ -2,6 +2,8 @@ package mtl
 
 import "fmt"
 
+const pipelineOptionNone = 0 // MTLPipelineOptionNone
+
 // Library holds compiled kernels.
 type Library struct{ object }
 
@@ -34,7 +36,7 @@ func (p PipelineDescriptor) UseArchive(a Archive) {
 // NewPipeline compiles for the GPU.
 func (d Device) NewPipeline(p PipelineDescriptor) (Pipeline, error) {
 	var e ID
-	id := messages.newPipeline.send(d.id, p.id, 0, nil, &e)
+	id := messages.newPipeline.send(d.id, p.id, pipelineOptionNone, nil, &e)
 	if id == 0 {
 		return Pipeline{}, failed("make a pipeline", e)
 	}
