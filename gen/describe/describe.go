@@ -56,7 +56,7 @@ func Make(b *plan.Bundle, pi, depth int) *Report {
 			r.BarriersPerToken++
 		}
 	}
-	r.Predictions = predict(r)
+	r.Predictions = predict(&b.Model, r)
 	return r
 }
 

@@ -46,6 +46,7 @@ func TestRealModels(t *testing.T) {
 		if r.KVBytesPerContextToken != m.kvBytesPerRow {
 			t.Errorf("%s: %d cache bytes per context token, want %d", m.spec, r.KVBytesPerContextToken, m.kvBytesPerRow)
 		}
+		predictions(t, r)
 		for _, d := range r.Dispatches {
 			if d.Variant == "" || d.Groups <= 0 || d.BytesWritten == 0 {
 				t.Errorf("%s: step %d: %+v", m.spec, d.Step, d)

@@ -1,17 +1,66 @@
 package describe
 
-// Prediction is the time model's answer for one device; nothing in it was
-// measured by this project.
+import "mla/runtime/plan"
+
+// Prediction is the time model's answer for one chip; nothing in it was measured
+// by this project. Times and speeds are ranges, as the share of the bandwidth is.
 type Prediction struct {
 	Device        string  `json:"device"`
+	Tier          string  `json:"tier"` // size of the chip, which the share depends on
 	BandwidthGBs  float64 `json:"bandwidth_gb_s"`
-	WeightsUs     float64 `json:"weights_us"`
-	CacheUs       float64 `json:"cache_us"`
+	Share         Range   `json:"bandwidth_share"` // of BandwidthGBs that kernels reach
+	ShareSource   string  `json:"bandwidth_share_source"`
+	WeightsUs     Range   `json:"weights_us"`
+	CacheUs       Range   `json:"cache_us"`
 	DispatchesUs  float64 `json:"dispatches_us"`
 	CommandBufUs  float64 `json:"command_buffer_us"`
-	TokPerSecond  float64 `json:"predicted_tok_s"`
+	TokPerSecond  Range   `json:"predicted_tok_s"`
 	CeilingTokSec float64 `json:"ceiling_tok_s"` // bytes over data-sheet bandwidth alone
 }
+
+// Range is what a value lies between.
+type Range struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// over is the range of x divided by a value of r.
+func (r Range) over(x float64) Range { return Range{x / r.High, x / r.Low} }
+
+// share is the part of the data-sheet bandwidth that decoding is assumed to reach,
+// launches not counted, and where that comes from.
+type share struct {
+	Range
+	source string
+}
+
+// tier is a size of chips. The larger, the smaller the share of its bandwidth that
+// engines reach; models with experts reach less than dense ones.
+type tier struct {
+	name       string
+	dense, moe share
+}
+
+// The shares are other engines' on Apple GPUs: llama.cpp's are from public reports
+// of 7B models at Q4_0 and of models with some 3B active parameters, of whole tokens.
+// An estimate is called one.
+var (
+	proTier = tier{
+		name:  "Pro and smaller",
+		dense: share{Range{0.60, 0.73}, "60-70 % reported of quantised mat-vecs; 73 % is the least of MLX"},
+		moe:   share{Range{0.46, 0.60}, "estimate: what dense models reach at best, less llama.cpp's loss on MoE (36 for 58 % on a Max); at most their least"},
+	}
+	maxTier = tier{
+		name:  "Max",
+		dense: share{Range{0.58, 0.73}, "llama.cpp 58 % on an M4 Max; 73 % is the least of MLX"},
+		moe:   share{Range{0.35, 0.50}, "engines 34-37 %; at most 50 %, an estimate: this plan has a quarter of their dispatches"},
+	}
+	ultraTier = tier{
+		name:  "Ultra",
+		dense: share{Range{0.40, 0.57}, "llama.cpp 40-45 %; an estimate above: what MLX gains on a Max (73 for 58 %)"},
+		moe:   share{Range{0.26, 0.40}, "estimate: the share on a Max, less what dense models lose on an Ultra (42 for 58 %); at most 40 %"},
+	}
+)
 
 // device is one line of the time model
 // t = W/(η·BW) + KV/(η·BW) + N·c + 20 µs.
@@ -19,38 +68,40 @@ type device struct {
 	name     string
 	gbs      float64 // data-sheet memory bandwidth, GB/s
 	launchUs float64 // cost of one dependent dispatch inside an ICB, µs
+	tier     *tier
 }
 
 // devices are the Apple GPUs that predictions are printed for. Bandwidths are
 // Apple's; launch costs are what others reported (1.3 µs on an M3 Pro up to
-// 2.75 µs on an Ultra).
+// 2.75 µs on an Ultra). No shares were reported of the smallest chips: they are
+// counted as Pro.
 var devices = []device{
-	{"M2, M3", 100, 1.3},
-	{"M3 Pro", 150, 1.3},
-	{"M4 Pro", 273, 1.6},
-	{"M4 Max", 546, 2.0},
-	{"M5 Max", 614, 2.0},
-	{"M3 Ultra", 819, 2.75},
+	{"M2, M3", 100, 1.3, &proTier},
+	{"M3 Pro", 150, 1.3, &proTier},
+	{"M4 Pro", 273, 1.6, &proTier},
+	{"M4 Max", 546, 2.0, &maxTier},
+	{"M5 Max", 614, 2.0, &maxTier},
+	{"M3 Ultra", 819, 2.75, &ultraTier},
 }
 
-const (
-	// efficiency is the part of data-sheet bandwidth that quantised mat-vecs
-	// typically reach (60–70 % reported; pure reads reach about 90 %).
-	efficiency      = 0.65
-	commandBufferUs = 20
-)
+const commandBufferUs = 20
 
-func predict(r *Report) []Prediction {
+func predict(m *plan.Model, r *Report) []Prediction {
 	var list []Prediction
-	kv := float64(r.KVBytesPerContextToken) * float64(r.Depth+1)
+	weights, kv := float64(r.WeightBytesPerToken), float64(r.KVBytesPerContextToken)*float64(r.Depth+1)
 	for _, d := range devices {
 		perUs := d.gbs * 1e3 // bytes per µs
-		p := Prediction{Device: d.name, BandwidthGBs: d.gbs,
-			WeightsUs:    float64(r.WeightBytesPerToken) / (efficiency * perUs),
-			CacheUs:      kv / (efficiency * perUs),
+		s := &d.tier.dense
+		if m.MoE.NRoutedExperts > 0 {
+			s = &d.tier.moe
+		}
+		p := Prediction{Device: d.name, Tier: d.tier.name, BandwidthGBs: d.gbs, Share: s.Range, ShareSource: s.source,
+			WeightsUs: s.over(weights / perUs), CacheUs: s.over(kv / perUs),
 			DispatchesUs: float64(r.BarriersPerToken) * d.launchUs, CommandBufUs: commandBufferUs}
-		p.TokPerSecond = 1e6 / (p.WeightsUs + p.CacheUs + p.DispatchesUs + p.CommandBufUs)
-		p.CeilingTokSec = 1e6 * perUs / (float64(r.WeightBytesPerToken) + kv)
+		fixed := p.DispatchesUs + p.CommandBufUs
+		token := Range{p.WeightsUs.Low + p.CacheUs.Low + fixed, p.WeightsUs.High + p.CacheUs.High + fixed}
+		p.TokPerSecond = token.over(1e6)
+		p.CeilingTokSec = 1e6 * perUs / (weights + kv)
 		list = append(list, p)
 	}
 	return list

@@ -32,11 +32,30 @@ func (r *Report) Table(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\nper token: %d dispatches, %d barriers, %d weight bytes, %d cache bytes per context token, %d flop\n\n",
 		r.DispatchesPerToken, r.BarriersPerToken, r.WeightBytesPerToken, r.KVBytesPerContextToken, r.FlopsPerToken)
-	fmt.Fprintln(w, "prediction (time model, not measured on Apple hardware):")
-	fmt.Fprintln(t, "device\tGB/s\tweights µs\tcache µs\tdispatches µs\tcommand buffer µs\ttok/s\tceiling tok/s\t")
-	for _, p := range r.Predictions {
-		fmt.Fprintf(t, "%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t\n", p.Device, p.BandwidthGBs, p.WeightsUs, p.CacheUs, p.DispatchesUs,
-			p.CommandBufUs, p.TokPerSecond, p.CeilingTokSec)
-	}
-	return t.Flush()
+	return r.predictions(w)
 }
+
+// predictions writes the predictions and where their shares of the bandwidth are from.
+func (r *Report) predictions(w io.Writer) error {
+	fmt.Fprintln(w, "predicted, not measured on Apple hardware (time model; ranges as the share of the bandwidth that kernels reach):")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "device\tGB/s\tshare %\tweights µs\tcache µs\tdispatches µs\tcommand buffer µs\ttok/s\tceiling tok/s\t")
+	for _, p := range r.Predictions {
+		percent := Range{100 * p.Share.Low, 100 * p.Share.High}
+		fmt.Fprintf(t, "%s\t%.0f\t%v\t%v\t%v\t%.0f\t%.0f\t%v\t%.0f\t\n", p.Device, p.BandwidthGBs, percent, p.WeightsUs, p.CacheUs,
+			p.DispatchesUs, p.CommandBufUs, p.TokPerSecond, p.CeilingTokSec)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "where the shares are from:")
+	for i, p := range r.Predictions {
+		if i == 0 || p.Tier != r.Predictions[i-1].Tier {
+			fmt.Fprintf(w, "  %s: %s\n", p.Tier, p.ShareSource)
+		}
+	}
+	return nil
+}
+
+// String is the range in whole numbers.
+func (r Range) String() string { return fmt.Sprintf("%.0f-%.0f", r.Low, r.High) }
