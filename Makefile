@@ -14,7 +14,7 @@ SEED ?= 1
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-build: ## build bin/mlagen and bin/mlarun
+build: ## build bin/mlagen and bin/mlarun, with the PTX that `make ptx` left
 	CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/mlagen ./cmd/mlarun
 
 test: tools unit race ## all tests; installs clang-19 and gcc on Debian, elsewhere names what is missing
@@ -48,7 +48,7 @@ test-metal: ## the Metal device on this Mac's GPU, then mlarun doctor
 generate: ## regenerate everything under generated/
 	$(GO) generate ./...
 
-ptx: tools ## compile the kernels under generated/ for NVIDIA GPUs; CUDA is not needed
+ptx: tools ## compile the kernels for NVIDIA GPUs, for the next build; needs clang-19, not CUDA
 	$(GO) run ./cmd/mlagen ptx -all
 
 check: ## fail if anything under generated/ is out of date

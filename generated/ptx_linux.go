@@ -1,6 +1,8 @@
 package generated
 
 import (
+	"bufio"
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -14,36 +16,63 @@ import (
 	"mla/runtime/plan"
 )
 
-// kernels.ptx.gz is made by mlagen ptx; gen/ptx says what is in it.
+// Those of kernels.ptx.gz that are there when the program is built: mlagen ptx makes
+// them, and few are kept in the repository (see .gitignore). gen/ptx says what is in them.
 //
 //go:embed */kernels.ptx.gz
 var ptxFiles embed.FS
 
+// makePTX are the commands that give a program the PTX that it lacks.
+const makePTX = "make ptx && make build"
+
+// HasPTX says why the program has no kernels of a bundle for NVIDIA GPUs; nil: it has.
+func HasPTX(b *plan.Bundle) error {
+	_, err := openPTX(b)
+	return err
+}
+
 // PTX returns the kernels of a bundle compiled for NVIDIA GPUs: one .entry for each
 // variant, under its name, with a pointer parameter for each slot of its kernel.
 func PTX(b *plan.Bundle) (string, error) {
-	file, err := ptxFiles.Open(b.Name + "/kernels.ptx.gz")
-	if own := b.In(plan.ClassNVIDIA, bundles); errors.Is(err, fs.ErrNotExist) && own != nil {
-		return "", fmt.Errorf("bundle %s is not compiled for NVIDIA GPUs, which run %s: leave out -bundle", b.Name, own.Name)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("bundle %s is not compiled for NVIDIA GPUs; run make ptx and build again", b.Name)
-	}
+	r, err := openPTX(b)
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
-	r, err := gzip.NewReader(file)
-	if err != nil {
-		return "", fmt.Errorf("bundle %s: kernels.ptx.gz: %w", b.Name, err)
-	}
 	var text strings.Builder
 	if _, err := io.Copy(&text, r); err != nil {
-		return "", fmt.Errorf("bundle %s: kernels.ptx.gz: %w", b.Name, err)
-	}
-	source := sha256.Sum256([]byte(b.Source))
-	if want := "kernels.metal sha256:" + hex.EncodeToString(source[:]) + "\n"; !strings.Contains(text.String()[:min(text.Len(), 1024)], want) {
-		return "", fmt.Errorf("bundle %s: kernels.ptx.gz is not from this kernels.metal; run make ptx and build again", b.Name)
+		return "", fmt.Errorf("bundle %s: kernels.ptx.gz: %w; run %s", b.Name, err, makePTX)
 	}
 	return text.String(), nil
+}
+
+// headBytes holds the first lines of PTX, which say what it was made from.
+const headBytes = 1024
+
+// openPTX begins to read a bundle's PTX if it was made from the bundle's own
+// kernels.metal, whose hash is in the first lines: what is stale is never used.
+func openPTX(b *plan.Bundle) (io.Reader, error) {
+	file, err := ptxFiles.ReadFile(b.Name + "/kernels.ptx.gz")
+	if own := b.In(plan.ClassNVIDIA, bundles); errors.Is(err, fs.ErrNotExist) && own != nil && own.Name != b.Name {
+		return nil, fmt.Errorf("bundle %s is not compiled for NVIDIA GPUs, which run %s: leave out -bundle", b.Name, own.Name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("bundle %s: this program has no kernels of it for NVIDIA GPUs; run %s", b.Name, makePTX)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: kernels.ptx.gz: %w; run %s", b.Name, err, makePTX)
+	}
+	text := bufio.NewReaderSize(r, headBytes)
+	head, err := text.Peek(headBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("bundle %s: kernels.ptx.gz: %w; run %s", b.Name, err, makePTX)
+	}
+	source := sha256.Sum256([]byte(b.Source))
+	if want := "kernels.metal sha256:" + hex.EncodeToString(source[:]) + "\n"; !strings.Contains(string(head), want) {
+		return nil, fmt.Errorf("bundle %s: kernels.ptx.gz is not from this kernels.metal; run %s", b.Name, makePTX)
+	}
+	return text, nil
 }

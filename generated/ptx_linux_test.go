@@ -11,19 +11,27 @@ import (
 // TestPTXRefuses: kernels of another bundle or another version are not handed out.
 func TestPTXRefuses(t *testing.T) {
 	all := Bundles()
-	changed := *plan.For(plan.ClassNVIDIA, all)[0]
+	kept := slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == "yoututiny" })
+	if err := HasPTX(all[kept]); err != nil {
+		t.Error(err)
+	}
+	changed := *all[kept]
 	changed.Source += "\n"
 	general := slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Class == "" && b.In(plan.ClassNVIDIA, all) != nil })
 	for _, tt := range []struct {
 		b    *plan.Bundle
 		says string
 	}{
-		{&plan.Bundle{Name: "unknown"}, "bundle unknown is not compiled for NVIDIA GPUs; run make ptx"},
+		{&plan.Bundle{Name: "unknown"}, "bundle unknown: this program has no kernels of it for NVIDIA GPUs; run make ptx && make build"},
+		{&plan.Bundle{Name: "unknown", Spec: "unknown.yaml", Class: plan.ClassNVIDIA}, "run make ptx && make build"},
 		{all[general], "NVIDIA GPUs, which run " + all[general].Name + "nvidia: leave out -bundle"},
-		{&changed, "is not from this kernels.metal; run make ptx"},
+		{&changed, "is not from this kernels.metal; run make ptx && make build"},
 	} {
 		if _, err := PTX(tt.b); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("PTX says %v, want %q", err, tt.says)
+		}
+		if err := HasPTX(tt.b); err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("HasPTX says %v, want %q", err, tt.says)
 		}
 	}
 }

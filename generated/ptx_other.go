@@ -8,7 +8,10 @@ import (
 	"mla/runtime/plan"
 )
 
-// PTX returns an error: kernels for NVIDIA GPUs are part of the program on Linux only.
-func PTX(b *plan.Bundle) (string, error) {
-	return "", fmt.Errorf("bundle %s: this program has kernels for NVIDIA GPUs on Linux only", b.Name)
+// HasPTX returns an error: kernels for NVIDIA GPUs are part of the program on Linux only.
+func HasPTX(b *plan.Bundle) error {
+	return fmt.Errorf("bundle %s: this program has kernels for NVIDIA GPUs on Linux only", b.Name)
 }
+
+// PTX returns that error.
+func PTX(b *plan.Bundle) (string, error) { return "", HasPTX(b) }

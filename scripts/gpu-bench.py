@@ -5,6 +5,9 @@
                              [--depths 0,4096,32768] [--kernels-at 64,32768] [--rounds 5]
                              [--llama-bench FILE] [--bin FOLDER] [--files FOLDER] [--commit ID]
 
+Builds the two commands with the kernels of all bundles first where Go is (make ptx
+build); elsewhere, and with --bin, they were built before.
+
 Makes a file for every model and quantisation (mlagen synth), and on it measures, one
 after the other on the same GPU:
 
@@ -24,6 +27,7 @@ import datetime
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,7 +45,7 @@ def arguments():
     a.add_argument("--kernels-at", default="64,32768")
     a.add_argument("--rounds", default="5")
     a.add_argument("--llama-bench")
-    a.add_argument("--bin", default="bin", help="folder of mlarun and mlagen")
+    a.add_argument("--bin", help="folder of mlarun and mlagen (default: bin, built anew where Go is)")
     a.add_argument("--files", help="folder for the files that are made (default: one that is removed)")
     a.add_argument("--commit", help="what the commands were built from, for the rows of speed.json")
     return a.parse_args()
@@ -111,6 +115,17 @@ def load(o, table, model, quant, path):
                "date": datetime.date.today().isoformat()})
 
 
+def build(o):
+    """Makes the commands, and refuses those without the kernels of a bundle."""
+    if not o.bin and shutil.which("go"):
+        subprocess.run(["make", "ptx", "build"], check=True, stdout=subprocess.DEVNULL)
+    o.bin = o.bin or "bin"
+    report = subprocess.run([f"{o.bin}/mlarun", "doctor", "-device", "cuda", "-t", "1ns"], stdout=subprocess.PIPE, text=True).stdout
+    lacking = [line for line in report.splitlines() if "make ptx" in line and any(m in line for m in o.models)]
+    if lacking:
+        sys.exit("\n".join(lacking))
+
+
 def measure(o):
     os.makedirs(o.out, exist_ok=True)
     speeds, loads = Table(o.out + "/speed.json"), Table(o.out + "/load.json")
@@ -129,6 +144,7 @@ def main():
     o = arguments()
     o.out = os.path.abspath(o.out)
     os.chdir(os.path.dirname(os.path.abspath(__file__)) + "/..")
+    build(o)
     with tempfile.TemporaryDirectory() as folder:
         o.files = o.files or folder
         measure(o)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Everything that wants a real NVIDIA GPU, in one call: scripts/gpu-proof.sh OUT
 #
-# Needs the two commands (make build, or MLARUN and MLAGEN name them), python3 with
-# numpy, and for the last step NVIDIA's compute-sanitizer. Random models of real
+# Needs the two commands with the kernels of all bundles: it builds them where Go is
+# (make ptx build); elsewhere they were built before, in bin or where MLARUN and MLAGEN
+# say. Needs python3 with numpy, and for the last step NVIDIA's compute-sanitizer. Random models of real
 # shapes are made in $MODELS (default: a folder that is removed at the end).
 # The report goes to OUT/report.txt; the exit status is 1 if anything is wrong.
 # Steps and the sanitizer's tools run side by side: on 16 cores that takes a third of
@@ -29,6 +30,13 @@ wrong() { say "WRONG: $*"; }
 model() { echo "$models/$1.gguf"; }
 
 prepare() {
+	if [ -z "${MLARUN:-}${MLAGEN:-}" ] && command -v go >/dev/null; then
+		make ptx build >/dev/null || { wrong "make ptx build"; exit 1; }
+	fi
+	if lacking=$("$run" doctor -device cuda -t 1ns | grep '^not checked: .*make ptx'); then
+		wrong "$run was built without some kernels: $lacking"
+		exit 1
+	fi
 	for name in $real; do
 		"$gen" synth -spec "specs/$name.yaml" -quant "${QUANT:-q4_0}" -o "$(model "$name")" >/dev/null || wrong "no file of $name"
 	done

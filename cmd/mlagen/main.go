@@ -35,7 +35,8 @@ const usage = `mlagen compiles the spec of an MLA model into Metal kernels and G
   mlagen dump -spec F [-after PASS]    the program after a pass (-passes lists them)
   mlagen synth -spec F -quant Q -o F   a GGUF with random weights of the real shapes
   mlagen ptx -spec F                   compile the bundles in generated/ that NVIDIA GPUs run, if they
-                                       changed (-all: of every spec; -f: in any case); needs clang-19
+                                       changed (-all: of every spec; -f: in any case); needs clang-19.
+                                       The next build of mlarun has them
   mlagen tune -spec F -device D        find the quickest kernel shapes on a GPU and write them
                                        into the spec (mlagen tune -h: how)
 

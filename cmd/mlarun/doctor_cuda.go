@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"mla/generated"
 	"mla/runtime/device/check"
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/cuda/cu"
@@ -33,6 +34,7 @@ func cudaPatient(f *flags) (*patient, error) {
 			}
 			return l, func() { _ = l.Close() }, nil
 		},
+		runs:    generated.HasPTX,
 		sampler: true,
 	}, nil
 }

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"mla/generated"
 	"mla/runtime/device"
+	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -20,7 +22,8 @@ type loaded struct {
 	load   time.Duration
 }
 
-// open maps the model file and chooses its bundle.
+// open maps the model file and chooses its bundle. Where -device auto finds an NVIDIA
+// GPU for which the program has no kernels of the bundle, the CPU runs the model.
 func (f *flags) open() (*engine.Engine, error) {
 	openDevice, ok := f.env.devices[f.device]
 	if !ok {
@@ -33,6 +36,23 @@ func (f *flags) open() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	eng, err := f.openOn(d)
+	if err != nil || f.device != "auto" || d.Class() != plan.ClassNVIDIA {
+		return eng, err
+	}
+	lacks := generated.HasPTX(eng.Bundle())
+	if lacks == nil {
+		return eng, nil
+	}
+	f.note("%v\nso the CPU runs the model\n", lacks)
+	if err := eng.Close(); err != nil {
+		return nil, err
+	}
+	return f.openOn(cpu.New())
+}
+
+// openOn maps the model file and chooses the bundle that the device runs.
+func (f *flags) openOn(d device.Device) (*engine.Engine, error) {
 	return engine.Open(f.model, engine.Options{Bundles: f.env.bundles, Bundle: f.bundle, Act: f.act, Device: d})
 }
 

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"mla/generated"
@@ -57,33 +57,63 @@ func checkEntries(t *testing.T, b *plan.Bundle, text string) {
 	}
 }
 
-// TestShipped: the PTX of every bundle that NVIDIA GPUs run is up to date and fits its
-// plan, and the program finds it. The others have none.
-func TestShipped(t *testing.T) {
-	all := generated.Bundles()
-	theirs := plan.For(plan.ClassNVIDIA, all)
-	for _, b := range all {
+// compiled keeps what ptxOf compiled, by bundle.
+var compiled sync.Map
+
+// ptxOf is the PTX of a bundle: of the file that make ptx left, if that is of its
+// kernels as they are now; else it is compiled, once.
+func ptxOf(t *testing.T, b *plan.Bundle) string {
+	t.Helper()
+	build, _ := compiled.LoadOrStore(b.Name, sync.OnceValues(func() (string, error) {
 		file, err := os.ReadFile(filepath.Join("../../generated", b.Name, FileName))
-		if !slices.Contains(theirs, b) {
-			if err == nil {
-				t.Errorf("generated/%s/%s: NVIDIA GPUs do not run this bundle", b.Name, FileName)
+		if err != nil || Check(b, file) != nil {
+			if file, err = Build(b); err != nil {
+				return "", err
 			}
-			continue
+		}
+		return Text(file)
+	}))
+	text, err := build.(func() (string, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestEntries: the kernels of every bundle that NVIDIA GPUs run compile, and fit the plan.
+func TestEntries(t *testing.T) {
+	for _, b := range plan.For(plan.ClassNVIDIA, generated.Bundles()) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			checkEntries(t, b, ptxOf(t, b))
+		})
+	}
+}
+
+// TestKept: the few files that the repository keeps are up to date, and the program
+// finds them.
+func TestKept(t *testing.T) {
+	text, err := os.ReadFile("../../.gitignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, m := range regexp.MustCompile(`(?m)^!/generated/(\w+)/`+regexp.QuoteMeta(FileName)+`$`).FindAllStringSubmatch(string(text), -1) {
+		n++
+		b := bundle(t, m[1])
+		file, err := os.ReadFile(filepath.Join("../../generated", b.Name, FileName))
+		if err == nil {
+			err = Check(b, file)
+		}
+		if err == nil {
+			err = generated.HasPTX(b)
 		}
 		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if err := Check(b, file); err != nil {
 			t.Errorf("generated/%s/%s: %v; mend it with: make ptx", b.Name, FileName, err)
-			continue
 		}
-		text, err := generated.PTX(b)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		checkEntries(t, b, text)
+	}
+	if n == 0 {
+		t.Error(".gitignore keeps no PTX, which go:embed and the tests of the CUDA device need")
 	}
 }
 
@@ -92,11 +122,7 @@ var singleWord = regexp.MustCompile(`ld\.global(?:\.nc)?\.u32.*`)
 // TestSplitRows: the kernels read rows as quant.SplitRows lays them out: nibbles by
 // 8 bytes in one load, where blocks as they are in a file have 2-byte words.
 func TestSplitRows(t *testing.T) {
-	text, err := generated.PTX(bundle(t, "youtu2bnvidia"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := entries(t, text)
+	list := entries(t, ptxOf(t, bundle(t, "youtu2bnvidia")))
 	for name, single := range map[string]bool{
 		"o_proj_q4_0": false, "o_proj_q8_0": false, "o_proj_q6_k": false, "lm_head_q6_k": false,
 		"k_b_q5_0": true, // the fifth bits of a block
@@ -115,12 +141,8 @@ func TestSplitRows(t *testing.T) {
 // of, behind which the next row's loads would wait.
 func TestNoBranches(t *testing.T) {
 	for _, name := range []string{"youtu2bnvidia", "youtu2bf16nvidia"} {
-		text, err := generated.PTX(bundle(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
 		branches := map[string]int{}
-		for variant, e := range entries(t, text) {
+		for variant, e := range entries(t, ptxOf(t, bundle(t, name))) {
 			if strings.HasPrefix(variant, "o_proj_") {
 				branches[variant] = len(branch.FindAllString(e.body, -1))
 			}

@@ -4,6 +4,7 @@ package cuda_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -15,14 +16,29 @@ import (
 	"mla/runtime/npy"
 )
 
+// without is a bundle whose PTX the program of the tests lacks, also where make ptx made it.
+const without = "glm47tiny"
+
 // mlarun builds the program once for all tests.
 func mlarun(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "mlarun")
-	if out, err := exec.Command("go", "build", "-o", path, "mla/cmd/mlarun").CombinedOutput(); err != nil {
+	dir := t.TempDir()
+	program, overlay := filepath.Join(dir, "mlarun"), filepath.Join(dir, "overlay.json")
+	hidden, err := filepath.Abs("../../generated/" + without + "/kernels.ptx.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {hidden: ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(overlay, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-overlay", overlay, "-o", program, "mla/cmd/mlarun").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	return path
+	return program
 }
 
 // line is a command line on the stand-in with a bundle's kernels.
@@ -135,6 +151,22 @@ func TestProgram(t *testing.T) {
 		}
 		if _, stderr, err := run(program, "yoututiny", args, "CUDASIM_DRIVER=11000"); err != nil || !strings.Contains(stderr, "545 or later") || !strings.Contains(stderr, " on cpu") {
 			t.Errorf("with an old driver: %v\n%s", err, stderr)
+		}
+	})
+	t.Run("without PTX", func(t *testing.T) {
+		const args, says = "greedy -tokens 3,40 -n 1 -model " + references + "glm47-tiny-Q4_0.gguf -device ", "bundle " + without + ": this program has no kernels of it for NVIDIA GPUs; run make ptx && make build\n"
+		want, stderr, err := run(program, without, args+"cpu")
+		if err != nil {
+			t.Fatalf("%v\n%s", err, stderr)
+		}
+		if got, stderr, err := run(program, without, args+"auto"); err != nil || got != want || !strings.HasPrefix(stderr, says+"so the CPU runs the model\n") || !strings.Contains(stderr, " on cpu,") {
+			t.Errorf("-device auto: %v, %q; expected %q\n%s", err, got, want, stderr)
+		}
+		if _, stderr, err := run(program, without, args+"cuda"); err == nil || !strings.HasSuffix(stderr, says) {
+			t.Errorf("-device cuda: %v\n%s", err, stderr)
+		}
+		if out, stderr, err := run(program, without, "doctor -device cuda -t 1ns"); err != nil || !strings.Contains(out, "not checked: "+says) || strings.Contains(out, "kernels of "+without) {
+			t.Errorf("doctor: %v\n%s\n%s", err, out, stderr)
 		}
 	})
 	t.Run("stress", func(t *testing.T) {

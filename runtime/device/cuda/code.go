@@ -42,7 +42,7 @@ func (p *ptx) load(uses []use) (*code, error) {
 	wanted := map[string]bool{}
 	for _, u := range uses {
 		if e := p.entries[u.function]; e == nil || e.params != len(u.kernel.Slots) {
-			return nil, fmt.Errorf("kernel %s: the PTX has no entry with %d parameters; make ptx compiles it", u.function, len(u.kernel.Slots))
+			return nil, fmt.Errorf("kernel %s: the PTX has no entry with %d parameters; make ptx && make build compiles it", u.function, len(u.kernel.Slots))
 		}
 		wanted[u.function] = true
 	}
