@@ -196,6 +196,14 @@ var icbViolations = []violation{
 		r.bind(c, r.z, 0, 1)
 		r.dispatchICB(c, 1, 2048)
 	}),
+	with("grid-size", "more than the pipeline's", func(r *rig) {
+		r.icb = r.newIcb(r.icbDescriptor(), 1)
+		c := r.command(0)
+		r.send(c, "setComputePipelineState:", uintptr(r.sum))
+		r.bind(c, r.x, 0, 0)
+		r.bind(c, r.z, 0, 1)
+		r.dispatchICB(c, 1, 64)
+	}, "METALSIM_MAX_THREADS=32"),
 	with("grid-size", "empty in an ICB", func(r *rig) {
 		r.icb = r.newIcb(r.icbDescriptor(), 1)
 		r.encode(0, r.sum, false, 0, r.x, r.z)

@@ -19,6 +19,7 @@ func init() {
 	cases["kernels icb"] = kernels("yoututiny", metal.ReplayICB)
 	cases["kernels encode"] = kernels("yoututiny", metal.ReplayEncode)
 	cases["tails"] = kernels("yoututinytails", metal.ReplayICB)
+	cases["limits"] = pipelineLimits
 }
 
 // selfTests runs all self-tests of the device.
@@ -37,6 +38,44 @@ func selfTests(lib string) error {
 		if err := d.ResidencyTest(); err != nil {
 			return fmt.Errorf("residency set: %w", err)
 		}
+	}
+	return nil
+}
+
+// pipelineLimits prints what is low, and checks the rest of every kernel's limits.
+func pipelineLimits(lib string) error {
+	d, err := metal.Open(metal.Options{Library: lib})
+	if err != nil {
+		return err
+	}
+	b := bundle("yoututiny")
+	l, err := d.NewLauncher(b)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	low, memory := 0, uint64(0)
+	list := l.PipelineLimits(b, func(*plan.Variant) bool { return true })
+	for _, p := range list {
+		if err := p.Low(); err != nil {
+			low++
+			fmt.Printf("%s: %v\n", p.Function, err)
+		} else if p.SimdWidth != 32 || p.MaxThreads < uint64(p.Threads) || p.Threads < 32 {
+			return fmt.Errorf("%+v", p)
+		}
+		memory = max(memory, p.ThreadgroupMemory)
+	}
+	fmt.Printf("%d low\n", low)
+	variants := 0
+	for i := range b.Kernels {
+		variants += len(b.Kernels[i].Variants)
+	}
+	if len(list) != variants || memory == 0 || memory > d.MaxThreadgroupMemory {
+		return fmt.Errorf("%d pipelines of %d, with up to %d bytes of threadgroup memory", len(list), variants, memory)
+	}
+	one := list[variants/2].Function
+	if list = l.PipelineLimits(b, func(v *plan.Variant) bool { return v.Func == one }); len(list) != 1 || list[0].Function != one {
+		return fmt.Errorf("asked for %s: %+v", one, list)
 	}
 	return nil
 }
@@ -93,6 +132,10 @@ func TestLauncher(t *testing.T) {
 		{"kernels, direct encoding", "kernels encode", []string{"METALSIM_OS=14", "METALSIM_FAMILY=8"}, ""},
 		{"kernels with tails", "tails", []string{"METALSIM_STORE_DELAY=1"}, ""},
 		{"kernels with tails, macOS 14", "tails", []string{"METALSIM_OS=14"}, "need macOS 15 or later"},
+		{"limits", "limits", nil, "0 low\n"},
+		{"limits, few threads", "limits", []string{"METALSIM_MAX_THREADS=128"}, "256 threads in a threadgroup; this GPU allows 128"},
+		{"limits, no pipeline", "limits", []string{"METALSIM_FAULT=pipeline:3"}, "1 low\n"},
+		{"kernels, few threads", "kernels encode", []string{"METALSIM_MAX_THREADS=128"}, "256 threads in a threadgroup; this GPU allows 128"},
 		{"kernels, no memory", "kernels encode", []string{"METALSIM_FAULT=alloc:9"}, "cannot allocate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,7 +143,8 @@ func TestLauncher(t *testing.T) {
 			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1", "METALSIM_CACHE="+cache)
 			cmd.Env = append(cmd.Env, tt.env...)
 			out, err := cmd.CombinedOutput()
-			if (tt.want == "") != (err == nil) || !bytes.Contains(out, []byte(tt.want)) || bytes.Contains(out, []byte("[metalsim]")) {
+			fails := tt.want != "" && tt.run != "limits"
+			if fails != (err != nil) || !bytes.Contains(out, []byte(tt.want)) || bytes.Contains(out, []byte("[metalsim]")) {
 				t.Fatalf("error %v; expected %q\n%s", err, tt.want, head(out))
 			}
 		})

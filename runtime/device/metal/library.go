@@ -101,6 +101,16 @@ func (s *sequence) withoutSampler(made []mtl.Pipeline) []mtl.Pipeline {
 
 // pipeline makes one pipeline and checks that it can run as planned.
 func (c *compiler) pipeline(function string, threads int) (mtl.Pipeline, error) {
+	p, err := c.make(function)
+	if err != nil {
+		return p, err
+	}
+	known := limits(function, threads, p)
+	return p, known.Low()
+}
+
+// make makes a pipeline, for the archive too.
+func (c *compiler) make(function string) (mtl.Pipeline, error) {
 	descriptor, err := c.library.NewDescriptor(function)
 	if err != nil {
 		return mtl.Pipeline{}, err
@@ -108,15 +118,8 @@ func (c *compiler) pipeline(function string, threads int) (mtl.Pipeline, error) 
 	defer descriptor.Release()
 	c.archive.use(descriptor)
 	p, err := c.gpu.NewPipeline(descriptor)
-	if err != nil {
-		return p, err
+	if err == nil {
+		c.archive.add(descriptor)
 	}
-	if width := p.SimdWidth(); width != 32 {
-		return p, fmt.Errorf("simdgroups of %d threads; the kernels need 32", width)
-	}
-	if most := p.MaxThreads(); uint64(threads) > most {
-		return p, fmt.Errorf("%d threads in a threadgroup; this GPU allows %d, with %d bytes of threadgroup memory", threads, most, p.ThreadgroupMemory())
-	}
-	c.archive.add(descriptor)
-	return p, nil
+	return p, err
 }

@@ -27,10 +27,10 @@ void checkDispatch(const Command &c) {
     else
       REQUIRE(b.offset % 4 == 0, Rule::DeviceAlignment, "%s, argument %u: offset %" PRIu64, k->name, i, b.offset);
   }
-  const uint64_t threads = c.threads.count();
-  REQUIRE(c.groups.count() > 0 && threads > 0 && threads <= k->max_threads, Rule::GridSize,
-          "%s: %" PRIu64 "x%" PRIu64 "x%" PRIu64 " threadgroups of %" PRIu64 " threads, at most %u", k->name,
-          c.groups.width, c.groups.height, c.groups.depth, threads, k->max_threads);
+  const uint64_t threads = c.threads.count(), most = c.pipeline->maxTotalThreadsPerThreadgroup();
+  REQUIRE(c.groups.count() > 0 && threads > 0 && threads <= most, Rule::GridSize,
+          "%s: %" PRIu64 "x%" PRIu64 "x%" PRIu64 " threadgroups of %" PRIu64 " threads, at most %" PRIu64, k->name,
+          c.groups.width, c.groups.height, c.groups.depth, threads, most);
 }
 
 }  // namespace metalsim

@@ -62,6 +62,7 @@ Config read() {
   c.storeDelay = number("METALSIM_STORE_DELAY", 0ul) != 0;
   c.maxBuffer = number("METALSIM_MAX_BUFFER", c.maxBuffer);
   c.workingSet = number("METALSIM_WORKING_SET", c.workingSet);
+  c.maxThreads = number("METALSIM_MAX_THREADS", c.maxThreads);
   c.trace = number("METALSIM_TRACE", 0ul) != 0;
   c.strict = number("METALSIM_STRICT", 0ul) != 0;
   if (const char *v = variable("METALSIM_KERNELS")) {

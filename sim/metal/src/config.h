@@ -13,6 +13,8 @@
 //                                     by a wild access, as some drivers do, or never returns
 //   METALSIM_MAX_BUFFER=bytes         maxBufferLength (8 GiB)
 //   METALSIM_WORKING_SET=bytes        recommendedMaxWorkingSetSize (12 GiB)
+//   METALSIM_MAX_THREADS=n            no pipeline allows more threads in a threadgroup, as where
+//                                     kernels need many registers (1024)
 //   METALSIM_KERNELS=run|fast|stub    fast: loads and stores of kernels are not checked;
 //                                     stub: dispatches are checked but kernels do not run, and
 //                                     fresh memory is zero
@@ -41,6 +43,7 @@ struct Config {
   uint64_t faultAt = 0;
   uint64_t maxBuffer = 8ull << 30;
   uint64_t workingSet = 12ull << 30;
+  uint64_t maxThreads = 1024;
   Kernels kernels = Kernels::Run;
   bool trace = false;
   bool strict = false;

@@ -1,10 +1,12 @@
 // Libraries, functions, compute pipelines and binary archives.
 #pragma once
 
+#include <algorithm>
 #include <set>
 
 #include "../../exec/library.h"
 #include "buffer.h"
+#include "config.h"
 #include "foundation.h"
 
 namespace metalsim {
@@ -42,7 +44,7 @@ struct Pipeline : Allocation {
   const msl_kernel *kernel;
   bool supportsIndirect;
   Pipeline(const msl_kernel *k, bool indirect) : kernel(k), supportsIndirect(indirect) {}
-  uint64_t maxTotalThreadsPerThreadgroup() { return kernel->max_threads; }
+  uint64_t maxTotalThreadsPerThreadgroup() { return std::min<uint64_t>(kernel->max_threads, config().maxThreads); }
   uint64_t threadExecutionWidth() { return 32; }
   uint64_t staticThreadgroupMemoryLength() { return kernel->threadgroup_bytes; }
   bool supportIndirectCommandBuffers() { return supportsIndirect; }
