@@ -14,6 +14,15 @@ const (
 	maxThreadgroupBytes = 32768
 )
 
+// What is ours but for the kernels is in between.
+const (
+	openNamespace  = "namespace mla {"
+	closeNamespace = "} // namespace mla"
+)
+
+// qualified is a name of ours as a kernel writes it.
+func qualified(name string) string { return "mla::" + name }
+
 // kernel prints one kernel: its argument struct, its body, its variants.
 func (p *printer) kernel(k *plan.Kernel) error {
 	if err := p.check(k); err != nil {
@@ -24,10 +33,11 @@ func (p *printer) kernel(k *plan.Kernel) error {
 	if err != nil {
 		return err
 	}
-	p.line("")
+	p.line("\n" + openNamespace)
 	p.argsStruct(k)
 	p.out.WriteString(comment(k.Doc))
 	p.body(v, parts, floats)
+	p.line(closeNamespace)
 	for i := range k.Variants {
 		p.variant(v, &k.Variants[i], floats)
 	}
@@ -53,7 +63,7 @@ func (p *printer) body(v *kernelView, parts []partView, floats int) {
 	}
 	p.printf("static inline void %s_body(\n", v.Kernel.Name)
 	for i := range v.Slots {
-		p.printf("    %s,\n", v.parameter(i))
+		p.printf("    %s,\n", v.parameter(i, inNamespace))
 	}
 	if floats > 0 {
 		p.line("    threadgroup float * scratch,")
@@ -106,7 +116,7 @@ func waitsItself(p plan.Part) bool {
 func (p *printer) variant(v *kernelView, variant *plan.Variant, floats int) {
 	p.printf("\nkernel void %s(\n", variant.Func)
 	for i := range v.Slots {
-		p.printf("    %s [[buffer(%d)]],\n", v.parameter(i), i)
+		p.printf("    %s [[buffer(%d)]],\n", v.parameter(i, global), i)
 	}
 	p.line("    uint tg [[threadgroup_position_in_grid]],")
 	p.line("    uint tid [[thread_index_in_threadgroup]],")
@@ -118,7 +128,7 @@ func (p *printer) variant(v *kernelView, variant *plan.Variant, floats int) {
 		arguments = append(arguments, "(threadgroup float *)scratch")
 	}
 	arguments = append(arguments, "tg", "tid", "sg", "lane")
-	p.printf("  %s_body%s(%s);\n}\n", v.Kernel.Name, typeArguments(variant), strings.Join(arguments, ", "))
+	p.printf("  %s%s(%s);\n}\n", qualified(v.Kernel.Name+"_body"), typeArguments(variant), strings.Join(arguments, ", "))
 }
 
 func typeArguments(v *plan.Variant) string {
@@ -127,7 +137,7 @@ func typeArguments(v *plan.Variant) string {
 	}
 	var names []string
 	for _, t := range v.Types {
-		names = append(names, t.String())
+		names = append(names, qualified(t.String()))
 	}
 	return "<" + strings.Join(names, ", ") + ">"
 }

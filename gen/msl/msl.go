@@ -2,6 +2,9 @@
 // templates/msl: this package chooses the templates, fills in the constants and
 // writes a thin kernel function per variant around one body per kernel.
 //
+// Everything but the kernels lives in the namespace mla, so that no helper can meet a
+// name of Apple's library. Kernels have the names that the Go tables give them.
+//
 // The output keeps to the subset of MSL 3.1 that the strict front end in
 // gen/msl/frontend can check: every pointer has an address space, there are no
 // kernel templates, no double and no infinities.
@@ -32,6 +35,7 @@ func Print(b *plan.Bundle, header string) (string, error) {
 	p.execute("prelude.msl", map[string]string{"Act": p.elemType(plan.ElemAct)})
 	p.quants()
 	p.shared()
+	p.line(closeNamespace)
 	for i := range b.Kernels {
 		if err := p.kernel(&b.Kernels[i]); err != nil {
 			return "", fmt.Errorf("kernel %s: %w", b.Kernels[i].Name, err)

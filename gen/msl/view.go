@@ -34,15 +34,36 @@ func (k *kernelView) tags() []string {
 	return tags
 }
 
+// scope is where a declaration stands: among the helpers, or outside of their namespace.
+type scope bool
+
+const (
+	inNamespace scope = false
+	global      scope = true
+)
+
+// typeName is a type as a declaration in a scope writes it. Scalars are words of the language.
+func (s scope) typeName(name string) string {
+	switch {
+	case s == inNamespace || scalars[name]:
+		return name
+	case name == elemTypes[plan.ElemCounter]:
+		return "metal::" + name
+	}
+	return qualified(name)
+}
+
+var scalars = map[string]bool{"float": true, "half": true, "uchar": true, "uint": true}
+
 // parameter declares a slot as a function parameter.
-func (k *kernelView) parameter(slot int) string {
+func (k *kernelView) parameter(slot int, in scope) string {
 	s := &k.Slots[slot]
-	elem := k.printer.elemType(s.Elem)
+	elem := in.typeName(k.printer.elemType(s.Elem))
 	switch {
 	case s.Elem == plan.ElemArgs:
-		return fmt.Sprintf("constant %s_args & %s", k.Kernel.Name, k.names[slot])
+		return fmt.Sprintf("constant %s & %s", in.typeName(k.Kernel.Name+"_args"), k.names[slot])
 	case s.Elem == plan.ElemStep && !s.Write:
-		return fmt.Sprintf("constant Step & %s", k.names[slot])
+		return fmt.Sprintf("constant %s & %s", elem, k.names[slot])
 	case k.coherent(slot):
 		return fmt.Sprintf("coherent(device) device %s * %s", elem, k.names[slot])
 	case s.Write:

@@ -14,7 +14,7 @@ type token struct {
 }
 
 var lexeme = regexp.MustCompile(`(?s)(?P<blank>\s+|//[^\n]*|/\*.*?\*/|#(?:[^\n\\]|\\.)*)` +
-	`|"(?:\\.|[^"\\])*"|[A-Za-z_]\w*|0[xX](?:[pP][+-]\d|[\w.])*|\.?\d(?:[eE][+-]\d|[\w.])*|\[\[|\]\]|.`)
+	`|"(?:\\.|[^"\\])*"|[A-Za-z_]\w*|0[xX](?:[pP][+-]\d|[\w.])*|\.?\d(?:[eE][+-]\d|[\w.])*|\[\[|\]\]|::|.`)
 
 // scan cuts source into tokens.
 func scan(source string) []token {

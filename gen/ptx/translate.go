@@ -38,7 +38,8 @@ type Kernel struct {
 type translator struct {
 	tokens []token
 	at     int // the next token
-	depth  int // of braces
+	depth  int // of braces, but for those of namespaces
+	spaces int // namespaces that are open
 	lookup func(kernel string) (Kernel, error)
 	out    strings.Builder
 	err    error
@@ -75,6 +76,11 @@ func (t *translator) token() {
 		t.copy()
 	case tok.text == "kernel":
 		t.kernel()
+	case tok.text == "namespace" && t.peek(2) == "{":
+		t.namespace()
+	case tok.text == "}" && t.depth == 0 && t.spaces > 0:
+		t.spaces--
+		t.copy()
 	case tok.text == "threadgroup" && t.declaresMemory():
 		t.threadgroupMemory()
 	case tok.text == "threadgroup":
@@ -128,6 +134,14 @@ func (t *translator) text(i int) string {
 		return ""
 	}
 	return t.tokens[i].text
+}
+
+// namespace NAME { stays: what is in it is still outside of all functions.
+func (t *translator) namespace() {
+	for brace := t.next(t.at, 2); t.at <= brace; {
+		t.copy()
+	}
+	t.spaces++
 }
 
 // startsStatement says whether a statement or declaration begins at the token at hand.

@@ -2,7 +2,6 @@
 
 #include <metal_stdlib>
 #include <metal_simdgroup_matrix>
-using namespace metal;
 
 // Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
 // statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
@@ -23,6 +22,11 @@ using namespace metal;
 #define EARLIER_DONE
 #define LATER_MAY_START
 #endif
+
+// All that is ours but the kernels lives in a namespace: metal's names are seen from within it,
+// and one of ours hides one of metal's instead of meeting it.
+namespace mla {
+using namespace metal;
 
 typedef float act_t; // element of the activation buffers
 
@@ -2192,7 +2196,9 @@ struct attend_matrix {
     store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way
   }
 };
+} // namespace mla
 
+namespace mla {
 // embed: reads the token's embedding row, hands the next norm's input over.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
@@ -2215,9 +2221,10 @@ static inline void embed_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void embed_f16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2227,11 +2234,11 @@ kernel void embed_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<f16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::f16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q4_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2241,11 +2248,11 @@ kernel void embed_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q4_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q4_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q4_1(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2255,11 +2262,11 @@ kernel void embed_q4_1(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q4_1>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q4_1>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q8_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2269,11 +2276,11 @@ kernel void embed_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q8_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q8_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q4_k(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2283,11 +2290,11 @@ kernel void embed_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q4_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q4_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q5_k(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2297,11 +2304,11 @@ kernel void embed_q5_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q5_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q5_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q6_k(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2311,11 +2318,11 @@ kernel void embed_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q6_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q6_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_bf16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2325,9 +2332,10 @@ kernel void embed_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<bf16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::bf16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+namespace mla {
 // q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and
 // the trips of what lies between through memory.
@@ -2415,12 +2423,13 @@ static inline void q_kv_a_body(
     if (mine) kv_a[at] = v;
   }
 }
+} // namespace mla
 
 kernel void q_kv_a_f16_f16(
     device const uchar * w_q_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
@@ -2430,14 +2439,14 @@ kernel void q_kv_a_f16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_kv_a_body<f16, f16>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_kv_a_body<mla::f16, mla::f16>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_kv_a_q4_0_q4_0(
     device const uchar * w_q_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
@@ -2447,14 +2456,14 @@ kernel void q_kv_a_q4_0_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_kv_a_body<q4_0, q4_0>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_kv_a_body<mla::q4_0, mla::q4_0>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_kv_a_q4_1_q4_1(
     device const uchar * w_q_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
@@ -2464,14 +2473,14 @@ kernel void q_kv_a_q4_1_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_kv_a_body<q4_1, q4_1>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_kv_a_body<mla::q4_1, mla::q4_1>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_kv_a_q8_0_q8_0(
     device const uchar * w_q_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
@@ -2481,14 +2490,14 @@ kernel void q_kv_a_q8_0_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_kv_a_body<q8_0, q8_0>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_kv_a_body<mla::q8_0, mla::q8_0>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_kv_a_q4_k_q4_k(
     device const uchar * w_q_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
@@ -2498,14 +2507,14 @@ kernel void q_kv_a_q4_k_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_kv_a_body<q4_k, q4_k>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_kv_a_body<mla::q4_k, mla::q4_k>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_kv_a_q5_k_q5_k(
     device const uchar * w_q_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
@@ -2515,14 +2524,14 @@ kernel void q_kv_a_q5_k_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_kv_a_body<q5_k, q5_k>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_kv_a_body<mla::q5_k, mla::q5_k>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_kv_a_q6_k_q6_k(
     device const uchar * w_q_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
@@ -2532,14 +2541,14 @@ kernel void q_kv_a_q6_k_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_kv_a_body<q6_k, q6_k>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_kv_a_body<mla::q6_k, mla::q6_k>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_kv_a_bf16_bf16(
     device const uchar * w_q_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
@@ -2549,9 +2558,10 @@ kernel void q_kv_a_bf16_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_kv_a_body<bf16, bf16>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_kv_a_body<mla::bf16, mla::bf16>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct store_kv_k_b_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
@@ -2626,9 +2636,10 @@ static inline void store_kv_k_b_body(
     if (mine) q_abs_[entry * 512u + at] = v;
   }
 }
+} // namespace mla
 
 kernel void store_kv_k_b_f32_f32(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2636,17 +2647,17 @@ kernel void store_kv_k_b_f32_f32(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f32, f32>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f32, mla::f32>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f32_f16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2654,17 +2665,17 @@ kernel void store_kv_k_b_f32_f16(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f32, f16>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f32, mla::f16>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f32_q4_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2672,17 +2683,17 @@ kernel void store_kv_k_b_f32_q4_0(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f32, q4_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f32, mla::q4_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f32_q4_1(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2690,17 +2701,17 @@ kernel void store_kv_k_b_f32_q4_1(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f32, q4_1>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f32, mla::q4_1>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f32_q5_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2708,17 +2719,17 @@ kernel void store_kv_k_b_f32_q5_0(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f32, q5_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f32, mla::q5_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f32_q5_1(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2726,17 +2737,17 @@ kernel void store_kv_k_b_f32_q5_1(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f32, q5_1>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f32, mla::q5_1>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f32_q8_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2744,17 +2755,17 @@ kernel void store_kv_k_b_f32_q8_0(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f32, q8_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f32, mla::q8_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f32_bf16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2762,17 +2773,17 @@ kernel void store_kv_k_b_f32_bf16(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f32, bf16>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f32, mla::bf16>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f16_f32(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2780,17 +2791,17 @@ kernel void store_kv_k_b_f16_f32(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f16, f32>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f16, mla::f32>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f16_f16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2798,17 +2809,17 @@ kernel void store_kv_k_b_f16_f16(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f16, f16>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f16, mla::f16>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f16_q4_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2816,17 +2827,17 @@ kernel void store_kv_k_b_f16_q4_0(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f16, q4_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f16, mla::q4_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f16_q4_1(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2834,17 +2845,17 @@ kernel void store_kv_k_b_f16_q4_1(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f16, q4_1>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f16, mla::q4_1>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f16_q5_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2852,17 +2863,17 @@ kernel void store_kv_k_b_f16_q5_0(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f16, q5_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f16, mla::q5_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f16_q5_1(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2870,17 +2881,17 @@ kernel void store_kv_k_b_f16_q5_1(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f16, q5_1>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f16, mla::q5_1>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f16_q8_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2888,17 +2899,17 @@ kernel void store_kv_k_b_f16_q8_0(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f16, q8_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f16, mla::q8_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void store_kv_k_b_f16_bf16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * kv_a [[buffer(1)]],
     device const float * w_kv_a_layernorm [[buffer(2)]],
     device const float * rope [[buffer(3)]],
@@ -2906,15 +2917,16 @@ kernel void store_kv_k_b_f16_bf16(
     device const uchar * w_k_b_proj [[buffer(5)]],
     device const float * q_rope [[buffer(6)]],
     device float * q_abs_ [[buffer(7)]],
-    constant store_kv_k_b_args & args [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  store_kv_k_b_body<f16, bf16>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f16, mla::bf16>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -2971,9 +2983,10 @@ static inline void attend_body(
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = ml[i];
   }
 }
+} // namespace mla
 
 kernel void attend_f32(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
     device const uchar * cache_ [[buffer(3)]],
@@ -2984,11 +2997,11 @@ kernel void attend_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1452];
-  attend_body<f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void attend_f16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
     device const uchar * cache_ [[buffer(3)]],
@@ -2999,9 +3012,10 @@ kernel void attend_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1452];
-  attend_body<f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct v_b_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
@@ -3043,127 +3057,129 @@ static inline void v_b_body(
   float v = own<4>(sum, lane);
   if (mine) attention[entry * 128u + at] = v;
 }
+} // namespace mla
 
 kernel void v_b_f16(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<f16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::f16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q4_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q4_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q4_1(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q4_1>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_1>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q8_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q8_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q8_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q4_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q4_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q5_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q5_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q5_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q6_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q6_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q6_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_bf16(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<bf16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::bf16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -3208,6 +3224,7 @@ static inline void o_proj_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void o_proj_f16(
     device const uchar * w_o_proj [[buffer(0)]],
@@ -3222,7 +3239,7 @@ kernel void o_proj_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  o_proj_body<f16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::f16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q4_0(
@@ -3238,7 +3255,7 @@ kernel void o_proj_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  o_proj_body<q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q4_1(
@@ -3254,7 +3271,7 @@ kernel void o_proj_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  o_proj_body<q4_1>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q4_1>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q8_0(
@@ -3270,7 +3287,7 @@ kernel void o_proj_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  o_proj_body<q8_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q8_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q4_k(
@@ -3286,7 +3303,7 @@ kernel void o_proj_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  o_proj_body<q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q5_k(
@@ -3302,7 +3319,7 @@ kernel void o_proj_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  o_proj_body<q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q6_k(
@@ -3318,7 +3335,7 @@ kernel void o_proj_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  o_proj_body<q6_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q6_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_bf16(
@@ -3334,9 +3351,10 @@ kernel void o_proj_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  o_proj_body<bf16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::bf16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -3390,6 +3408,7 @@ static inline void gate_up_body(
   v = silu(v) * (up * factor);
   if (mine) swiglu[at] = v;
 }
+} // namespace mla
 
 kernel void gate_up_f16_f16(
     device const uchar * w_gate_proj [[buffer(0)]],
@@ -3402,7 +3421,7 @@ kernel void gate_up_f16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<f16, f16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::f16, mla::f16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q4_0_q4_0(
@@ -3416,7 +3435,7 @@ kernel void gate_up_q4_0_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q4_0, q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q4_0, mla::q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q4_1_q4_1(
@@ -3430,7 +3449,7 @@ kernel void gate_up_q4_1_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q4_1, q4_1>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q4_1, mla::q4_1>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q8_0_q8_0(
@@ -3444,7 +3463,7 @@ kernel void gate_up_q8_0_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q8_0, q8_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q8_0, mla::q8_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q4_k_q4_k(
@@ -3458,7 +3477,7 @@ kernel void gate_up_q4_k_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q4_k, q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q5_k_q5_k(
@@ -3472,7 +3491,7 @@ kernel void gate_up_q5_k_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q5_k, q5_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q5_k, mla::q5_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q6_k_q6_k(
@@ -3486,7 +3505,7 @@ kernel void gate_up_q6_k_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q6_k, q6_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q6_k, mla::q6_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_bf16_bf16(
@@ -3500,9 +3519,10 @@ kernel void gate_up_bf16_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<bf16, bf16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::bf16, mla::bf16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -3547,6 +3567,7 @@ static inline void down_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void down_f16(
     device const uchar * w_down_proj [[buffer(0)]],
@@ -3561,7 +3582,7 @@ kernel void down_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  down_body<f16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::f16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q4_0(
@@ -3577,7 +3598,7 @@ kernel void down_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  down_body<q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q4_1(
@@ -3593,7 +3614,7 @@ kernel void down_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  down_body<q4_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q4_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q5_1(
@@ -3609,7 +3630,7 @@ kernel void down_q5_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  down_body<q5_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q5_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q8_0(
@@ -3625,7 +3646,7 @@ kernel void down_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  down_body<q8_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q8_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_bf16(
@@ -3641,9 +3662,10 @@ kernel void down_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
-  down_body<bf16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::bf16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
 // finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
 // five dispatches and the trips of what lies between through memory.
@@ -3734,6 +3756,7 @@ static inline void router_shared_gate_shared_up_body(
     if (mine) shared_swiglu[at] = v;
   }
 }
+} // namespace mla
 
 kernel void router_shared_gate_shared_up_f32_f16_f16(
     device const uchar * w_gate [[buffer(0)]],
@@ -3748,7 +3771,7 @@ kernel void router_shared_gate_shared_up_f32_f16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  router_shared_gate_shared_up_body<f32, f16, f16>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::f16, mla::f16>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q4_0_q4_0(
@@ -3764,7 +3787,7 @@ kernel void router_shared_gate_shared_up_f32_q4_0_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  router_shared_gate_shared_up_body<f32, q4_0, q4_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_0, mla::q4_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q4_1_q4_1(
@@ -3780,7 +3803,7 @@ kernel void router_shared_gate_shared_up_f32_q4_1_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  router_shared_gate_shared_up_body<f32, q4_1, q4_1>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_1, mla::q4_1>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q8_0_q8_0(
@@ -3796,7 +3819,7 @@ kernel void router_shared_gate_shared_up_f32_q8_0_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  router_shared_gate_shared_up_body<f32, q8_0, q8_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q8_0, mla::q8_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
@@ -3812,7 +3835,7 @@ kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  router_shared_gate_shared_up_body<f32, q4_k, q4_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_k, mla::q4_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q5_k_q5_k(
@@ -3828,7 +3851,7 @@ kernel void router_shared_gate_shared_up_f32_q5_k_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  router_shared_gate_shared_up_body<f32, q5_k, q5_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q5_k, mla::q5_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q6_k_q6_k(
@@ -3844,7 +3867,7 @@ kernel void router_shared_gate_shared_up_f32_q6_k_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  router_shared_gate_shared_up_body<f32, q6_k, q6_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q6_k, mla::q6_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_bf16_bf16(
@@ -3860,9 +3883,10 @@ kernel void router_shared_gate_shared_up_f32_bf16_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  router_shared_gate_shared_up_body<f32, bf16, bf16>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::bf16, mla::bf16>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct experts_gate_experts_up_args {
   ulong stride0; // bytes between the entries of w_experts_gate_proj
   ulong stride1; // bytes between the entries of w_experts_up_proj
@@ -3948,143 +3972,145 @@ static inline void experts_gate_experts_up_body(
   v = silu(v) * (up * factor);
   if (mine) experts_swiglu[entry * 1408u + at] = v;
 }
+} // namespace mla
 
 kernel void experts_gate_experts_up_f16_f16(
     device const float * router [[buffer(0)]],
     device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device Routing * routing [[buffer(2)]],
+    device mla::Routing * routing [[buffer(2)]],
     device const float * ready [[buffer(3)]],
     device const float * ready_squares [[buffer(4)]],
     device const uchar * w_experts_up_proj [[buffer(5)]],
     device float * experts_swiglu [[buffer(6)]],
-    constant experts_gate_experts_up_args & args [[buffer(7)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[35];
-  experts_gate_experts_up_body<f16, f16>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::f16, mla::f16>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q4_0_q4_0(
     device const float * router [[buffer(0)]],
     device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device Routing * routing [[buffer(2)]],
+    device mla::Routing * routing [[buffer(2)]],
     device const float * ready [[buffer(3)]],
     device const float * ready_squares [[buffer(4)]],
     device const uchar * w_experts_up_proj [[buffer(5)]],
     device float * experts_swiglu [[buffer(6)]],
-    constant experts_gate_experts_up_args & args [[buffer(7)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[35];
-  experts_gate_experts_up_body<q4_0, q4_0>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q4_0, mla::q4_0>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q4_1_q4_1(
     device const float * router [[buffer(0)]],
     device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device Routing * routing [[buffer(2)]],
+    device mla::Routing * routing [[buffer(2)]],
     device const float * ready [[buffer(3)]],
     device const float * ready_squares [[buffer(4)]],
     device const uchar * w_experts_up_proj [[buffer(5)]],
     device float * experts_swiglu [[buffer(6)]],
-    constant experts_gate_experts_up_args & args [[buffer(7)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[35];
-  experts_gate_experts_up_body<q4_1, q4_1>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q4_1, mla::q4_1>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q8_0_q8_0(
     device const float * router [[buffer(0)]],
     device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device Routing * routing [[buffer(2)]],
+    device mla::Routing * routing [[buffer(2)]],
     device const float * ready [[buffer(3)]],
     device const float * ready_squares [[buffer(4)]],
     device const uchar * w_experts_up_proj [[buffer(5)]],
     device float * experts_swiglu [[buffer(6)]],
-    constant experts_gate_experts_up_args & args [[buffer(7)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[35];
-  experts_gate_experts_up_body<q8_0, q8_0>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q8_0, mla::q8_0>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q4_k_q4_k(
     device const float * router [[buffer(0)]],
     device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device Routing * routing [[buffer(2)]],
+    device mla::Routing * routing [[buffer(2)]],
     device const float * ready [[buffer(3)]],
     device const float * ready_squares [[buffer(4)]],
     device const uchar * w_experts_up_proj [[buffer(5)]],
     device float * experts_swiglu [[buffer(6)]],
-    constant experts_gate_experts_up_args & args [[buffer(7)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[35];
-  experts_gate_experts_up_body<q4_k, q4_k>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q4_k, mla::q4_k>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q5_k_q5_k(
     device const float * router [[buffer(0)]],
     device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device Routing * routing [[buffer(2)]],
+    device mla::Routing * routing [[buffer(2)]],
     device const float * ready [[buffer(3)]],
     device const float * ready_squares [[buffer(4)]],
     device const uchar * w_experts_up_proj [[buffer(5)]],
     device float * experts_swiglu [[buffer(6)]],
-    constant experts_gate_experts_up_args & args [[buffer(7)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[35];
-  experts_gate_experts_up_body<q5_k, q5_k>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q5_k, mla::q5_k>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q6_k_q6_k(
     device const float * router [[buffer(0)]],
     device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device Routing * routing [[buffer(2)]],
+    device mla::Routing * routing [[buffer(2)]],
     device const float * ready [[buffer(3)]],
     device const float * ready_squares [[buffer(4)]],
     device const uchar * w_experts_up_proj [[buffer(5)]],
     device float * experts_swiglu [[buffer(6)]],
-    constant experts_gate_experts_up_args & args [[buffer(7)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[35];
-  experts_gate_experts_up_body<q6_k, q6_k>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q6_k, mla::q6_k>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_bf16_bf16(
     device const float * router [[buffer(0)]],
     device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device Routing * routing [[buffer(2)]],
+    device mla::Routing * routing [[buffer(2)]],
     device const float * ready [[buffer(3)]],
     device const float * ready_squares [[buffer(4)]],
     device const uchar * w_experts_up_proj [[buffer(5)]],
     device float * experts_swiglu [[buffer(6)]],
-    constant experts_gate_experts_up_args & args [[buffer(7)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[35];
-  experts_gate_experts_up_body<bf16, bf16>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::bf16, mla::bf16>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct experts_down_shared_down_args {
   ulong stride0; // bytes between the entries of w_experts_down_proj
 };
@@ -4141,11 +4167,12 @@ static inline void experts_down_shared_down_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void experts_down_shared_down_f16_f16(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4153,19 +4180,19 @@ kernel void experts_down_shared_down_f16_f16(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  experts_down_shared_down_body<f16, f16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::f16, mla::f16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q4_0_q4_0(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4173,19 +4200,19 @@ kernel void experts_down_shared_down_q4_0_q4_0(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  experts_down_shared_down_body<q4_0, q4_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q4_0, mla::q4_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q4_1_q4_1(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4193,19 +4220,19 @@ kernel void experts_down_shared_down_q4_1_q4_1(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  experts_down_shared_down_body<q4_1, q4_1>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q4_1, mla::q4_1>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q5_0_q4_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4213,19 +4240,19 @@ kernel void experts_down_shared_down_q5_0_q4_k(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  experts_down_shared_down_body<q5_0, q4_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q5_0, mla::q4_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q5_1_q5_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4233,19 +4260,19 @@ kernel void experts_down_shared_down_q5_1_q5_k(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  experts_down_shared_down_body<q5_1, q5_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q5_1, mla::q5_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q8_0_q8_0(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4253,19 +4280,19 @@ kernel void experts_down_shared_down_q8_0_q8_0(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  experts_down_shared_down_body<q8_0, q8_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q8_0, mla::q8_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q8_0_q6_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4273,19 +4300,19 @@ kernel void experts_down_shared_down_q8_0_q6_k(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  experts_down_shared_down_body<q8_0, q6_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q8_0, mla::q6_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_bf16_bf16(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4293,15 +4320,16 @@ kernel void experts_down_shared_down_bf16_bf16(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  experts_down_shared_down_body<bf16, bf16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::bf16, mla::bf16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
@@ -4336,6 +4364,7 @@ static inline void lm_head_body(
   v *= factor;
   if (mine) lm_head[at] = v;
 }
+} // namespace mla
 
 kernel void lm_head_f16(
     device const uchar * w_lm_head [[buffer(0)]],
@@ -4346,7 +4375,7 @@ kernel void lm_head_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<f16>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::f16>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 kernel void lm_head_q8_0(
@@ -4358,7 +4387,7 @@ kernel void lm_head_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<q8_0>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::q8_0>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 kernel void lm_head_q6_k(
@@ -4370,7 +4399,7 @@ kernel void lm_head_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<q6_k>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::q6_k>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 kernel void lm_head_bf16(
@@ -4382,9 +4411,10 @@ kernel void lm_head_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<bf16>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::bf16>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
+namespace mla {
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -4417,10 +4447,11 @@ static inline void sample_scan_body(
     top_ids[g] = ~uint(k);
   }
 }
+} // namespace mla
 
 kernel void sample_scan(
     device const float * logits_ [[buffer(0)]],
-    device const Sampling * state [[buffer(1)]],
+    device const mla::Sampling * state [[buffer(1)]],
     device const float * bias_ [[buffer(2)]],
     device const uint * counts_ [[buffer(3)]],
     device float * values_ [[buffer(4)]],
@@ -4431,9 +4462,10 @@ kernel void sample_scan(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
@@ -4486,9 +4518,10 @@ static inline void sample_pick_body(
     }
   }
 }
+} // namespace mla
 
 kernel void sample_pick(
-    device Sampling * state [[buffer(0)]],
+    device mla::Sampling * state [[buffer(0)]],
     device uint * picks_ [[buffer(1)]],
     device uint * recent [[buffer(2)]],
     device uint * counts_ [[buffer(3)]],
@@ -4497,11 +4530,11 @@ kernel void sample_pick(
     device const uint * top_ids [[buffer(6)]],
     device float * kept_ [[buffer(7)]],
     device uint * kept_ids [[buffer(8)]],
-    device Step * step_ [[buffer(9)]],
+    device mla::Step * step_ [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1289];
-  sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

@@ -2,7 +2,6 @@
 
 #include <metal_stdlib>
 #include <metal_simdgroup_matrix>
-using namespace metal;
 
 // Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
 // statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
@@ -23,6 +22,11 @@ using namespace metal;
 #define EARLIER_DONE
 #define LATER_MAY_START
 #endif
+
+// All that is ours but the kernels lives in a namespace: metal's names are seen from within it,
+// and one of ours hides one of metal's instead of meeting it.
+namespace mla {
+using namespace metal;
 
 typedef float act_t; // element of the activation buffers
 
@@ -2192,7 +2196,9 @@ struct attend_matrix {
     store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way
   }
 };
+} // namespace mla
 
+namespace mla {
 // embed: reads the token's embedding row, hands the next norm's input over.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
@@ -2215,9 +2221,10 @@ static inline void embed_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void embed_f16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2227,11 +2234,11 @@ kernel void embed_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<f16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::f16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q4_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2241,11 +2248,11 @@ kernel void embed_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q4_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q4_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q4_1(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2255,11 +2262,11 @@ kernel void embed_q4_1(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q4_1>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q4_1>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q8_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2269,11 +2276,11 @@ kernel void embed_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q8_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q8_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q4_k(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2283,11 +2290,11 @@ kernel void embed_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q4_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q4_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q5_k(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2297,11 +2304,11 @@ kernel void embed_q5_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q5_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q5_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q6_k(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2311,11 +2318,11 @@ kernel void embed_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q6_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q6_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_bf16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2325,9 +2332,10 @@ kernel void embed_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<bf16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::bf16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+namespace mla {
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -2412,6 +2420,7 @@ static inline void q_a_kv_a_body(
     if (mine) kv_a[at] = v;
   }
 }
+} // namespace mla
 
 kernel void q_a_kv_a_f16_f16(
     device const uchar * w_q_a_proj [[buffer(0)]],
@@ -2427,7 +2436,7 @@ kernel void q_a_kv_a_f16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[6];
-  q_a_kv_a_body<f16, f16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::f16, mla::f16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q4_0_q4_0(
@@ -2444,7 +2453,7 @@ kernel void q_a_kv_a_q4_0_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[6];
-  q_a_kv_a_body<q4_0, q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q4_0, mla::q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q4_1_q4_1(
@@ -2461,7 +2470,7 @@ kernel void q_a_kv_a_q4_1_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[6];
-  q_a_kv_a_body<q4_1, q4_1>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q4_1, mla::q4_1>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q8_0_q8_0(
@@ -2478,7 +2487,7 @@ kernel void q_a_kv_a_q8_0_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[6];
-  q_a_kv_a_body<q8_0, q8_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q8_0, mla::q8_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q4_k_q4_k(
@@ -2495,7 +2504,7 @@ kernel void q_a_kv_a_q4_k_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[6];
-  q_a_kv_a_body<q4_k, q4_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q4_k, mla::q4_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q5_k_q5_k(
@@ -2512,7 +2521,7 @@ kernel void q_a_kv_a_q5_k_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[6];
-  q_a_kv_a_body<q5_k, q5_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q5_k, mla::q5_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q6_k_q6_k(
@@ -2529,7 +2538,7 @@ kernel void q_a_kv_a_q6_k_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[6];
-  q_a_kv_a_body<q6_k, q6_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q6_k, mla::q6_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_bf16_bf16(
@@ -2546,9 +2555,10 @@ kernel void q_a_kv_a_bf16_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[6];
-  q_a_kv_a_body<bf16, bf16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::bf16, mla::bf16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -2637,12 +2647,13 @@ static inline void q_b_store_kv_body(
     if (mine) q_rope[at] = v;
   }
 }
+} // namespace mla
 
 kernel void q_b_store_kv_f16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2653,14 +2664,14 @@ kernel void q_b_store_kv_f16_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<f16, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::f16, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_f16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2671,14 +2682,14 @@ kernel void q_b_store_kv_f16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<f16, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::f16, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2689,14 +2700,14 @@ kernel void q_b_store_kv_q4_0_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q4_0, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_0, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2707,14 +2718,14 @@ kernel void q_b_store_kv_q4_0_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q4_0, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_0, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_1_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2725,14 +2736,14 @@ kernel void q_b_store_kv_q4_1_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q4_1, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_1, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_1_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2743,14 +2754,14 @@ kernel void q_b_store_kv_q4_1_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q4_1, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_1, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q8_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2761,14 +2772,14 @@ kernel void q_b_store_kv_q8_0_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q8_0, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q8_0, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q8_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2779,14 +2790,14 @@ kernel void q_b_store_kv_q8_0_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q8_0, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q8_0, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2797,14 +2808,14 @@ kernel void q_b_store_kv_q4_k_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q4_k, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_k, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2815,14 +2826,14 @@ kernel void q_b_store_kv_q4_k_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q4_k, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_k, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q5_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2833,14 +2844,14 @@ kernel void q_b_store_kv_q5_k_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q5_k, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q5_k, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q5_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2851,14 +2862,14 @@ kernel void q_b_store_kv_q5_k_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q5_k, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q5_k, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q6_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2869,14 +2880,14 @@ kernel void q_b_store_kv_q6_k_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q6_k, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q6_k, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q6_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2887,14 +2898,14 @@ kernel void q_b_store_kv_q6_k_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<q6_k, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q6_k, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_bf16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2905,14 +2916,14 @@ kernel void q_b_store_kv_bf16_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<bf16, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::bf16, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_bf16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -2923,9 +2934,10 @@ kernel void q_b_store_kv_bf16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[10];
-  q_b_store_kv_body<bf16, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::bf16, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct k_b_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
@@ -2958,91 +2970,93 @@ static inline void k_b_body(
   float v = own<4>(sum, lane);
   if (mine) q_abs_[entry * 512u + at] = v;
 }
+} // namespace mla
 
 kernel void k_b_f16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_q4_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_q4_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<q4_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::q4_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_q5_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_q5_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<q5_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::q5_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_q8_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<q8_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::q8_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_bf16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<bf16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::bf16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+namespace mla {
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -3099,9 +3113,10 @@ static inline void attend_body(
     for (uint i = tid; i < 40u; i += 256u) out_ml[i] = ml[i];
   }
 }
+} // namespace mla
 
 kernel void attend_f32(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
     device const uchar * cache_ [[buffer(3)]],
@@ -3112,11 +3127,11 @@ kernel void attend_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1527];
-  attend_body<f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void attend_f16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
     device const uchar * cache_ [[buffer(3)]],
@@ -3127,9 +3142,10 @@ kernel void attend_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1527];
-  attend_body<f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct v_b_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
@@ -3171,127 +3187,129 @@ static inline void v_b_body(
   float v = own<8>(sum, lane);
   if (mine) attention[entry * 256u + at] = v;
 }
+} // namespace mla
 
 kernel void v_b_f16(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<f16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::f16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q4_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q4_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q4_1(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q4_1>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_1>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q8_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q8_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q8_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q4_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q4_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q5_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q5_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q5_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q6_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q6_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q6_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_bf16(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<bf16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::bf16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -3336,6 +3354,7 @@ static inline void o_proj_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void o_proj_f16(
     device const uchar * w_o_proj [[buffer(0)]],
@@ -3350,7 +3369,7 @@ kernel void o_proj_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  o_proj_body<f16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::f16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q4_0(
@@ -3366,7 +3385,7 @@ kernel void o_proj_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  o_proj_body<q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q4_1(
@@ -3382,7 +3401,7 @@ kernel void o_proj_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  o_proj_body<q4_1>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q4_1>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q8_0(
@@ -3398,7 +3417,7 @@ kernel void o_proj_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  o_proj_body<q8_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q8_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q4_k(
@@ -3414,7 +3433,7 @@ kernel void o_proj_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  o_proj_body<q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q5_k(
@@ -3430,7 +3449,7 @@ kernel void o_proj_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  o_proj_body<q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q6_k(
@@ -3446,7 +3465,7 @@ kernel void o_proj_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  o_proj_body<q6_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q6_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_bf16(
@@ -3462,9 +3481,10 @@ kernel void o_proj_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  o_proj_body<bf16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::bf16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -3518,6 +3538,7 @@ static inline void gate_up_body(
   v = silu(v) * (up * factor);
   if (mine) swiglu[at] = v;
 }
+} // namespace mla
 
 kernel void gate_up_f16_f16(
     device const uchar * w_gate_proj [[buffer(0)]],
@@ -3530,7 +3551,7 @@ kernel void gate_up_f16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<f16, f16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::f16, mla::f16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q4_0_q4_0(
@@ -3544,7 +3565,7 @@ kernel void gate_up_q4_0_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q4_0, q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q4_0, mla::q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q4_1_q4_1(
@@ -3558,7 +3579,7 @@ kernel void gate_up_q4_1_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q4_1, q4_1>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q4_1, mla::q4_1>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q8_0_q8_0(
@@ -3572,7 +3593,7 @@ kernel void gate_up_q8_0_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q8_0, q8_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q8_0, mla::q8_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q4_k_q4_k(
@@ -3586,7 +3607,7 @@ kernel void gate_up_q4_k_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q4_k, q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q5_k_q5_k(
@@ -3600,7 +3621,7 @@ kernel void gate_up_q5_k_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q5_k, q5_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q5_k, mla::q5_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q6_k_q6_k(
@@ -3614,7 +3635,7 @@ kernel void gate_up_q6_k_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q6_k, q6_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q6_k, mla::q6_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_bf16_bf16(
@@ -3628,9 +3649,10 @@ kernel void gate_up_bf16_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<bf16, bf16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::bf16, mla::bf16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -3675,6 +3697,7 @@ static inline void down_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void down_f16(
     device const uchar * w_down_proj [[buffer(0)]],
@@ -3689,7 +3712,7 @@ kernel void down_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  down_body<f16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::f16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q4_0(
@@ -3705,7 +3728,7 @@ kernel void down_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  down_body<q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q4_1(
@@ -3721,7 +3744,7 @@ kernel void down_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  down_body<q4_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q4_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q8_0(
@@ -3737,7 +3760,7 @@ kernel void down_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  down_body<q8_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q8_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q5_k(
@@ -3753,7 +3776,7 @@ kernel void down_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  down_body<q5_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q5_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q6_k(
@@ -3769,7 +3792,7 @@ kernel void down_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  down_body<q6_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q6_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_bf16(
@@ -3785,9 +3808,10 @@ kernel void down_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[8];
-  down_body<bf16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::bf16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
 // finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
 // five dispatches and the trips of what lies between through memory.
@@ -3878,6 +3902,7 @@ static inline void router_shared_gate_shared_up_body(
     if (mine) shared_swiglu[at] = v;
   }
 }
+} // namespace mla
 
 kernel void router_shared_gate_shared_up_f32_f16_f16(
     device const uchar * w_gate [[buffer(0)]],
@@ -3892,7 +3917,7 @@ kernel void router_shared_gate_shared_up_f32_f16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  router_shared_gate_shared_up_body<f32, f16, f16>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::f16, mla::f16>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q4_0_q4_0(
@@ -3908,7 +3933,7 @@ kernel void router_shared_gate_shared_up_f32_q4_0_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  router_shared_gate_shared_up_body<f32, q4_0, q4_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_0, mla::q4_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q4_1_q4_1(
@@ -3924,7 +3949,7 @@ kernel void router_shared_gate_shared_up_f32_q4_1_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  router_shared_gate_shared_up_body<f32, q4_1, q4_1>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_1, mla::q4_1>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q8_0_q8_0(
@@ -3940,7 +3965,7 @@ kernel void router_shared_gate_shared_up_f32_q8_0_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  router_shared_gate_shared_up_body<f32, q8_0, q8_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q8_0, mla::q8_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
@@ -3956,7 +3981,7 @@ kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  router_shared_gate_shared_up_body<f32, q4_k, q4_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_k, mla::q4_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q5_k_q5_k(
@@ -3972,7 +3997,7 @@ kernel void router_shared_gate_shared_up_f32_q5_k_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  router_shared_gate_shared_up_body<f32, q5_k, q5_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q5_k, mla::q5_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_q6_k_q6_k(
@@ -3988,7 +4013,7 @@ kernel void router_shared_gate_shared_up_f32_q6_k_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  router_shared_gate_shared_up_body<f32, q6_k, q6_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q6_k, mla::q6_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void router_shared_gate_shared_up_f32_bf16_bf16(
@@ -4004,9 +4029,10 @@ kernel void router_shared_gate_shared_up_f32_bf16_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  router_shared_gate_shared_up_body<f32, bf16, bf16>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::bf16, mla::bf16>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct experts_gate_experts_up_args {
   ulong stride0; // bytes between the entries of w_experts_gate_proj
   ulong stride1; // bytes between the entries of w_experts_up_proj
@@ -4095,151 +4121,153 @@ static inline void experts_gate_experts_up_body(
   v = silu(v) * (up * factor);
   if (mine) experts_swiglu[entry * 1536u + at] = v;
 }
+} // namespace mla
 
 kernel void experts_gate_experts_up_f16_f16(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
-    device Routing * routing [[buffer(3)]],
+    device mla::Routing * routing [[buffer(3)]],
     device const float * ready [[buffer(4)]],
     device const float * ready_squares [[buffer(5)]],
     device const uchar * w_experts_up_proj [[buffer(6)]],
     device float * experts_swiglu [[buffer(7)]],
-    constant experts_gate_experts_up_args & args [[buffer(8)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[14];
-  experts_gate_experts_up_body<f16, f16>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::f16, mla::f16>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q4_0_q4_0(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
-    device Routing * routing [[buffer(3)]],
+    device mla::Routing * routing [[buffer(3)]],
     device const float * ready [[buffer(4)]],
     device const float * ready_squares [[buffer(5)]],
     device const uchar * w_experts_up_proj [[buffer(6)]],
     device float * experts_swiglu [[buffer(7)]],
-    constant experts_gate_experts_up_args & args [[buffer(8)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[14];
-  experts_gate_experts_up_body<q4_0, q4_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q4_0, mla::q4_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q4_1_q4_1(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
-    device Routing * routing [[buffer(3)]],
+    device mla::Routing * routing [[buffer(3)]],
     device const float * ready [[buffer(4)]],
     device const float * ready_squares [[buffer(5)]],
     device const uchar * w_experts_up_proj [[buffer(6)]],
     device float * experts_swiglu [[buffer(7)]],
-    constant experts_gate_experts_up_args & args [[buffer(8)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[14];
-  experts_gate_experts_up_body<q4_1, q4_1>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q4_1, mla::q4_1>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q8_0_q8_0(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
-    device Routing * routing [[buffer(3)]],
+    device mla::Routing * routing [[buffer(3)]],
     device const float * ready [[buffer(4)]],
     device const float * ready_squares [[buffer(5)]],
     device const uchar * w_experts_up_proj [[buffer(6)]],
     device float * experts_swiglu [[buffer(7)]],
-    constant experts_gate_experts_up_args & args [[buffer(8)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[14];
-  experts_gate_experts_up_body<q8_0, q8_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q8_0, mla::q8_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q4_k_q4_k(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
-    device Routing * routing [[buffer(3)]],
+    device mla::Routing * routing [[buffer(3)]],
     device const float * ready [[buffer(4)]],
     device const float * ready_squares [[buffer(5)]],
     device const uchar * w_experts_up_proj [[buffer(6)]],
     device float * experts_swiglu [[buffer(7)]],
-    constant experts_gate_experts_up_args & args [[buffer(8)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[14];
-  experts_gate_experts_up_body<q4_k, q4_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q4_k, mla::q4_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q5_k_q5_k(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
-    device Routing * routing [[buffer(3)]],
+    device mla::Routing * routing [[buffer(3)]],
     device const float * ready [[buffer(4)]],
     device const float * ready_squares [[buffer(5)]],
     device const uchar * w_experts_up_proj [[buffer(6)]],
     device float * experts_swiglu [[buffer(7)]],
-    constant experts_gate_experts_up_args & args [[buffer(8)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[14];
-  experts_gate_experts_up_body<q5_k, q5_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q5_k, mla::q5_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_q6_k_q6_k(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
-    device Routing * routing [[buffer(3)]],
+    device mla::Routing * routing [[buffer(3)]],
     device const float * ready [[buffer(4)]],
     device const float * ready_squares [[buffer(5)]],
     device const uchar * w_experts_up_proj [[buffer(6)]],
     device float * experts_swiglu [[buffer(7)]],
-    constant experts_gate_experts_up_args & args [[buffer(8)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[14];
-  experts_gate_experts_up_body<q6_k, q6_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q6_k, mla::q6_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_gate_experts_up_bf16_bf16(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
-    device Routing * routing [[buffer(3)]],
+    device mla::Routing * routing [[buffer(3)]],
     device const float * ready [[buffer(4)]],
     device const float * ready_squares [[buffer(5)]],
     device const uchar * w_experts_up_proj [[buffer(6)]],
     device float * experts_swiglu [[buffer(7)]],
-    constant experts_gate_experts_up_args & args [[buffer(8)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[14];
-  experts_gate_experts_up_body<bf16, bf16>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::bf16, mla::bf16>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct experts_down_shared_down_args {
   ulong stride0; // bytes between the entries of w_experts_down_proj
 };
@@ -4296,11 +4324,12 @@ static inline void experts_down_shared_down_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void experts_down_shared_down_f16_f16(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4308,19 +4337,19 @@ kernel void experts_down_shared_down_f16_f16(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  experts_down_shared_down_body<f16, f16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::f16, mla::f16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q4_0_q4_0(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4328,19 +4357,19 @@ kernel void experts_down_shared_down_q4_0_q4_0(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  experts_down_shared_down_body<q4_0, q4_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q4_0, mla::q4_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q4_1_q4_1(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4348,19 +4377,19 @@ kernel void experts_down_shared_down_q4_1_q4_1(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  experts_down_shared_down_body<q4_1, q4_1>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q4_1, mla::q4_1>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q8_0_q8_0(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4368,19 +4397,19 @@ kernel void experts_down_shared_down_q8_0_q8_0(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  experts_down_shared_down_body<q8_0, q8_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q8_0, mla::q8_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q4_k_q4_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4388,19 +4417,19 @@ kernel void experts_down_shared_down_q4_k_q4_k(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  experts_down_shared_down_body<q4_k, q4_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q4_k, mla::q4_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q5_k_q5_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4408,19 +4437,19 @@ kernel void experts_down_shared_down_q5_k_q5_k(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  experts_down_shared_down_body<q5_k, q5_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q5_k, mla::q5_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_q6_k_q6_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4428,19 +4457,19 @@ kernel void experts_down_shared_down_q6_k_q6_k(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  experts_down_shared_down_body<q6_k, q6_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q6_k, mla::q6_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void experts_down_shared_down_bf16_bf16(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -4448,15 +4477,16 @@ kernel void experts_down_shared_down_bf16_bf16(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  experts_down_shared_down_body<bf16, bf16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::bf16, mla::bf16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
@@ -4491,6 +4521,7 @@ static inline void lm_head_body(
   v *= factor;
   if (mine) lm_head[at] = v;
 }
+} // namespace mla
 
 kernel void lm_head_f16(
     device const uchar * w_lm_head [[buffer(0)]],
@@ -4501,7 +4532,7 @@ kernel void lm_head_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<f16>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::f16>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 kernel void lm_head_q8_0(
@@ -4513,7 +4544,7 @@ kernel void lm_head_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<q8_0>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::q8_0>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 kernel void lm_head_q6_k(
@@ -4525,7 +4556,7 @@ kernel void lm_head_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<q6_k>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::q6_k>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 kernel void lm_head_bf16(
@@ -4537,9 +4568,10 @@ kernel void lm_head_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<bf16>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::bf16>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
+namespace mla {
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -4572,10 +4604,11 @@ static inline void sample_scan_body(
     top_ids[g] = ~uint(k);
   }
 }
+} // namespace mla
 
 kernel void sample_scan(
     device const float * logits_ [[buffer(0)]],
-    device const Sampling * state [[buffer(1)]],
+    device const mla::Sampling * state [[buffer(1)]],
     device const float * bias_ [[buffer(2)]],
     device const uint * counts_ [[buffer(3)]],
     device float * values_ [[buffer(4)]],
@@ -4586,9 +4619,10 @@ kernel void sample_scan(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
@@ -4641,9 +4675,10 @@ static inline void sample_pick_body(
     }
   }
 }
+} // namespace mla
 
 kernel void sample_pick(
-    device Sampling * state [[buffer(0)]],
+    device mla::Sampling * state [[buffer(0)]],
     device uint * picks_ [[buffer(1)]],
     device uint * recent [[buffer(2)]],
     device uint * counts_ [[buffer(3)]],
@@ -4652,11 +4687,11 @@ kernel void sample_pick(
     device const uint * top_ids [[buffer(6)]],
     device float * kept_ [[buffer(7)]],
     device uint * kept_ids [[buffer(8)]],
-    device Step * step_ [[buffer(9)]],
+    device mla::Step * step_ [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1338];
-  sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

@@ -2,7 +2,6 @@
 
 #include <metal_stdlib>
 #include <metal_simdgroup_matrix>
-using namespace metal;
 
 // Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
 // statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
@@ -23,6 +22,11 @@ using namespace metal;
 #define EARLIER_DONE
 #define LATER_MAY_START
 #endif
+
+// All that is ours but the kernels lives in a namespace: metal's names are seen from within it,
+// and one of ours hides one of metal's instead of meeting it.
+namespace mla {
+using namespace metal;
 
 typedef float act_t; // element of the activation buffers
 
@@ -1744,7 +1748,9 @@ struct attend_matrix {
     store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way
   }
 };
+} // namespace mla
 
+namespace mla {
 // embed: reads the token's embedding row, hands the next norm's input over.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
@@ -1767,9 +1773,10 @@ static inline void embed_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 4u == 0u) ready_squares[at / 4u] = square;
 }
+} // namespace mla
 
 kernel void embed_q4_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -1779,9 +1786,10 @@ kernel void embed_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q4_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q4_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+namespace mla {
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -1851,6 +1859,7 @@ static inline void q_a_kv_a_body(
     if (mine) kv_a[at] = v;
   }
 }
+} // namespace mla
 
 kernel void q_a_kv_a_q4_0_q4_0(
     device const uchar * w_q_a_proj [[buffer(0)]],
@@ -1865,9 +1874,10 @@ kernel void q_a_kv_a_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  q_a_kv_a_body<q4_0, q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q4_0, mla::q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
 }
 
+namespace mla {
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -1949,12 +1959,13 @@ static inline void q_b_store_kv_body(
     if (mine) q_rope[at] = v;
   }
 }
+} // namespace mla
 
 kernel void q_b_store_kv_q4_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -1965,14 +1976,14 @@ kernel void q_b_store_kv_q4_0_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  q_b_store_kv_body<q4_0, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_0, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -1983,9 +1994,10 @@ kernel void q_b_store_kv_q4_0_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  q_b_store_kv_body<q4_0, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_0, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct k_b_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
@@ -2018,19 +2030,21 @@ static inline void k_b_body(
   float v = own<4>(sum, lane);
   if (mine) q_abs_[entry * 64u + at] = v;
 }
+} // namespace mla
 
 kernel void k_b_f16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+namespace mla {
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -2083,9 +2097,10 @@ static inline void attend_body(
     for (uint i = tid; i < 10u; i += 256u) out_ml[i] = ml[i];
   }
 }
+} // namespace mla
 
 kernel void attend_f32(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
     device const uchar * cache_ [[buffer(3)]],
@@ -2096,11 +2111,11 @@ kernel void attend_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[504];
-  attend_body<f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void attend_f16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
     device const uchar * cache_ [[buffer(3)]],
@@ -2111,9 +2126,10 @@ kernel void attend_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[504];
-  attend_body<f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct v_b_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
@@ -2155,22 +2171,24 @@ static inline void v_b_body(
   float v = own<4>(sum, lane);
   if (mine) attention[entry * 64u + at] = v;
 }
+} // namespace mla
 
 kernel void v_b_q4_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[160];
-  v_b_body<q4_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -2208,6 +2226,7 @@ static inline void o_proj_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 4u == 0u) ready_squares[at / 4u] = square;
 }
+} // namespace mla
 
 kernel void o_proj_q4_0(
     device const uchar * w_o_proj [[buffer(0)]],
@@ -2221,9 +2240,10 @@ kernel void o_proj_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  o_proj_body<q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+namespace mla {
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -2267,6 +2287,7 @@ static inline void gate_up_body(
   v = silu(v) * (up * factor);
   if (mine) swiglu[at] = v;
 }
+} // namespace mla
 
 kernel void gate_up_q4_0_q4_0(
     device const uchar * w_gate_proj [[buffer(0)]],
@@ -2278,9 +2299,10 @@ kernel void gate_up_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  gate_up_body<q4_0, q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q4_0, mla::q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
 }
 
+namespace mla {
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -2318,6 +2340,7 @@ static inline void down_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 4u == 0u) ready_squares[at / 4u] = square;
 }
+} // namespace mla
 
 kernel void down_q4_0(
     device const uchar * w_down_proj [[buffer(0)]],
@@ -2331,9 +2354,10 @@ kernel void down_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  down_body<q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::down_body<mla::q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+namespace mla {
 // router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
 // finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
 // five dispatches and the trips of what lies between through memory.
@@ -2407,6 +2431,7 @@ static inline void router_shared_gate_shared_up_body(
     if (mine) shared_swiglu[at] = v;
   }
 }
+} // namespace mla
 
 kernel void router_shared_gate_shared_up_f32_q4_0_q4_0(
     device const uchar * w_gate [[buffer(0)]],
@@ -2420,9 +2445,10 @@ kernel void router_shared_gate_shared_up_f32_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  router_shared_gate_shared_up_body<f32, q4_0, q4_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, tg, tid, sg, lane);
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_0, mla::q4_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct experts_gate_experts_up_args {
   ulong stride0; // bytes between the entries of w_experts_gate_proj
   ulong stride1; // bytes between the entries of w_experts_up_proj
@@ -2502,25 +2528,27 @@ static inline void experts_gate_experts_up_body(
   v = silu(v) * (up * factor);
   if (mine) experts_swiglu[entry * 64u + at] = v;
 }
+} // namespace mla
 
 kernel void experts_gate_experts_up_q4_0_q4_0(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
-    device Routing * routing [[buffer(3)]],
+    device mla::Routing * routing [[buffer(3)]],
     device const float * ready [[buffer(4)]],
     device const float * ready_squares [[buffer(5)]],
     device const uchar * w_experts_up_proj [[buffer(6)]],
     device float * experts_swiglu [[buffer(7)]],
-    constant experts_gate_experts_up_args & args [[buffer(8)]],
+    constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  experts_gate_experts_up_body<q4_0, q4_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::experts_gate_experts_up_body<mla::q4_0, mla::q4_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct experts_down_shared_down_args {
   ulong stride0; // bytes between the entries of w_experts_down_proj
 };
@@ -2571,11 +2599,12 @@ static inline void experts_down_shared_down_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 4u == 0u) ready_squares[at / 4u] = square;
 }
+} // namespace mla
 
 kernel void experts_down_shared_down_q4_0_q4_0(
     device const uchar * w_experts_down_proj [[buffer(0)]],
     device const float * experts_swiglu [[buffer(1)]],
-    device const Routing * routing [[buffer(2)]],
+    device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
     device const float * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
@@ -2583,14 +2612,15 @@ kernel void experts_down_shared_down_q4_0_q4_0(
     device const float * w_next_norm [[buffer(7)]],
     device float * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
-    constant experts_down_shared_down_args & args [[buffer(10)]],
+    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  experts_down_shared_down_body<q4_0, q4_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
+  mla::experts_down_shared_down_body<mla::q4_0, mla::q4_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
 }
 
+namespace mla {
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
@@ -2625,6 +2655,7 @@ static inline void lm_head_body(
   v *= factor;
   if (mine) lm_head[at] = v;
 }
+} // namespace mla
 
 kernel void lm_head_q4_0(
     device const uchar * w_lm_head [[buffer(0)]],
@@ -2635,9 +2666,10 @@ kernel void lm_head_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<q4_0>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::q4_0>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
+namespace mla {
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -2670,10 +2702,11 @@ static inline void sample_scan_body(
     top_ids[g] = ~uint(k);
   }
 }
+} // namespace mla
 
 kernel void sample_scan(
     device const float * logits_ [[buffer(0)]],
-    device const Sampling * state [[buffer(1)]],
+    device const mla::Sampling * state [[buffer(1)]],
     device const float * bias_ [[buffer(2)]],
     device const uint * counts_ [[buffer(3)]],
     device float * values_ [[buffer(4)]],
@@ -2684,9 +2717,10 @@ kernel void sample_scan(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
@@ -2739,9 +2773,10 @@ static inline void sample_pick_body(
     }
   }
 }
+} // namespace mla
 
 kernel void sample_pick(
-    device Sampling * state [[buffer(0)]],
+    device mla::Sampling * state [[buffer(0)]],
     device uint * picks_ [[buffer(1)]],
     device uint * recent [[buffer(2)]],
     device uint * counts_ [[buffer(3)]],
@@ -2750,11 +2785,11 @@ kernel void sample_pick(
     device const uint * top_ids [[buffer(6)]],
     device float * kept_ [[buffer(7)]],
     device uint * kept_ids [[buffer(8)]],
-    device Step * step_ [[buffer(9)]],
+    device mla::Step * step_ [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

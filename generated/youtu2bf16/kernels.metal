@@ -2,7 +2,6 @@
 
 #include <metal_stdlib>
 #include <metal_simdgroup_matrix>
-using namespace metal;
 
 // Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
 // statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
@@ -23,6 +22,11 @@ using namespace metal;
 #define EARLIER_DONE
 #define LATER_MAY_START
 #endif
+
+// All that is ours but the kernels lives in a namespace: metal's names are seen from within it,
+// and one of ours hides one of metal's instead of meeting it.
+namespace mla {
+using namespace metal;
 
 typedef half act_t; // element of the activation buffers
 
@@ -2075,7 +2079,9 @@ struct attend_matrix {
     store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way
   }
 };
+} // namespace mla
 
+namespace mla {
 // embed: reads the token's embedding row, hands the next norm's input over.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
@@ -2098,9 +2104,10 @@ static inline void embed_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void embed_f16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2110,11 +2117,11 @@ kernel void embed_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<f16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::f16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q8_0(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2124,11 +2131,11 @@ kernel void embed_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q8_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q8_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_q6_k(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2138,11 +2145,11 @@ kernel void embed_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<q6_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q6_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 kernel void embed_bf16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2152,9 +2159,10 @@ kernel void embed_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<bf16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::bf16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+namespace mla {
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -2239,6 +2247,7 @@ static inline void q_a_kv_a_body(
     if (mine) kv_a[at] = v;
   }
 }
+} // namespace mla
 
 kernel void q_a_kv_a_f16_f16(
     device const uchar * w_q_a_proj [[buffer(0)]],
@@ -2254,7 +2263,7 @@ kernel void q_a_kv_a_f16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[3];
-  q_a_kv_a_body<f16, f16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::f16, mla::f16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q4_0_q4_0(
@@ -2271,7 +2280,7 @@ kernel void q_a_kv_a_q4_0_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[3];
-  q_a_kv_a_body<q4_0, q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q4_0, mla::q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q4_1_q4_1(
@@ -2288,7 +2297,7 @@ kernel void q_a_kv_a_q4_1_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[3];
-  q_a_kv_a_body<q4_1, q4_1>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q4_1, mla::q4_1>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q8_0_q8_0(
@@ -2305,7 +2314,7 @@ kernel void q_a_kv_a_q8_0_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[3];
-  q_a_kv_a_body<q8_0, q8_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q8_0, mla::q8_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q4_k_q4_k(
@@ -2322,7 +2331,7 @@ kernel void q_a_kv_a_q4_k_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[3];
-  q_a_kv_a_body<q4_k, q4_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q4_k, mla::q4_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q5_k_q5_k(
@@ -2339,7 +2348,7 @@ kernel void q_a_kv_a_q5_k_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[3];
-  q_a_kv_a_body<q5_k, q5_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q5_k, mla::q5_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_q6_k_q6_k(
@@ -2356,7 +2365,7 @@ kernel void q_a_kv_a_q6_k_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[3];
-  q_a_kv_a_body<q6_k, q6_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::q6_k, mla::q6_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_a_kv_a_bf16_bf16(
@@ -2373,9 +2382,10 @@ kernel void q_a_kv_a_bf16_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[3];
-  q_a_kv_a_body<bf16, bf16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::bf16, mla::bf16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -2464,12 +2474,13 @@ static inline void q_b_store_kv_body(
     if (mine) q_rope[at] = v;
   }
 }
+} // namespace mla
 
 kernel void q_b_store_kv_f16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2480,14 +2491,14 @@ kernel void q_b_store_kv_f16_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<f16, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::f16, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_f16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2498,14 +2509,14 @@ kernel void q_b_store_kv_f16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<f16, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::f16, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2516,14 +2527,14 @@ kernel void q_b_store_kv_q4_0_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q4_0, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_0, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2534,14 +2545,14 @@ kernel void q_b_store_kv_q4_0_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q4_0, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_0, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_1_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2552,14 +2563,14 @@ kernel void q_b_store_kv_q4_1_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q4_1, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_1, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_1_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2570,14 +2581,14 @@ kernel void q_b_store_kv_q4_1_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q4_1, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_1, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q8_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2588,14 +2599,14 @@ kernel void q_b_store_kv_q8_0_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q8_0, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q8_0, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q8_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2606,14 +2617,14 @@ kernel void q_b_store_kv_q8_0_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q8_0, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q8_0, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2624,14 +2635,14 @@ kernel void q_b_store_kv_q4_k_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q4_k, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_k, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q4_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2642,14 +2653,14 @@ kernel void q_b_store_kv_q4_k_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q4_k, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q4_k, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q5_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2660,14 +2671,14 @@ kernel void q_b_store_kv_q5_k_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q5_k, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q5_k, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q5_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2678,14 +2689,14 @@ kernel void q_b_store_kv_q5_k_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q5_k, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q5_k, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q6_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2696,14 +2707,14 @@ kernel void q_b_store_kv_q6_k_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q6_k, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q6_k, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_q6_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2714,14 +2725,14 @@ kernel void q_b_store_kv_q6_k_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<q6_k, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::q6_k, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_bf16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2732,14 +2743,14 @@ kernel void q_b_store_kv_bf16_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<bf16, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::bf16, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_bf16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const half * kv_a [[buffer(6)]],
@@ -2750,9 +2761,10 @@ kernel void q_b_store_kv_bf16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[5];
-  q_b_store_kv_body<bf16, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::bf16, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct k_b_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
@@ -2785,91 +2797,93 @@ static inline void k_b_body(
   float v = own<4>(sum, lane);
   if (mine) q_abs_[entry * 512u + at] = v;
 }
+} // namespace mla
 
 kernel void k_b_f16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
     device half * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_q4_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
     device half * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_q4_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
     device half * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<q4_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::q4_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_q5_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
     device half * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_q5_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
     device half * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<q5_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::q5_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_q8_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
     device half * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<q8_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::q8_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 kernel void k_b_bf16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
     device half * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<bf16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::bf16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+namespace mla {
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -2926,9 +2940,10 @@ static inline void attend_body(
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = ml[i];
   }
 }
+} // namespace mla
 
 kernel void attend_f32(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const half * q_abs_ [[buffer(1)]],
     device const half * q_rope [[buffer(2)]],
     device const uchar * cache_ [[buffer(3)]],
@@ -2939,11 +2954,11 @@ kernel void attend_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1452];
-  attend_body<f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void attend_f16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const half * q_abs_ [[buffer(1)]],
     device const half * q_rope [[buffer(2)]],
     device const uchar * cache_ [[buffer(3)]],
@@ -2954,9 +2969,10 @@ kernel void attend_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1452];
-  attend_body<f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct v_b_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
@@ -2998,127 +3014,129 @@ static inline void v_b_body(
   float v = own<4>(sum, lane);
   if (mine) attention[entry * 128u + at] = v;
 }
+} // namespace mla
 
 kernel void v_b_f16(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device half * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<f16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::f16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q4_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device half * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q4_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q4_1(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device half * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q4_1>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_1>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q8_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device half * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q8_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q8_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q4_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device half * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q4_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q5_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device half * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q5_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q5_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_q6_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device half * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<q6_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q6_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void v_b_bf16(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device half * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[288];
-  v_b_body<bf16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::bf16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -3163,6 +3181,7 @@ static inline void o_proj_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void o_proj_f16(
     device const uchar * w_o_proj [[buffer(0)]],
@@ -3177,7 +3196,7 @@ kernel void o_proj_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  o_proj_body<f16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::f16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q4_0(
@@ -3193,7 +3212,7 @@ kernel void o_proj_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  o_proj_body<q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q4_1(
@@ -3209,7 +3228,7 @@ kernel void o_proj_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  o_proj_body<q4_1>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q4_1>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q8_0(
@@ -3225,7 +3244,7 @@ kernel void o_proj_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  o_proj_body<q8_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q8_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q4_k(
@@ -3241,7 +3260,7 @@ kernel void o_proj_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  o_proj_body<q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q5_k(
@@ -3257,7 +3276,7 @@ kernel void o_proj_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  o_proj_body<q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_q6_k(
@@ -3273,7 +3292,7 @@ kernel void o_proj_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  o_proj_body<q6_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::q6_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void o_proj_bf16(
@@ -3289,9 +3308,10 @@ kernel void o_proj_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  o_proj_body<bf16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::o_proj_body<mla::bf16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -3345,6 +3365,7 @@ static inline void gate_up_body(
   v = silu(v) * (up * factor);
   if (mine) swiglu[at] = v;
 }
+} // namespace mla
 
 kernel void gate_up_f16_f16(
     device const uchar * w_gate_proj [[buffer(0)]],
@@ -3357,7 +3378,7 @@ kernel void gate_up_f16_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<f16, f16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::f16, mla::f16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q4_0_q4_0(
@@ -3371,7 +3392,7 @@ kernel void gate_up_q4_0_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q4_0, q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q4_0, mla::q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q4_1_q4_1(
@@ -3385,7 +3406,7 @@ kernel void gate_up_q4_1_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q4_1, q4_1>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q4_1, mla::q4_1>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q8_0_q8_0(
@@ -3399,7 +3420,7 @@ kernel void gate_up_q8_0_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q8_0, q8_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q8_0, mla::q8_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q4_k_q4_k(
@@ -3413,7 +3434,7 @@ kernel void gate_up_q4_k_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q4_k, q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q5_k_q5_k(
@@ -3427,7 +3448,7 @@ kernel void gate_up_q5_k_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q5_k, q5_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q5_k, mla::q5_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_q6_k_q6_k(
@@ -3441,7 +3462,7 @@ kernel void gate_up_q6_k_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<q6_k, q6_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::q6_k, mla::q6_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void gate_up_bf16_bf16(
@@ -3455,9 +3476,10 @@ kernel void gate_up_bf16_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[9];
-  gate_up_body<bf16, bf16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::gate_up_body<mla::bf16, mla::bf16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -3502,6 +3524,7 @@ static inline void down_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+} // namespace mla
 
 kernel void down_f16(
     device const uchar * w_down_proj [[buffer(0)]],
@@ -3516,7 +3539,7 @@ kernel void down_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  down_body<f16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::f16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q4_0(
@@ -3532,7 +3555,7 @@ kernel void down_q4_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  down_body<q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q4_1(
@@ -3548,7 +3571,7 @@ kernel void down_q4_1(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  down_body<q4_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q4_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q8_0(
@@ -3564,7 +3587,7 @@ kernel void down_q8_0(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  down_body<q8_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q8_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q4_k(
@@ -3580,7 +3603,7 @@ kernel void down_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  down_body<q4_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q4_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q5_k(
@@ -3596,7 +3619,7 @@ kernel void down_q5_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  down_body<q5_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q5_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_q6_k(
@@ -3612,7 +3635,7 @@ kernel void down_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  down_body<q6_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::q6_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void down_bf16(
@@ -3628,9 +3651,10 @@ kernel void down_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  down_body<bf16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::down_body<mla::bf16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
@@ -3665,6 +3689,7 @@ static inline void lm_head_body(
   v *= factor;
   if (mine) lm_head[at] = v;
 }
+} // namespace mla
 
 kernel void lm_head_f16(
     device const uchar * w_embed_tokens [[buffer(0)]],
@@ -3675,7 +3700,7 @@ kernel void lm_head_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<f16>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::f16>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 kernel void lm_head_q8_0(
@@ -3687,7 +3712,7 @@ kernel void lm_head_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<q8_0>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::q8_0>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 kernel void lm_head_q6_k(
@@ -3699,7 +3724,7 @@ kernel void lm_head_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<q6_k>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::q6_k>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 kernel void lm_head_bf16(
@@ -3711,9 +3736,10 @@ kernel void lm_head_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<bf16>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::bf16>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
+namespace mla {
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -3746,10 +3772,11 @@ static inline void sample_scan_body(
     top_ids[g] = ~uint(k);
   }
 }
+} // namespace mla
 
 kernel void sample_scan(
     device const float * logits_ [[buffer(0)]],
-    device const Sampling * state [[buffer(1)]],
+    device const mla::Sampling * state [[buffer(1)]],
     device const float * bias_ [[buffer(2)]],
     device const uint * counts_ [[buffer(3)]],
     device float * values_ [[buffer(4)]],
@@ -3760,9 +3787,10 @@ kernel void sample_scan(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
@@ -3815,9 +3843,10 @@ static inline void sample_pick_body(
     }
   }
 }
+} // namespace mla
 
 kernel void sample_pick(
-    device Sampling * state [[buffer(0)]],
+    device mla::Sampling * state [[buffer(0)]],
     device uint * picks_ [[buffer(1)]],
     device uint * recent [[buffer(2)]],
     device uint * counts_ [[buffer(3)]],
@@ -3826,11 +3855,11 @@ kernel void sample_pick(
     device const uint * top_ids [[buffer(6)]],
     device float * kept_ [[buffer(7)]],
     device uint * kept_ids [[buffer(8)]],
-    device Step * step_ [[buffer(9)]],
+    device mla::Step * step_ [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1289];
-  sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

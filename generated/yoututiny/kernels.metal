@@ -2,7 +2,6 @@
 
 #include <metal_stdlib>
 #include <metal_simdgroup_matrix>
-using namespace metal;
 
 // Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
 // statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
@@ -23,6 +22,11 @@ using namespace metal;
 #define EARLIER_DONE
 #define LATER_MAY_START
 #endif
+
+// All that is ours but the kernels lives in a namespace: metal's names are seen from within it,
+// and one of ours hides one of metal's instead of meeting it.
+namespace mla {
+using namespace metal;
 
 typedef float act_t; // element of the activation buffers
 
@@ -1551,7 +1555,9 @@ struct attend_matrix {
     store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way
   }
 };
+} // namespace mla
 
+namespace mla {
 // embed: reads the token's embedding row, hands the next norm's input over.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
@@ -1574,9 +1580,10 @@ static inline void embed_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 4u == 0u) ready_squares[at / 4u] = square;
 }
+} // namespace mla
 
 kernel void embed_f32(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -1586,9 +1593,10 @@ kernel void embed_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  embed_body<f32>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::f32>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+namespace mla {
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -1658,6 +1666,7 @@ static inline void q_a_kv_a_body(
     if (mine) kv_a[at] = v;
   }
 }
+} // namespace mla
 
 kernel void q_a_kv_a_f32_f32(
     device const uchar * w_q_a_proj [[buffer(0)]],
@@ -1672,9 +1681,10 @@ kernel void q_a_kv_a_f32_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  q_a_kv_a_body<f32, f32>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
+  mla::q_a_kv_a_body<mla::f32, mla::f32>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
 }
 
+namespace mla {
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -1756,12 +1766,13 @@ static inline void q_b_store_kv_body(
     if (mine) q_rope[at] = v;
   }
 }
+} // namespace mla
 
 kernel void q_b_store_kv_f32_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -1772,14 +1783,14 @@ kernel void q_b_store_kv_f32_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  q_b_store_kv_body<f32, f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::f32, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void q_b_store_kv_f32_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const float * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant Step & step_ [[buffer(3)]],
+    constant mla::Step & step_ [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device float * q_rope [[buffer(5)]],
     device const float * kv_a [[buffer(6)]],
@@ -1790,9 +1801,10 @@ kernel void q_b_store_kv_f32_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  q_b_store_kv_body<f32, f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_store_kv_body<mla::f32, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct k_b_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
@@ -1825,19 +1837,21 @@ static inline void k_b_body(
   float v = own<4>(sum, lane);
   if (mine) q_abs_[entry * 64u + at] = v;
 }
+} // namespace mla
 
 kernel void k_b_f32(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const float * q_rope [[buffer(1)]],
     device float * q_abs_ [[buffer(2)]],
-    constant k_b_args & args [[buffer(3)]],
+    constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  k_b_body<f32>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  mla::k_b_body<mla::f32>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+namespace mla {
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -1890,9 +1904,10 @@ static inline void attend_body(
     for (uint i = tid; i < 6u; i += 256u) out_ml[i] = ml[i];
   }
 }
+} // namespace mla
 
 kernel void attend_f32(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
     device const uchar * cache_ [[buffer(3)]],
@@ -1903,11 +1918,11 @@ kernel void attend_f32(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[431];
-  attend_body<f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 kernel void attend_f16(
-    constant Step & step_ [[buffer(0)]],
+    constant mla::Step & step_ [[buffer(0)]],
     device const float * q_abs_ [[buffer(1)]],
     device const float * q_rope [[buffer(2)]],
     device const uchar * cache_ [[buffer(3)]],
@@ -1918,9 +1933,10 @@ kernel void attend_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[431];
-  attend_body<f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 struct v_b_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
@@ -1962,22 +1978,24 @@ static inline void v_b_body(
   float v = own<4>(sum, lane);
   if (mine) attention[entry * 32u + at] = v;
 }
+} // namespace mla
 
 kernel void v_b_f32(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant Step & step_ [[buffer(1)]],
+    constant mla::Step & step_ [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device float * attention [[buffer(4)]],
-    constant v_b_args & args [[buffer(5)]],
+    constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[160];
-  v_b_body<f32>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::f32>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -2015,6 +2033,7 @@ static inline void o_proj_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 4u == 0u) ready_squares[at / 4u] = square;
 }
+} // namespace mla
 
 kernel void o_proj_f32(
     device const uchar * w_o_proj [[buffer(0)]],
@@ -2028,9 +2047,10 @@ kernel void o_proj_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  o_proj_body<f32>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::o_proj_body<mla::f32>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+namespace mla {
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -2074,6 +2094,7 @@ static inline void gate_up_body(
   v = silu(v) * (up * factor);
   if (mine) swiglu[at] = v;
 }
+} // namespace mla
 
 kernel void gate_up_f32_f32(
     device const uchar * w_gate_proj [[buffer(0)]],
@@ -2085,9 +2106,10 @@ kernel void gate_up_f32_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  gate_up_body<f32, f32>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
+  mla::gate_up_body<mla::f32, mla::f32>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
 }
 
+namespace mla {
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -2125,6 +2147,7 @@ static inline void down_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 4u == 0u) ready_squares[at / 4u] = square;
 }
+} // namespace mla
 
 kernel void down_f32(
     device const uchar * w_down_proj [[buffer(0)]],
@@ -2138,9 +2161,10 @@ kernel void down_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  down_body<f32>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::down_body<mla::f32>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+namespace mla {
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
@@ -2175,6 +2199,7 @@ static inline void lm_head_body(
   v *= factor;
   if (mine) lm_head[at] = v;
 }
+} // namespace mla
 
 kernel void lm_head_f32(
     device const uchar * w_embed_tokens [[buffer(0)]],
@@ -2185,9 +2210,10 @@ kernel void lm_head_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  lm_head_body<f32>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  mla::lm_head_body<mla::f32>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
+namespace mla {
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -2220,10 +2246,11 @@ static inline void sample_scan_body(
     top_ids[g] = ~uint(k);
   }
 }
+} // namespace mla
 
 kernel void sample_scan(
     device const float * logits_ [[buffer(0)]],
-    device const Sampling * state [[buffer(1)]],
+    device const mla::Sampling * state [[buffer(1)]],
     device const float * bias_ [[buffer(2)]],
     device const uint * counts_ [[buffer(3)]],
     device float * values_ [[buffer(4)]],
@@ -2234,9 +2261,10 @@ kernel void sample_scan(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+namespace mla {
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
@@ -2289,9 +2317,10 @@ static inline void sample_pick_body(
     }
   }
 }
+} // namespace mla
 
 kernel void sample_pick(
-    device Sampling * state [[buffer(0)]],
+    device mla::Sampling * state [[buffer(0)]],
     device uint * picks_ [[buffer(1)]],
     device uint * recent [[buffer(2)]],
     device uint * counts_ [[buffer(3)]],
@@ -2300,11 +2329,11 @@ kernel void sample_pick(
     device const uint * top_ids [[buffer(6)]],
     device float * kept_ [[buffer(7)]],
     device uint * kept_ids [[buffer(8)]],
-    device Step * step_ [[buffer(9)]],
+    device mla::Step * step_ [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

@@ -28,7 +28,9 @@ size_t end_of_token(const std::string &s, size_t i) {
     while (j < s.size() && s[j] != s[i]) j += s[j] == '\\' ? 2 : 1;
     return j + 1;
   }
-  if (s.compare(i, 2, "[[") == 0 || s.compare(i, 2, "]]") == 0) return i + 2;
+  for (const char *two : {"[[", "]]", "::"}) {
+    if (s.compare(i, 2, two) == 0) return i + 2;
+  }
   size_t j = i;
   while (j < s.size() && is_word(s[j])) ++j;
   return j > i ? j : i + 1;

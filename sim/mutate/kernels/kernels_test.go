@@ -11,6 +11,7 @@ import (
 
 const source = `#include <metal_stdlib>
 #define SOON(rows, bytes)
+namespace ours {
 // A comment with x[i] and a < b.
 struct f32 {
   static inline float get(device const uchar * row, uint i) { return ((device const float *)row)[i]; }
@@ -42,9 +43,10 @@ static inline void scale_body(device const uchar * w, device float * x, uint tid
   eight_floats y[N];
   if (tid < N) x[tid] = T_w::get(w + 4u, tid) * sum[0];
 }
+} // namespace ours
 
 kernel void scale_f32(device const uchar * w [[buffer(0)]], device float * x [[buffer(1)]]) {
-  scale_body<8u, f32, q4_k>(w, x, 0);
+  ours::scale_body<8u, ours::f32, ours::q4_k>(w, x, 0);
 }
 `
 

@@ -24,11 +24,26 @@ func (t token) isType() bool { return types[t.text] }
 
 var lexer = regexp.MustCompile(`//[^\n]*|(?m:^#[^\n]*)|\w[\w.]*(?:[eE]-\d+f?)?|::|[-+*/%<>=!&|^]=|&&|\|\||<<|>>|\+\+|--|\S`)
 
+// opened is a namespace's beginning.
+var opened = regexp.MustCompile(`(?m)^namespace (\w+) \{$`)
+
+// scan cuts source into tokens. Functions are told apart without their namespace, so a
+// name that is qualified by one of the source is one token, the name alone.
 func scan(source string) (all []token) {
+	spaces := map[string]bool{}
+	for _, m := range opened.FindAllStringSubmatch(source, -1) {
+		spaces[m[1]] = true
+	}
 	for _, at := range lexer.FindAllStringIndex(source, -1) {
-		if text := source[at[0]:at[1]]; !strings.HasPrefix(text, "//") && text[0] != '#' {
-			all = append(all, token{text, at[0], at[1]})
+		text := source[at[0]:at[1]]
+		if strings.HasPrefix(text, "//") || text[0] == '#' {
+			continue
 		}
+		if n := len(all); text == "::" && n > 0 && spaces[all[n-1].text] {
+			all = all[:n-1]
+			continue
+		}
+		all = append(all, token{text, at[0], at[1]})
 	}
 	return all
 }
@@ -69,7 +84,7 @@ func (l *list) functions() (all []function) {
 			all = append(all, f)
 			i = f.to
 			head = i + 1
-		case l.tokens[i].text == ";":
+		case l.tokens[i].text == ";" || l.tokens[i].text == "}" || l.tokens[i].text == "{" && i >= 2 && l.tokens[i-2].text == "namespace":
 			head = i + 1
 		}
 	}

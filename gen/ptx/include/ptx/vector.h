@@ -1,6 +1,28 @@
 // Vectors. The translation writes make<float4>(…) for MSL's float4(…).
 #pragma once
 
+#define FOR_VECTORS(T) VECTOR(T, 2) VECTOR(T, 3) VECTOR(T, 4)
+#define FOR_ALL_VECTORS                                                              \
+  FOR_VECTORS(bool)                                                                  \
+  FOR_VECTORS(char)                                                                  \
+  FOR_VECTORS(uchar)                                                                 \
+  FOR_VECTORS(short)                                                                 \
+  FOR_VECTORS(ushort)                                                                \
+  FOR_VECTORS(int)                                                                   \
+  FOR_VECTORS(uint)                                                                  \
+  FOR_VECTORS(long)                                                                  \
+  FOR_VECTORS(ulong)                                                                 \
+  FOR_VECTORS(half)                                                                  \
+  FOR_VECTORS(float)
+
+// Like scalars they are in no namespace. packed_ vectors are aligned like their elements and
+// convert to the others.
+#define VECTOR(T, N)                                                                 \
+  typedef T T##N __attribute__((ext_vector_type(N)));                                \
+  typedef T packed_##T##N __attribute__((ext_vector_type(N), aligned(sizeof(T))));
+FOR_ALL_VECTORS
+#undef VECTOR
+
 namespace metal {
 // The element type and length of a vector type; length 1: no vector.
 template <typename V>
@@ -9,29 +31,16 @@ struct shape {
   static constexpr int length = 1;
 };
 
-// packed_ vectors are aligned like their elements and convert to the others.
-#define VECTOR(T, N)                                                                 \
-  typedef T T##N __attribute__((ext_vector_type(N)));                                \
-  typedef T packed_##T##N __attribute__((ext_vector_type(N), aligned(sizeof(T))));   \
-  template <>                                                                        \
-  struct shape<T##N> {                                                               \
-    typedef T element;                                                               \
-    static constexpr int length = N;                                                 \
+#define VECTOR(T, N)                \
+  template <>                       \
+  struct shape<T##N> {              \
+    typedef T element;              \
+    static constexpr int length = N; \
   };
-#define VECTORS(T) VECTOR(T, 2) VECTOR(T, 3) VECTOR(T, 4)
-VECTORS(bool)
-VECTORS(char)
-VECTORS(uchar)
-VECTORS(short)
-VECTORS(ushort)
-VECTORS(int)
-VECTORS(uint)
-VECTORS(long)
-VECTORS(ulong)
-VECTORS(half)
-VECTORS(float)
-#undef VECTORS
+FOR_ALL_VECTORS
 #undef VECTOR
+#undef FOR_ALL_VECTORS
+#undef FOR_VECTORS
 
 // Puts a, a scalar or a vector, into v from element i on; returns what follows it.
 template <typename V, typename A>
