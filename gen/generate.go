@@ -48,6 +48,11 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: quant profile %s: %w", s.File, q.Name, err)
 		}
+		for i, t := range types {
+			if one := slices.Compact(slices.Clone(t)); len(one) == 1 { // it holds for every layer
+				types[i] = one
+			}
+		}
 		b.Profiles = append(b.Profiles, plan.Profile{Name: q.Name, Types: types})
 	}
 	if err := kernel.Select(p, b); err != nil {

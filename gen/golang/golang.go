@@ -89,7 +89,7 @@ func rows(entries []jen.Code) jen.Code {
 func weightTable(f *jen.File, b *plan.Bundle) {
 	f.Comment("weights lists every tensor: role, GGUF name, shape, layers, the kernel that binds it, the types covered.")
 	f.Var().Id("weights").Op("=").Index().Qual(planPath, "Weight").Add(rows(elements(reflect.ValueOf(b.Weights))))
-	f.Comment("profiles lists the quant profiles: per weight one type, or one per layer.")
+	f.Comment("profiles lists the quant profiles: per weight one type for all layers, or one per layer.")
 	var profiles []jen.Code
 	for _, p := range b.Profiles {
 		profiles = append(profiles, jen.Values(jen.Id("Name").Op(":").Lit(p.Name),
@@ -136,9 +136,27 @@ func kernel(k *plan.Kernel) jen.Code {
 
 func dispatchTable(f *jen.File, b *plan.Bundle, consts []string) {
 	f.Comment("decode is one token: every dispatch in order, with the memory that it touches.")
-	f.Var().Id("decode").Op("=").Add(dispatches(b.Decode, consts))
+	f.Var().Id("decode").Op("=").Add(sequence(b.Decode, consts))
 	f.Comment("sampling picks the next token by the logits.")
-	f.Var().Id("sampling").Op("=").Add(dispatches(b.Sample, consts))
+	f.Var().Id("sampling").Op("=").Add(sequence(b.Sample, consts))
+}
+
+// sequence prints dispatches, those of layers that repeat once.
+func sequence(list []plan.Dispatch, consts []string) jen.Code {
+	runs := fold(list)
+	if len(runs) == 1 && runs[0].Times == 1 {
+		return dispatches(list, consts)
+	}
+	var entries []jen.Code
+	for _, r := range runs {
+		fields := []jen.Code{jen.Id("Times").Op(":").Lit(r.Times)}
+		if r.Times > 1 {
+			fields = append(fields, jen.Id("Layers").Op(":").Lit(r.Layers))
+		}
+		fields = append(fields, jen.Id("Dispatches").Op(":").Add(dispatches(r.Dispatches, consts)))
+		entries = append(entries, jen.Qual(planPath, "Repeat").Values(fields...))
+	}
+	return jen.Qual(planPath, "Expand").Custom(jen.Options{Open: "(", Close: ")", Separator: ",", Multi: true}, entries...)
 }
 
 func dispatches(list []plan.Dispatch, consts []string) jen.Code {

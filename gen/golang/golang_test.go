@@ -96,7 +96,7 @@ func TestPrint(t *testing.T) {
 		Weights:  []plan.Weight{{Role: "norm", Cols: 64, Rows: 1, Batch: 1, First: -1, Types: []quant.Type{quant.F32}}},
 		Profiles: []plan.Profile{{Name: "f32", Types: [][]quant.Type{{quant.F32}}}},
 		Kernels:  []plan.Kernel{{Name: "q_a_kv_a", Threads: 128, Parts: []plan.Part{&plan.StoreKV{}}}, {Name: "lm_head", Args: []int{1}}},
-		Decode:   []plan.Dispatch{{Kernel: 0, Layer: 0}, {Kernel: 1, Layer: -1, Barrier: true}}}
+		Decode:   []plan.Dispatch{{Kernel: 0, Layer: 0}, {Kernel: 0, Layer: 1}, {Kernel: 1, Layer: -1, Barrier: true}}}
 	files, err := Print(b, header)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestPrint(t *testing.T) {
 		}
 		all += text
 	}
-	for _, want := range []string{"kQAKvA = iota", "{Kernel: kQAKvA, Layer: 0, Barrier: false, Operands: []plan.Operand{}},",
+	for _, want := range []string{"kQAKvA = iota", "var decode = plan.Expand( plan.Repeat{Times: 2, Layers: 1, Dispatches: []plan.Dispatch{", "{Kernel: kQAKvA, Layer: 0, Barrier: false, Operands: []plan.Operand{}},",
 		"{Kernel: kLmHead, Layer: -1, Barrier: true,", "//go:embed kernels.metal", "&plan.StoreKV{}", "Args: ", `Class: "apple",`} {
 		if !strings.Contains(strings.Join(strings.Fields(all), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("no %q in:\n%s", want, all)

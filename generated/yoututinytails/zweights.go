@@ -26,23 +26,23 @@ var weights = []plan.Weight{
 	{Role: "norm", GGUF: "output_norm.weight", Cols: 96, Rows: 1, Batch: 1, First: -1, Step: "down", Types: []quant.Type{quant.F32}},
 }
 
-// profiles lists the quant profiles: per weight one type, or one per layer.
+// profiles lists the quant profiles: per weight one type for all layers, or one per layer.
 var profiles = []plan.Profile{
 	{Name: "f32", Types: [][]quant.Type{
 		{quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
-		{quant.F32, quant.F32, quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
+		{quant.F32},
 		{quant.F32},
 	}},
 }

@@ -110,10 +110,25 @@ func Profile(f *gguf.File, b *plan.Bundle) string {
 			types[i] = append(types[i], src.typ)
 		}
 	}
-	for _, p := range b.Profiles {
-		if slices.EqualFunc(p.Types, types, slices.Equal) {
-			return p.Name
+	for i := range b.Profiles {
+		if hasTypes(&b.Profiles[i], types) {
+			return b.Profiles[i].Name
 		}
 	}
 	return ""
+}
+
+// hasTypes says whether a profile gives each weight its types, one per layer.
+func hasTypes(p *plan.Profile, types [][]quant.Type) bool {
+	if len(p.Types) != len(types) {
+		return false
+	}
+	for i, layers := range types {
+		for l, t := range layers {
+			if p.At(i, l) != t {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -27,6 +27,14 @@ func profiled(name string, typ quant.Type) *plan.Bundle {
 	return b
 }
 
+// short leaves one type to each weight, for all layers.
+func short(b *plan.Bundle) *plan.Bundle {
+	for i, t := range b.Profiles[0].Types {
+		b.Profiles[0].Types[i] = t[:1]
+	}
+	return b
+}
+
 func other(name string) *plan.Bundle {
 	b := testBundle(name)
 	b.Model.VHeadDim, b.Model.RMSNormEps = 96, 1e-5
@@ -56,6 +64,8 @@ func TestChoose(t *testing.T) {
 	}{
 		{"one", []*plan.Bundle{q8}, Wish{}, "a"},
 		{"exact profile before name", []*plan.Bundle{q8, f32}, Wish{}, "z"},
+		{"one type for all layers", []*plan.Bundle{q8, short(profiled("z", quant.F32))}, Wish{}, "z"},
+		{"another type for all layers", []*plan.Bundle{q8, short(profiled("z", quant.F16))}, Wish{}, "a"},
 		{"name among exact ones", []*plan.Bundle{f32, profiled("y", quant.F32)}, Wish{}, "y"},
 		{"name without exact ones", []*plan.Bundle{testBundle("c"), testBundle("b")}, Wish{}, "b"},
 		{"asked", []*plan.Bundle{q8, f32}, Wish{Bundle: "a"}, "a"},

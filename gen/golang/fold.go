@@ -1,0 +1,49 @@
+package golang
+
+import (
+	"reflect"
+
+	"mla/runtime/plan"
+)
+
+// fold is the inverse of plan.Expand: runs of dispatches, where whole layers that come
+// again are there once. It takes the run that saves most and folds what is before and
+// behind it.
+func fold(list []plan.Dispatch) []plan.Repeat {
+	at, length, times := longest(list)
+	if times == 0 {
+		if len(list) == 0 {
+			return nil
+		}
+		return []plan.Repeat{{Times: 1, Dispatches: list}}
+	}
+	run := plan.Repeat{Times: times, Layers: list[at+length].Layer - list[at].Layer, Dispatches: list[at : at+length]}
+	return append(append(fold(list[:at]), run), fold(list[at+times*length:])...)
+}
+
+// longest finds the run, beginning with a layer, whose repetitions are the most
+// dispatches: length of them from at on come so many times. 0 times: nothing repeats.
+func longest(list []plan.Dispatch) (at, length, times int) {
+	saved := 0
+	for l := 1; l <= len(list)/2; l++ {
+		same := 0 // dispatches from i on that come again l later
+		for i := len(list) - l - 1; i >= 0; i-- {
+			if i+l+1 < len(list) && delta(list, i, l) != delta(list, i+1, l) {
+				same = 0
+			}
+			if list[i].Kernel != list[i+l].Kernel || delta(list, i, l) < 1 || !reflect.DeepEqual(list[i].Moved(delta(list, i, l)), list[i+l]) {
+				same = 0
+				continue
+			}
+			same++
+			begins := i == 0 || list[i-1].Layer != list[i].Layer
+			if n := same / l * l; begins && n > 0 && n >= saved {
+				at, length, times, saved = i, l, same/l+1, n
+			}
+		}
+	}
+	return at, length, times
+}
+
+// delta is how many layers lie between a dispatch and the one l later.
+func delta(list []plan.Dispatch, i, l int) int { return list[i+l].Layer - list[i].Layer }

@@ -1,0 +1,36 @@
+package plan
+
+import "slices"
+
+// Repeat is a run of dispatches that comes Times times, each Layers layers behind the one
+// before. Generated tables are made of them, as the layers of a model repeat.
+type Repeat struct {
+	Times, Layers int
+	Dispatches    []Dispatch // of the first time
+}
+
+// Expand lists the dispatches of all runs, in order.
+func Expand(runs ...Repeat) []Dispatch {
+	var all []Dispatch
+	for _, r := range runs {
+		for n := range r.Times {
+			for i := range r.Dispatches {
+				all = append(all, r.Dispatches[i].Moved(n*r.Layers))
+			}
+		}
+	}
+	return all
+}
+
+// Moved is what a dispatch is some layers further on: it reads the weights and the cache
+// of that layer, and the same memory else.
+func (d Dispatch) Moved(layers int) Dispatch {
+	d.Layer += layers
+	d.Operands = slices.Clone(d.Operands)
+	for i := range d.Operands {
+		if d.Operands[i].Space == SpaceKV {
+			d.Operands[i].Index += layers
+		}
+	}
+	return d
+}
