@@ -65,15 +65,21 @@ func metalPatient(f *flags) (*patient, error) {
 	tests := []selfTest{
 		{name: "direct encoding", run: func() error { return d.SelfTest(metal.ReplayEncode) }},
 		{name: "indirect command buffer", run: func() error { return d.SelfTest(metal.ReplayICB) }},
-		{name: "residency set", run: d.ResidencyTest},
+		{name: "residency set: buffers", run: d.ResidencyBuffers},
+		{name: "residency set: indirect command buffer", run: d.ResidencyIndirect},
+		{name: "residency set: pipelines", run: d.ResidencyPipelines},
 	}
 	// Virtual GPUs are known to break indirect command buffers, and the runtime
 	// does without there; -replay icb tries all the same.
 	if d.Virtual && f.replay != string(metal.ReplayICB) {
-		tests[1].run, tests[1].why = nil, "the GPU is virtual; -replay icb tries it"
+		for _, t := range []*selfTest{&tests[1], &tests[3], &tests[4]} {
+			t.run, t.why = nil, "the GPU is virtual; -replay icb tries it"
+		}
 	}
-	if !d.ResidencySets {
-		tests[2].run, tests[2].why = nil, "it needs macOS 15"
+	for i := range tests[2:] {
+		if t := &tests[2+i]; !d.ResidencySets {
+			t.run, t.why = nil, "it needs macOS 15"
+		}
 	}
 	return &patient{
 		class: d.Class(),

@@ -78,19 +78,20 @@ func TestDoctor(t *testing.T) {
 	}{
 		{"macOS 15, Apple9", nil, "-model " + tiny, 0,
 			[]string{`Apple M3 \(simulated\)`, "GPU family +Apple9", "virtual GPU +no", "maxBufferLength", "recommendedMaxWorkingSetSize", "1024, in simdgroups of 32",
-				"threadgroup memory +32768 B", "direct encoding +ok", "indirect command buffer +ok", "residency set +ok",
+				"threadgroup memory +32768 B", "direct encoding +ok", "indirect command buffer +ok", "residency set: buffers +ok", "residency set: indirect command buffer +ok", "residency set: pipelines +not made: on this system pipelines are no allocations",
 				"kernels of yoututiny", "attend_f16 .* ok", "launches checked", "result: ok"}},
+		{"macOS 26", []string{"METALSIM_OS=26"}, "-t 0s", 0, []string{"residency set: pipelines +ok"}},
 		{"both caches", nil, "-kv f32 -model " + tiny, 0, []string{"attend_f32 .* ok"}},
-		{"macOS 14, Apple7", []string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, "-model " + tiny, 0, []string{"Apple7", "residency set +not made: it needs macOS 15"}},
+		{"macOS 14, Apple7", []string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, "-model " + tiny, 0, []string{"Apple7", "residency set: buffers +not made: it needs macOS 15"}},
 		{"tails", nil, "-bundle yoututinytails -model " + tiny, 0, []string{"shading language +Metal 3.1, and 3.2", "kernels of yoututinytails", "q_b_store_kv_k_b_f32_f16_f32 .* ok", "result: ok"}},
 		{"tails, macOS 14", []string{"METALSIM_OS=14"}, "-t 0s", 0, []string{"shading language +Metal 3.1, safe", "not checked: bundle yoututinytails has kernels with tails, which need macOS 15"}},
 		{"a virtual GPU", []string{"METALSIM_VIRTUAL=1"}, "-model " + tiny, 0, []string{"virtual GPU +yes", "replay +encode", "indirect command buffer +not made: the GPU is virtual"}},
 		{"no time", nil, "-t 0s", 0, []string{"0 launches checked in .* not checked"}},
 		{"a failing self-test", []string{"METALSIM_FAULT=replay:4"}, "-model " + tiny, 1, []string{"direct encoding +ok", "indirect command buffer +FAILED: .*command", "result: 1 FAILED"}},
-		{"a failing kernel", []string{"METALSIM_FAULT=replay:9"}, "-model " + tiny, 1, []string{`FAILED: [a-z_0-9]+ at position \d+: .*command`, "result: 1 FAILED"}},
+		{"a failing kernel", []string{"METALSIM_FAULT=replay:15"}, "-model " + tiny, 1, []string{`FAILED: [a-z_0-9]+ at position \d+: .*command`, "result: 1 FAILED"}},
 		{"a wrong kernel", []string{corruptVariable + "=sqrt("}, "-model " + tiny, 1,
 			[]string{`q_a_kv_a_f32_f32 .* FAILED`, `embed_f32 .* ok`, `FAILED: q_a_kv_a_f32_f32 at position 37, \w+: number 0 is .*; the twin's`}},
-		{"no compiler", []string{"METALSIM_FAULT=library:4"}, "-model " + tiny, 1, []string{"self-tests", "FAILED: bundle yoututiny: compile the kernels"}},
+		{"no compiler", []string{"METALSIM_FAULT=library:7"}, "-model " + tiny, 1, []string{"self-tests", "FAILED: bundle yoututiny: compile the kernels"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := append([]string{"doctor", "-device", "metal", "-metal-lib", lib}, strings.Fields(tt.args)...)

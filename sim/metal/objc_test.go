@@ -22,6 +22,7 @@ type sim struct {
 	handle   uintptr
 	msgSend  uintptr
 	getClass func(string) id
+	protocol func(string) id
 	selector func(string) uintptr
 	poolPush func() uintptr
 	poolPop  func(uintptr)
@@ -49,6 +50,7 @@ func load(path string) (*sim, error) {
 		return nil, err
 	}
 	purego.RegisterLibFunc(&s.getClass, h, "objc_getClass")
+	purego.RegisterLibFunc(&s.protocol, h, "objc_getProtocol")
 	purego.RegisterLibFunc(&s.selector, h, "sel_registerName")
 	purego.RegisterLibFunc(&s.poolPush, h, "objc_autoreleasePoolPush")
 	purego.RegisterLibFunc(&s.poolPop, h, "objc_autoreleasePoolPop")

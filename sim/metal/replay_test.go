@@ -14,16 +14,17 @@ import (
 
 // positive are programs that break no rule; they print what the tests check.
 var positive = map[string]func(*sim){
-	"replay":  replay,
-	"direct":  direct,
-	"ahead":   ahead,
-	"sets":    sets,
-	"faults":  faults,
-	"doctor":  doctor,
-	"reorder": reorder,
-	"early":   early,
-	"leaky":   leaky,
-	"fresh":   fresh,
+	"replay":      replay,
+	"direct":      direct,
+	"ahead":       ahead,
+	"sets":        sets,
+	"allocations": allocations,
+	"faults":      faults,
+	"doctor":      doctor,
+	"reorder":     reorder,
+	"early":       early,
+	"leaky":       leaky,
+	"fresh":       fresh,
 }
 
 // want is row g of z for a factor.
@@ -122,14 +123,37 @@ func ahead(s *sim) {
 	r.finish()
 }
 
-// sets replays with residency alone: buffers, pipelines and the ICB in a set.
+// sets replays with residency alone: buffers, the ICB, and pipelines where the
+// system counts them as allocations.
 func sets(s *sim) {
 	r := newRig(s).prepare().record()
-	r.residencySet(true, append(r.all(), r.scale, r.sum, r.icb)...)
+	members := append(r.all(), r.icb)
+	if r.isAllocation(r.scale) {
+		members = append(members, r.scale, r.sum)
+	}
+	r.residencySet(true, members...)
 	for i := range 3 {
 		r.step(float32(i), func() id { return r.withPipelines() })
 	}
 	r.send(r.queue, "removeResidencySet:", uintptr(r.set))
+	r.finish()
+}
+
+// isAllocation asks an object whether it conforms to MTLAllocation.
+func (r *rig) isAllocation(o id) bool {
+	p := r.protocol("MTLAllocation")
+	return p != 0 && r.send(o, "conformsToProtocol:", uintptr(p))&0xFF != 0
+}
+
+// allocations prints of a buffer, an ICB, a pipeline and a queue whether they
+// answer allocatedSize, and whether they are allocations.
+func allocations(s *sim) {
+	r := newRig(s).prepare().record()
+	for _, o := range []id{r.x, r.icb, r.scale, r.queue} {
+		answers := r.send(o, "respondsToSelector:", r.selector("allocatedSize"))&0xFF != 0
+		fmt.Print(answers, " ", r.isAllocation(o), "; ")
+	}
+	fmt.Println(r.protocol("MTLAllocation") != 0, r.protocol("MTLNothing") != 0)
 	r.finish()
 }
 
@@ -278,6 +302,10 @@ func TestPrograms(t *testing.T) {
 		{"direct", "OK", []string{"METALSIM_VIRTUAL=1"}},
 		{"ahead", "OK", nil},
 		{"sets", "OK", []string{"METALSIM_FAMILY=8"}},
+		{"sets", "OK", []string{"METALSIM_FAMILY=7", "METALSIM_OS=26"}},
+		{"allocations", "true false; true false; true false; false false; false false\nOK", []string{"METALSIM_OS=14"}},
+		{"allocations", "true true; true true; true false; false false; true false\nOK", nil},
+		{"allocations", "true true; true true; true true; false false; true false\nOK", []string{"METALSIM_OS=26"}},
 		{"reorder", "OK", nil},
 		{"early", "OK", nil},
 		{"fresh", "ff ff ff ff ff ff ff ff\nOK", nil},

@@ -2,14 +2,20 @@
 
 package metal_test
 
-import "syscall"
+import (
+	"syscall"
+	"unsafe"
+)
 
 var replayViolations = []violation{
 	recorded("paravirtual-icb", "replay", func(r *rig) { r.replay(2, r.all()...) }, "METALSIM_VIRTUAL=1"),
 	recorded("buffer-residency", "none", func(r *rig) { r.replay(2) }),
 	recorded("buffer-residency", "one missing", func(r *rig) { r.replay(2, r.x, r.y, r.args) }),
 	recorded("buffer-residency", "set not committed", func(r *rig) {
-		r.residencySet(false, r.all()...)
+		r.residencySet(true, r.icb)
+		for _, b := range r.all() {
+			r.send(r.set, "addAllocation:", uintptr(b))
+		}
 		r.replay(2)
 	}),
 	recorded("buffer-residency", "no usage", func(r *rig) {
@@ -36,13 +42,19 @@ var replayViolations = []violation{
 	}, "METALSIM_FAMILY=7"),
 	recorded("pipeline-residency", "M2", func(r *rig) { r.replay(2, r.all()...) }, "METALSIM_FAMILY=8"),
 	recorded("set-residency", "ICB", func(r *rig) {
-		r.residencySet(true, append(r.all(), r.scale, r.sum)...)
+		r.residencySet(true, r.all()...)
 		r.withPipelines()
 	}, "METALSIM_FAMILY=7"),
-	recorded("set-residency", "pipelines", func(r *rig) {
-		r.residencySet(true, append(r.all(), r.icb)...)
-		r.withPipelines()
-	}, "METALSIM_FAMILY=8"),
+	recorded("set-residency", "ICB, macOS 26", func(r *rig) {
+		r.residencySet(true, append(r.all(), r.scale, r.sum)...)
+		r.replay(2)
+	}, "METALSIM_OS=26"),
+	with("set-member", "pipeline", func(r *rig) { r.residencySet(true, r.scale) }),
+	with("set-member", "pipeline in a list", func(r *rig) {
+		r.residencySet(false)
+		list := []id{r.x, r.scale}
+		r.send(r.set, "addAllocations:count:", uintptr(unsafe.Pointer(&list[0])), 2)
+	}, "METALSIM_FAMILY=7"),
 	recorded("use-after-free", "buffer of an ICB", func(r *rig) {
 		cb := r.object(r.queue, "commandBuffer")
 		e := r.encoder(cb)
@@ -57,7 +69,7 @@ var replayViolations = []violation{
 		r.replay(2, r.all()...)
 	}),
 	recorded("use-after-free", "buffer in flight", func(r *rig) {
-		r.residencySet(true, r.all()...)
+		r.residencySet(true, append(r.all(), r.icb)...)
 		cb := r.replay(2)
 		r.send(cb, "commit")
 		for _, b := range r.all() {
@@ -166,13 +178,13 @@ var hazardViolations = []violation{
 		r.run(cb)
 	}),
 	recorded("command-buffer-overlap", "residency set", func(r *rig) {
-		r.residencySet(true, r.all()...)
+		r.residencySet(true, append(r.all(), r.icb)...)
 		first, second := r.replay(2), r.replay(2)
 		r.send(first, "commit")
 		r.run(second)
 	}),
 	recorded("command-buffer-overlap", "encoders of one command buffer", func(r *rig) {
-		r.residencySet(true, r.all()...)
+		r.residencySet(true, append(r.all(), r.icb)...)
 		cb := r.object(r.queue, "commandBuffer")
 		for range 2 {
 			e := r.encoder(cb)

@@ -103,6 +103,7 @@ var objcViolations = []violation{
 		list := []id{r.lib}
 		r.send(r.set, "addAllocations:count:", uintptr(unsafe.Pointer(&list[0])), 1)
 	}),
+	on("nil-argument", "unknown protocol", func(r *rig) { r.send(r.dev, "conformsToProtocol:", uintptr(r.protocol("MTLNothing"))) }),
 	on("nil-argument", "source", func(r *rig) { r.send(r.dev, "newLibraryWithSource:options:error:", 0, 0, 0) }),
 	on("use-after-free", "message", func(r *rig) {
 		b := r.buffer(64)

@@ -64,7 +64,8 @@ func (d *Device) pipelines(gpu mtl.Device, m *device.Model, s *sequence) (made [
 }
 
 // reside keeps all that the recording refers to resident, so that replays need
-// to declare only what they write.
+// to declare only what they write. Pipelines are in the set where the system takes
+// them; before Apple9, what counts for them is recorded.warm.
 func (r *runner) reside(rec *recorded) (err error) {
 	if r.resident, err = r.gpu.NewResidencySet(len(rec.constant) + len(rec.mutable) + len(r.pipelines) + 2*ring); err != nil {
 		return err

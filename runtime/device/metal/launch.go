@@ -97,6 +97,8 @@ type batch struct {
 	host   [][]byte      // what they are copies of
 	of     map[*byte]int // by its first byte
 	icb    mtl.Indirect
+	// resident holds what replays need; without it they declare their buffers.
+	resident mtl.ResidencySet
 }
 
 // batch makes all that jobs need. On failure, too, the result has to be released.
@@ -219,7 +221,9 @@ func (b *batch) direct(e mtl.Encoder) {
 }
 
 func (b *batch) execute(e mtl.Encoder) {
-	e.Use(b.copies, mtl.UsageReadWrite)
+	if b.resident.Nil() {
+		e.Use(b.copies, mtl.UsageReadWrite)
+	}
 	if b.warm {
 		for _, j := range b.jobs {
 			e.SetPipeline(b.pipelines[j.function])
@@ -232,6 +236,7 @@ func (b *batch) execute(e mtl.Encoder) {
 // release frees the copies and the ICB; the pipelines stay.
 func (b *batch) release() {
 	_ = mtl.Pool(func() error {
+		b.unreside()
 		b.icb.Release()
 		for i := range b.copies {
 			b.copies[i].Release()

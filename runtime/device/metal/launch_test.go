@@ -16,6 +16,7 @@ import (
 
 func init() {
 	cases["self-tests"] = selfTests
+	cases["residency of pipelines"] = residencyOfPipelines
 	cases["kernels icb"] = kernels("yoututiny", metal.ReplayICB)
 	cases["kernels encode"] = kernels("yoututiny", metal.ReplayEncode)
 	cases["tails"] = kernels("yoututinytails", metal.ReplayICB)
@@ -35,7 +36,7 @@ func selfTests(lib string) error {
 		return fmt.Errorf("indirect command buffer: %w", err)
 	}
 	if d.ResidencySets {
-		if err := d.ResidencyTest(); err != nil {
+		if err := errors.Join(d.ResidencyBuffers(), d.ResidencyIndirect()); err != nil {
 			return fmt.Errorf("residency set: %w", err)
 		}
 	}
@@ -78,6 +79,19 @@ func pipelineLimits(lib string) error {
 		return fmt.Errorf("asked for %s: %+v", one, list)
 	}
 	return nil
+}
+
+// residencyOfPipelines fails as unsupported, or not at all.
+func residencyOfPipelines(lib string) error {
+	d, err := metal.Open(metal.Options{Library: lib})
+	if err != nil {
+		return err
+	}
+	err = d.ResidencyPipelines()
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("no sentence: %w", err)
+	}
+	return err
 }
 
 // kernels compares the kernels of a bundle with their twins.
@@ -125,6 +139,10 @@ func TestLauncher(t *testing.T) {
 	}{
 		{"self-tests", "self-tests", nil, ""},
 		{"self-tests, macOS 14, Apple7", "self-tests", []string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, ""},
+		{"self-tests, macOS 26", "self-tests", []string{"METALSIM_OS=26"}, ""},
+		{"a residency set with pipelines", "residency of pipelines", nil, "on this system pipelines are no allocations"},
+		{"a residency set with pipelines, Apple7", "residency of pipelines", []string{"METALSIM_FAMILY=7"}, "on this system pipelines are no allocations"},
+		{"a residency set with pipelines, macOS 26", "residency of pipelines", []string{"METALSIM_OS=26"}, ""},
 		{"self-tests, a failed command buffer", "self-tests", []string{"METALSIM_FAULT=replay:5"}, "indirect command buffer: "},
 		{"self-tests, no pipeline", "self-tests", []string{"METALSIM_FAULT=pipeline:2"}, "direct encoding: kernel reversed"},
 		{"self-tests, no encoder", "self-tests", []string{"METALSIM_FAULT=encoder:1"}, "make a compute encoder"},

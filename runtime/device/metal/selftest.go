@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
 )
 
@@ -75,7 +74,10 @@ func (d *Device) selfTestLauncher(how Replay) (*Launcher, error) {
 // SelfTest runs two dependent dispatches with a barrier between them, several
 // times on other numbers, by one recorded indirect command buffer or encoded
 // directly, and compares the results.
-func (d *Device) SelfTest(how Replay) error {
+func (d *Device) SelfTest(how Replay) error { return d.selfTest(how, nothing) }
+
+// selfTest is SelfTest with a residency set.
+func (d *Device) selfTest(how Replay, resident members) error {
 	l, err := d.selfTestLauncher(how)
 	if err != nil {
 		return err
@@ -90,6 +92,9 @@ func (d *Device) SelfTest(how Replay) error {
 		{"reversed", groups, selfTestThreads, [][]byte{squares, reversed, length}, true},
 	})
 	defer b.release()
+	if err == nil {
+		err = b.reside(resident)
+	}
 	for round := uint32(0); err == nil && round < selfTestRounds; round++ {
 		for i := range uint32(n) {
 			binary.LittleEndian.PutUint32(numbers[4*i:], i+7*round)
@@ -105,36 +110,4 @@ func (d *Device) SelfTest(how Replay) error {
 		}
 	}
 	return err
-}
-
-// ResidencyTest makes a residency set with a buffer in it and has a queue use it.
-func (d *Device) ResidencyTest() error {
-	return mtl.Pool(func() error {
-		gpu, err := mtl.NewSystemDevice()
-		if err != nil {
-			return err
-		}
-		defer gpu.Release()
-		queue, err := gpu.NewQueue()
-		if err != nil {
-			return err
-		}
-		defer queue.Release()
-		b, err := gpu.NewBuffer("residency test", device.MappedAlign, mtl.StorageShared)
-		if err != nil {
-			return err
-		}
-		defer b.Release()
-		set, err := gpu.NewResidencySet(1)
-		if err != nil {
-			return err
-		}
-		defer set.Release()
-		set.AddBuffer(b)
-		set.Request()
-		queue.AddResidency(set)
-		queue.RemoveResidency(set)
-		set.End()
-		return nil
-	})
 }

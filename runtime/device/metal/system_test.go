@@ -3,6 +3,7 @@
 package metal_test
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -43,8 +44,16 @@ func TestSystem(t *testing.T) {
 		})
 	}
 	if d.ResidencySets {
-		if err := d.ResidencyTest(); err != nil {
-			t.Errorf("residency set: %v", err)
+		if err := d.ResidencyBuffers(); err != nil {
+			t.Errorf("residency set with buffers: %v", err)
+		}
+	}
+	if d.ResidencySets && !d.Virtual {
+		if err := d.ResidencyIndirect(); err != nil {
+			t.Errorf("residency set with an ICB: %v", err)
+		}
+		if err := d.ResidencyPipelines(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("residency set with pipelines: %v", err)
 		}
 	}
 }

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "foundation.h"
 #include "memory.h"
+#include "protocol.h"
 
 namespace metalsim {
 namespace {
@@ -71,9 +72,11 @@ void *Buffer::contents() {
 }
 
 void defineBuffer() {
-  Class *allocation = classOf<Allocation> = defineClass("MTLAllocation", classOf<Object>, "15.0", true);
-  method<&Allocation::allocatedSize>(allocation, "allocatedSize", "15.0");
+  defineProtocol("MTLAllocation", "15.0");
+  Class *allocation = classOf<Allocation> = defineClass("MTLAllocation", classOf<Object>, "10.13", true);
+  method<&Allocation::allocatedSize>(allocation, "allocatedSize", "10.13");
   Class *buffer = classOf<Buffer> = defineClass("MTLBuffer", allocation, "10.11", true);
+  conform(buffer, "MTLAllocation", "15.0");
   method<&Buffer::contents>(buffer, "contents", "10.11");
   method<&Buffer::length>(buffer, "length", "10.11");
   method<&Object::setLabel>(buffer, "setLabel:", "10.11");

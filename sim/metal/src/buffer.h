@@ -5,7 +5,8 @@
 
 namespace metalsim {
 
-// What a residency set can hold.
+// What has an allocatedSize. A residency set can hold it only if it conforms to
+// the protocol MTLAllocation, which pipelines do later than they answer that.
 struct Allocation : Object {
   virtual uint64_t allocatedSize() = 0;
 };

@@ -107,8 +107,6 @@ void Encoder::checkCommand(const Command &c, uint64_t index) {
   REQUIRE(!c.pipeline->dead && c.pipeline->owned > 0, Rule::UseAfterFree, "%s: pipeline %s", who.c_str(), nameOf(c.pipeline).c_str());
   REQUIRE(!oldFamily() || emptyDispatched.count(c.pipeline), Rule::PipelineResidency, "%s", who.c_str());
   const Queue &q = *commandBuffer->queue.get();
-  if (oldFamily() && !q.sets.empty())
-    REQUIRE(q.resident(c.pipeline), Rule::SetResidency, "pipeline of %s", who.c_str());
   for (uint32_t i = 0; i < MSL_MAX_BUFFERS; i++) {
     if (!(c.pipeline->kernel->buffers >> i & 1)) continue;
     const Buffer *b = c.bindings[i].buffer;
@@ -125,7 +123,7 @@ void Encoder::executeCommandsInBuffer(Icb *icb, Range r) {
   REQUIRE(r.length > 0 && r.length <= maxIcbRange && r.location <= size && r.length <= size - r.location, Rule::IcbRange,
           "%" PRIu64 " commands at %" PRIu64 " of %" PRIu64, r.length, r.location, size);
   const Queue &q = *commandBuffer->queue.get();
-  if (oldFamily() && !q.sets.empty()) REQUIRE(q.resident(icb), Rule::SetResidency, "%s", nameOf(icb).c_str());
+  REQUIRE(q.sets.empty() || pass->tracked.count(icb) || q.resident(icb), Rule::SetResidency, "%s", nameOf(icb).c_str());
   for (uint64_t i = r.location; i < r.location + r.length; i++) checkCommand(icb->commands[i], i);
   Step s;
   s.icb = icb;

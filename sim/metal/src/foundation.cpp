@@ -1,6 +1,7 @@
 #include "foundation.h"
 
 #include "config.h"
+#include "protocol.h"
 
 namespace metalsim {
 namespace {
@@ -68,6 +69,8 @@ void defineFoundation() {
   method<&Object::release>(object, "release", "10.0");
   method<&Object::autorelease>(object, "autorelease", "10.0");
   method<&Object::respondsToSelector>(object, "respondsToSelector:", "10.0");
+  method<&Object::conformsToProtocol>(object, "conformsToProtocol:", "10.0");
+  classOf<Protocol> = defineClass("Protocol", object, "10.0", false);
 
   Class *string = classOf<String> = defineClass("NSString", object, "10.0", false);
   classMethod<&stringWithUTF8String>(string, "stringWithUTF8String:", "10.0");

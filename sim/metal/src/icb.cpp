@@ -5,6 +5,7 @@
 #include <cinttypes>
 
 #include "config.h"
+#include "protocol.h"
 
 namespace metalsim {
 namespace {
@@ -103,6 +104,7 @@ void defineIcb() {
   method<&IcbDescriptor::setMaxKernelBufferBindCount>(d, "setMaxKernelBufferBindCount:", "11.0");
 
   Class *icb = classOf<Icb> = defineClass("MTLIndirectCommandBuffer", classOf<Allocation>, "10.14", true);
+  conform(icb, "MTLAllocation", "15.0");
   method<&Icb::commandAt>(icb, "indirectComputeCommandAtIndex:", "11.0");
   method<&Icb::reset>(icb, "resetWithRange:", "10.14");
   method<&Icb::size>(icb, "size", "10.14");

@@ -6,6 +6,7 @@
 
 #include "../../exec/build.h"
 #include "config.h"
+#include "protocol.h"
 
 namespace metalsim {
 namespace {
@@ -176,6 +177,7 @@ void defineLibrary() {
   method<&Object::setLabel>(descriptor, "setLabel:", "10.11");
 
   Class *pipeline = classOf<Pipeline> = defineClass("MTLComputePipelineState", classOf<Allocation>, "10.11", true);
+  conform(pipeline, "MTLAllocation", "26.0");
   method<&Pipeline::maxTotalThreadsPerThreadgroup>(pipeline, "maxTotalThreadsPerThreadgroup", "10.11");
   method<&Pipeline::threadExecutionWidth>(pipeline, "threadExecutionWidth", "10.11");
   method<&Pipeline::staticThreadgroupMemoryLength>(pipeline, "staticThreadgroupMemoryLength", "10.13");

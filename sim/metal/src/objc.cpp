@@ -48,7 +48,7 @@ std::recursive_mutex &apiLock() {
 Class *defineClass(const char *name, Class *super, const char *since, bool isProtocol) {
   Runtime &r = runtime();
   std::unique_lock lock(r.mutex);
-  Class *c = new Class{name, super, since, isProtocol, {}, {}};
+  Class *c = new Class{name, super, since, isProtocol, {}, {}, {}};
   r.classes[name] = c;
   r.classPointers.insert(c);
   return c;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <type_traits>
@@ -19,6 +20,7 @@ namespace metalsim {
 using SEL = const char *;
 struct Object;
 struct String;
+struct Protocol;
 struct Error;
 
 // One method as a table row: what metalsim_methods() prints.
@@ -34,6 +36,7 @@ struct Class {
   const char *since;
   bool isProtocol;  // not found by objc_getClass, as its real class is private
   std::unordered_map<SEL, Method> instanceMethods, classMethods;
+  std::map<std::string, const char *> protocols;  // by name, with the first macOS version
 };
 
 // The base of every object. `owned` counts the references of the application
@@ -53,6 +56,7 @@ struct Object {
   void release();
   Object *autorelease();
   bool respondsToSelector(SEL sel);
+  bool conformsToProtocol(Protocol *p);
   void setLabel(String *text);
 };
 

@@ -1,6 +1,7 @@
 #include "residency.h"
 
 #include "foundation.h"
+#include "protocol.h"
 
 namespace metalsim {
 
@@ -11,6 +12,7 @@ Object *newResidencySet(ResidencySetDescriptor *d, Error **) {
 
 void ResidencySet::add(Allocation *a) {
   REQUIRE(a, Rule::NilArgument, "addAllocation:");
+  REQUIRE(conforms(a->isa, "MTLAllocation"), Rule::SetMember, "%s", nameOf(a).c_str());
   if (added.insert(a).second) hold(a);
 }
 

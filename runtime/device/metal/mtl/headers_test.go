@@ -46,6 +46,7 @@ var inherited = map[string]string{
 var undeclared = map[string]string{
 	"NSObject -retain":                        "the headers send it as NS::Object::retain, which is generic; the Objective-C runtime's documentation gives -(id)retain",
 	"NSObject -release":                       "likewise, -(void)release",
+	"NSObject -conformsToProtocol:":           "the headers ask for selectors only; the Objective-C runtime's documentation gives -(BOOL)conformsToProtocol:(Protocol *)",
 	"NSString +stringWithUTF8String:":         "the headers make strings with an encoding; Foundation's documentation gives +(id)stringWithUTF8String:(const char *)",
 	"MTLCompileOptions +new":                  "+(id)new is NSObject's, the headers say alloc()->init()",
 	"MTLComputePipelineDescriptor +new":       "likewise",

@@ -26,7 +26,7 @@ type osVersion struct{ major, _, _ int64 }
 var messages struct {
 	retain     get0[ID]              `objc:"NSObject -retain"`
 	release    do0                   `objc:"NSObject -release"`
-	respondsTo get1[SEL, bool]       `objc:"NSObject -respondsToSelector:"`
+	conformsTo get1[ID, bool]        `objc:"NSObject -conformsToProtocol:"`
 	newString  make1[string]         `objc:"NSString +stringWithUTF8String:"`
 	utf8       get0[string]          `objc:"NSString -UTF8String"`
 	fileURL    make1[ID]             `objc:"NSURL +fileURLWithPath:"`
@@ -87,13 +87,12 @@ var messages struct {
 	commandBarrier        do0                     `objc:"MTLIndirectComputeCommand -setBarrier"`
 	commandDispatch       do2[GridSize, GridSize] `objc:"MTLIndirectComputeCommand -concurrentDispatchThreadgroups:threadsPerThreadgroup:"`
 
-	newResidencyDescriptor make0        `objc:"MTLResidencySetDescriptor +new"`
-	initialCapacity        do1[uint64]  `objc:"MTLResidencySetDescriptor -setInitialCapacity:"`
-	addAllocation          do1[ID]      `objc:"MTLResidencySet -addAllocation:"`
-	residencyCommit        do0          `objc:"MTLResidencySet -commit"`
-	requestResidency       do0          `objc:"MTLResidencySet -requestResidency"`
-	endResidency           do0          `objc:"MTLResidencySet -endResidency"`
-	allocatedSize          get0[uint64] `objc:"MTLAllocation -allocatedSize"`
+	newResidencyDescriptor make0       `objc:"MTLResidencySetDescriptor +new"`
+	initialCapacity        do1[uint64] `objc:"MTLResidencySetDescriptor -setInitialCapacity:"`
+	addAllocation          do1[ID]     `objc:"MTLResidencySet -addAllocation:"`
+	residencyCommit        do0         `objc:"MTLResidencySet -commit"`
+	requestResidency       do0         `objc:"MTLResidencySet -requestResidency"`
+	endResidency           do0         `objc:"MTLResidencySet -endResidency"`
 
 	queueCommands        get0[ID] `objc:"MTLCommandQueue -commandBuffer"`
 	queueAddResidency    do1[ID]  `objc:"MTLCommandQueue -addResidencySet:"`

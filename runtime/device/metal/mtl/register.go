@@ -63,6 +63,7 @@ func (m *to[F]) set(sel SEL, class ID)   { m.sel, m.class = sel, class }
 // functions are the C functions of the table that are called as such.
 var functions struct {
 	getClass     func(string) ID       `c:"objc_getClass"`
+	getProtocol  func(string) ID       `c:"objc_getProtocol"`
 	registerName func(string) SEL      `c:"sel_registerName"`
 	poolPush     func() unsafe.Pointer `c:"objc_autoreleasePoolPush"`
 	poolPop      func(unsafe.Pointer)  `c:"objc_autoreleasePoolPop"`

@@ -19,17 +19,22 @@ func (d Device) NewResidencySet(capacity int) (ResidencySet, error) {
 // AddBuffer adds a buffer.
 func (r ResidencySet) AddBuffer(b Buffer) { messages.addAllocation.send(r.id, b.id) }
 
-// AddIndirect adds an indirect command buffer if the system counts it as an
-// allocation.
-func (r ResidencySet) AddIndirect(i Indirect) { r.addIfAllocation(i.id) }
+// AddIndirect adds an indirect command buffer and tells whether the set took it.
+func (r ResidencySet) AddIndirect(i Indirect) bool { return r.addIfAllocation(i.id) }
 
-// AddPipeline adds a pipeline if the system counts it as an allocation.
-func (r ResidencySet) AddPipeline(p Pipeline) { r.addIfAllocation(p.id) }
+// AddPipeline adds a pipeline if the system counts pipelines as allocations
+// (macOS 26), and tells whether it does.
+func (r ResidencySet) AddPipeline(p Pipeline) bool { return r.addIfAllocation(p.id) }
 
-func (r ResidencySet) addIfAllocation(o ID) {
-	if messages.respondsTo.send(o, messages.allocatedSize.sel) {
-		messages.addAllocation.send(r.id, o)
+// addIfAllocation asks by protocol (rule 7): pipelines answer allocatedSize long
+// before they are allocations, and a set with one then faults in the driver.
+func (r ResidencySet) addIfAllocation(o ID) bool {
+	protocol := functions.getProtocol("MTLAllocation")
+	if protocol == 0 || !messages.conformsTo.send(o, protocol) {
+		return false
 	}
+	messages.addAllocation.send(r.id, o)
+	return true
 }
 
 // Request commits what was added and makes it resident.

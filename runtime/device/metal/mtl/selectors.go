@@ -75,6 +75,8 @@ type Function struct {
 // called with the type of the message.
 var Functions = []Function{
 	{"objc_getClass", []Type{CString}, Object, "objectivec/objc_getclass(_:)"},
+	// nil where the system does not know the protocol.
+	{"objc_getProtocol", []Type{CString}, Object, "objectivec/objc_getprotocol(_:)"},
 	{"sel_registerName", []Type{CString}, Sel, "objectivec/sel_registername(_:)"},
 	{"objc_msgSend", nil, Void, "objectivec/objc_msgsend"},
 	// The pool functions are documented by LLVM: the value of push goes to pop.
@@ -89,7 +91,7 @@ var Functions = []Function{
 var Selectors = []Selector{
 	{"NSObject", "-retain", nil, Object, "10.0", "objectivec/nsobjectprotocol/retain()"},
 	{"NSObject", "-release", nil, Void, "10.0", "objectivec/nsobjectprotocol/release()"},
-	{"NSObject", "-respondsToSelector:", []Type{Sel}, Bool, "10.0", "objectivec/nsobjectprotocol/responds(to:)"},
+	{"NSObject", "-conformsToProtocol:", []Type{Object}, Bool, "10.0", "objectivec/nsobjectprotocol/conforms(to:)"},
 	{"NSString", "+stringWithUTF8String:", []Type{CString}, Object, "10.0", "foundation/nsstring/stringwithutf8string:"},
 	{"NSString", "-UTF8String", nil, CString, "10.0", "foundation/nsstring/utf8string"},
 	{"NSURL", "+fileURLWithPath:", []Type{Object}, Object, "10.0", "foundation/nsurl/fileurlwithpath:"},
@@ -154,13 +156,12 @@ var Selectors = []Selector{
 
 	{"MTLResidencySetDescriptor", "+new", nil, Object, "15.0", "metal/mtlresidencysetdescriptor"},
 	{"MTLResidencySetDescriptor", "-setInitialCapacity:", []Type{UInt}, Void, "15.0", "metal/mtlresidencysetdescriptor/initialcapacity"},
-	// addAllocation: takes buffers, and from the same version on also pipelines
-	// and indirect command buffers that answer allocatedSize.
+	// addAllocation: takes what conforms to the protocol MTLAllocation, and faults
+	// on anything else.
 	{"MTLResidencySet", "-addAllocation:", []Type{Object}, Void, "15.0", "metal/mtlresidencyset/addallocation(_:)"},
 	{"MTLResidencySet", "-commit", nil, Void, "15.0", "metal/mtlresidencyset/commit()"},
 	{"MTLResidencySet", "-requestResidency", nil, Void, "15.0", "metal/mtlresidencyset/requestresidency()"},
 	{"MTLResidencySet", "-endResidency", nil, Void, "15.0", "metal/mtlresidencyset/endresidency()"},
-	{"MTLAllocation", "-allocatedSize", nil, UInt, "15.0", "metal/mtlallocation/allocatedsize"},
 
 	{"MTLCommandQueue", "-commandBuffer", nil, Object, "10.11", "metal/mtlcommandqueue/makecommandbuffer()"},
 	{"MTLCommandQueue", "-addResidencySet:", []Type{Object}, Void, "15.0", "metal/mtlcommandqueue/addresidencyset(_:)"},

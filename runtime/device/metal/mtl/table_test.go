@@ -62,7 +62,7 @@ func macOS(t *testing.T, version string) float64 {
 // TestNewMessages lists what macOS 14, the oldest system that we run on, does
 // not know. Whoever sends one of these has to look at the version first.
 func TestNewMessages(t *testing.T) {
-	gated := []string{"MTLResidencySet", "MTLResidencySetDescriptor", "MTLAllocation"}
+	gated := []string{"MTLResidencySet", "MTLResidencySetDescriptor"}
 	single := []string{"-newResidencySetWithDescriptor:error:", "-setMathMode:", "-addResidencySet:", "-removeResidencySet:"}
 	for _, s := range Selectors {
 		want := slices.Contains(gated, s.Class) || slices.Contains(single, s.Name)
