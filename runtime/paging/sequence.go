@@ -1,0 +1,120 @@
+package paging
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Sequence is the tokens whose rows a pool holds for one session, and their pages.
+type Sequence struct {
+	pool  *Pool
+	at    *node           // of the last full page; the root if there is none
+	full  int             // full pages, all of them nodes on the path from the root to at
+	tail  [PageRows]int32 // the tokens behind the full pages …
+	rows  int             // … and how many those are, fewer than PageRows
+	table []uint32        // pages: the full ones, that of the tail, those reserved behind
+
+	// owned says that the rows behind Len, as far as the table goes, are this
+	// sequence's alone. Reserve makes it so.
+	owned  bool
+	sought int // tokens of the prompt that were not found and have not been run yet
+	closed bool
+}
+
+// Open begins a sequence for a prompt. Its leading tokens that the tree holds belong
+// to the sequence at once: Len says how many. At least the prompt's last token is
+// left to be run, since its logits are wanted. Open takes no page that is free.
+func (p *Pool) Open(prompt []int32) (*Sequence, Orders) {
+	s := &Sequence{pool: p, at: &p.root}
+	p.open[s] = struct{}{}
+	o, _ := s.Reuse(prompt) // fails only after Close
+	return s, o
+}
+
+// Len is the number of tokens that the sequence holds.
+func (s *Sequence) Len() int { return s.full*PageRows + s.rows }
+
+// Table is the pages of the sequence's rows, those of reserved room included. The
+// caller must not change it; it is valid until the next call.
+func (s *Sequence) Table() []uint32 { return s.table }
+
+// Tokens is a copy of the tokens that the sequence holds.
+func (s *Sequence) Tokens() []int32 {
+	out := make([]int32, s.Len())
+	copy(out[s.full*PageRows:], s.tail[:s.rows])
+	n := s.at
+	for i := s.full - 1; i >= 0; i-- {
+		copy(out[i*PageRows:], n.tokens[:])
+		n = n.parent
+	}
+	return out
+}
+
+// Truncate forgets the tokens from n on. A page that others hold too, and that n
+// now cuts, is copied by the Reserve before the next rows.
+func (s *Sequence) Truncate(n int) error {
+	if s.closed {
+		return ErrClosed
+	}
+	if n < 0 || n > s.Len() {
+		return fmt.Errorf("a sequence of %d tokens cannot be truncated to %d", s.Len(), n)
+	}
+	full, rows := n/PageRows, n%PageRows
+	for s.full > full {
+		s.tail = s.at.tokens
+		s.at = s.at.parent
+		s.full--
+	}
+	s.rows, s.sought = rows, 0
+	s.giveUpRoom()
+	return nil
+}
+
+// Fork makes a second sequence of the same tokens. It holds the same pages: of a
+// last page that is filled in part, all holders but the last one get a copy when
+// they reserve. The orders are the new sequence's table.
+func (s *Sequence) Fork() (*Sequence, Orders, error) {
+	if s.closed {
+		return nil, Orders{}, ErrClosed
+	}
+	s.giveUpRoom()
+	f := *s
+	f.table = slices.Clone(s.table)
+	f.sought = 0
+	for _, id := range f.table {
+		s.pool.retain(id)
+	}
+	s.pool.open[&f] = struct{}{}
+	return &f, entries(f.table, 0, len(f.table)), nil
+}
+
+// Close gives the sequence's pages back. The full ones stay cached until they are
+// evicted. Closing twice does nothing.
+func (s *Sequence) Close() {
+	if s.closed {
+		return
+	}
+	s.drop(0)
+	delete(s.pool.open, s)
+	*s = Sequence{pool: s.pool, at: &s.pool.root, closed: true}
+}
+
+// giveUpRoom releases the pages without a row that counts. Whether the tail's page
+// may be written to is decided anew by Reserve.
+func (s *Sequence) giveUpRoom() {
+	s.drop(pagesOf(s.Len()))
+	s.owned = false
+}
+
+// drop releases the table's entries from first on, the last one first.
+func (s *Sequence) drop(first int) {
+	for i := len(s.table) - 1; i >= first; i-- {
+		s.pool.release(s.table[i])
+	}
+	s.table = s.table[:min(first, len(s.table))]
+}
+
+// pagesOf is the number of pages that a number of tokens takes.
+func pagesOf(tokens int) int {
+	return tokens/PageRows + min(tokens%PageRows, 1)
+}

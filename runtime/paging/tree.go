@@ -1,0 +1,74 @@
+package paging
+
+import (
+	"container/list"
+	"slices"
+)
+
+// node is a full page in the radix tree: the path from the root says which tokens
+// its rows depend on. The tree has no partly filled pages, so all its edges are
+// PageRows tokens long.
+type node struct {
+	tokens   [PageRows]int32
+	page     uint32
+	parent   *node
+	children []*node       // sorted by tokens
+	cached   *list.Element // in Pool.lru, if no sequence holds the page
+}
+
+// search is where a child of these tokens is, or belongs.
+func (n *node) search(tokens []int32) (int, bool) {
+	return slices.BinarySearchFunc(n.children, tokens, func(c *node, t []int32) int {
+		return slices.Compare(c.tokens[:], t)
+	})
+}
+
+// longest is the child with the most leading tokens in common with tokens, and how
+// many those are: PageRows for a whole page. It is nil if there are none.
+func (n *node) longest(tokens []int32) (best *node, common int) {
+	at, _ := n.search(tokens)
+	// Sorted neighbours have the longest prefixes in common.
+	for _, c := range n.children[max(at-1, 0):min(at+1, len(n.children))] {
+		if k := commonPrefix(c.tokens[:], tokens); k > common {
+			best, common = c, k
+		}
+	}
+	return best, common
+}
+
+func commonPrefix(a, b []int32) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// publish gives the tree a page that a sequence has filled, below the node of the
+// page before. If the tree has a page of these tokens already, it keeps that one.
+func (p *Pool) publish(parent *node, tokens *[PageRows]int32, id uint32) *node {
+	at, found := parent.search(tokens[:])
+	if found {
+		return parent.children[at]
+	}
+	n := &node{tokens: *tokens, page: id, parent: parent}
+	parent.children = slices.Insert(parent.children, at, n)
+	p.pages[id].node = n
+	return n
+}
+
+// evict frees the page of a cached node without children.
+func (p *Pool) evict(n *node) {
+	p.lru.Remove(n.cached)
+	p.unpublish(n)
+	p.free = append(p.free, n.page)
+}
+
+// unpublish takes a node without children from the tree. Its page keeps its other
+// holders.
+func (p *Pool) unpublish(n *node) {
+	at, _ := n.parent.search(n.tokens[:])
+	n.parent.children = slices.Delete(n.parent.children, at, at+1)
+	p.pages[n.page].node = nil
+	p.evicted++
+}

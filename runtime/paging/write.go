@@ -1,0 +1,125 @@
+package paging
+
+import "fmt"
+
+// Reserve makes room for n tokens behind Len: n rows that the device may write. It
+// takes all the pages that this needs or, with *OutOfPages, none. If others hold the
+// page of the last rows too, the sequence gets a copy of it.
+func (s *Sequence) Reserve(n int) (Orders, error) {
+	if s.closed {
+		return Orders{}, ErrClosed
+	}
+	if n < 0 {
+		return Orders{}, fmt.Errorf("room for %d tokens", n)
+	}
+	if n <= s.Room() {
+		return Orders{}, nil
+	}
+	p, fresh, shared, available := s.pool, s.missing(n), s.sharesTail(), s.pool.available()
+	needed := fresh
+	if shared {
+		needed++
+	}
+	switch {
+	case needed <= available:
+	case shared && fresh == available && s.cachedTail():
+		// All cached pages are about to be evicted. Instead of a copy for itself,
+		// the sequence takes the tail's page from the tree too.
+		shared = false
+	default:
+		return Orders{}, &OutOfPages{Needed: needed, Available: available, Total: p.total}
+	}
+	return s.grow(fresh, shared), nil
+}
+
+// Room is the number of tokens that may be run and appended without a Reserve.
+func (s *Sequence) Room() int {
+	if !s.owned {
+		return 0
+	}
+	return len(s.table)*PageRows - s.Len()
+}
+
+// missing is the number of pages that n tokens behind Len need and the table lacks.
+func (s *Sequence) missing(n int) int {
+	if have := len(s.table)*PageRows - s.Len(); n > have {
+		return (n-have-1)/PageRows + 1
+	}
+	return 0
+}
+
+// sharesTail says whether something else holds the page of the tail too.
+func (s *Sequence) sharesTail() bool {
+	return s.rows > 0 && !s.pool.writable(s.table[s.full])
+}
+
+// cachedTail says whether the only other holder of the tail's page is the tree.
+func (s *Sequence) cachedTail() bool {
+	return s.pool.pages[s.table[s.full]].sequences == 1
+}
+
+// grow adds pages to the table and makes the tail's page the sequence's own: by a
+// copy, or by taking it from the tree, if the tree has it.
+func (s *Sequence) grow(fresh int, copied bool) Orders {
+	p, first := s.pool, len(s.table)
+	for range fresh {
+		s.table = append(s.table, p.take())
+	}
+	s.owned = true
+	if !copied {
+		if s.rows > 0 && p.pages[s.table[s.full]].node != nil {
+			p.unpublish(p.pages[s.table[s.full]].node)
+		}
+		return entries(s.table, first, len(s.table))
+	}
+	from, to := s.table[s.full], p.take()
+	s.table[s.full] = to
+	p.release(from) // only now: until here it could not be evicted
+	o := entries(s.table, s.full, len(s.table))
+	o.Copies = []Copy{{From: from, To: to, Rows: s.rows}}
+	return o
+}
+
+// Append adds tokens that the device has run, or will run before anything that is
+// asked of it from now on. They must fit the room. Pages that they fill belong to
+// the tree from then on; if the tree holds the same tokens already, the sequence's
+// table changes to its page.
+func (s *Sequence) Append(tokens []int32) (Orders, error) {
+	if s.closed {
+		return Orders{}, ErrClosed
+	}
+	if len(tokens) > s.Room() {
+		return Orders{}, fmt.Errorf("%d tokens behind room for %d", len(tokens), s.Room())
+	}
+	run := min(s.sought, len(tokens))
+	s.sought -= run
+	s.pool.misses += int64(run)
+	first, end := 0, 0
+	for len(tokens) > 0 {
+		n := copy(s.tail[s.rows:], tokens)
+		tokens = tokens[n:]
+		s.rows += n
+		if s.rows == PageRows && s.publish() {
+			if end == 0 {
+				first = s.full - 1
+			}
+			end = s.full
+		}
+	}
+	return entries(s.table, first, end), nil
+}
+
+// publish gives the tree the tail's page, which is full, and says whether the table
+// changed.
+func (s *Sequence) publish() bool {
+	own := s.table[s.full]
+	s.at = s.pool.publish(s.at, &s.tail, own)
+	changed := s.at.page != own
+	if changed {
+		s.pool.retain(s.at.page)
+		s.pool.release(own)
+		s.table[s.full] = s.at.page
+	}
+	s.full, s.rows = s.full+1, 0
+	return changed
+}
