@@ -45,9 +45,9 @@
 // # The order of device work
 //
 // One rule makes every reuse of a page safe: the device does the orders in the order
-// in which they were returned, over all sequences of a pool, and before rows that
-// are run later. A queue that works in order, such as a stream, is enough; nothing
-// has to be waited for or confirmed. A page that was copied from may be evicted and
+// in which they were returned, over all sequences of a pool, after rows that were
+// run before and before rows that are run later. A queue that works in order, such
+// as a stream, is enough; nothing has to be waited for or confirmed. A page that was copied from may be evicted and
 // handed out again before the copy has been made: whatever is written to it then,
 // by a copy or by a row, was asked for later. Copies of different calls must not run
 // at the same time: the second may write what the first still has to read.
