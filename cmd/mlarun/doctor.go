@@ -32,7 +32,7 @@ type patient struct {
 
 // samplerTokens is how many tokens it has to pick as the CPU does: enough for every
 // path of the sampler with every kind of logits.
-const samplerTokens = 175
+const samplerTokens = 200
 
 // fact is a line of the report.
 type fact struct{ name, value string }

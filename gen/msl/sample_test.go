@@ -34,7 +34,7 @@ func TestSampler(t *testing.T) {
 	for _, tt := range []struct {
 		vocab, tokens int
 		checks        execute.Checks
-	}{{40, 1000, execute.Checked}, {300, 1000, execute.Checked}, {1025, 175, execute.Fast}, {9000, 175, execute.Fast}} {
+	}{{40, 1000, execute.Checked}, {300, 1000, execute.Checked}, {1025, 200, execute.Fast}, {9000, 200, execute.Fast}} {
 		b := sampler(t, tt.vocab)
 		if err := check.Sampler(newLauncher(t, b.Source, tt.checks), b, tt.tokens); err != nil {
 			t.Error(err)

@@ -159,15 +159,25 @@ func expertKernels() []plan.Kernel {
 // attentionKernels write and read the cache.
 func attentionKernels() []plan.Kernel {
 	var list []plan.Kernel
-	for _, fused := range []bool{true, false} {
+	for _, shape := range []struct {
+		name           string
+		fused          bool
+		peDim, threads int
+	}{
+		{"store_kv_true", true, 64, 128},
+		{"store_kv_false", false, 64, 128},
+		{"store_kv_wide", true, 96, 32}, // some threads turn two pairs
+	} {
 		var s slots
-		p := &plan.StoreKV{Lat: s.in("kv"), KPe: s.in("pe"), LatDim: 512, PeDim: 64, Cache: s.add("cache", plan.SpaceKV, plan.ElemTyped, true)}
-		if fused {
-			p.Norm, p.Rope = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-6}, s.rope(64, 64)
+		p := &plan.StoreKV{Lat: s.in("kv"), KPe: s.in("pe"), LatDim: 512, PeDim: shape.peDim, Cache: s.add("cache", plan.SpaceKV, plan.ElemTyped, true)}
+		if shape.fused {
+			p.Norm, p.Rope = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-6}, s.rope(shape.peDim, shape.peDim)
 		} else {
 			s.step()
 		}
-		list = append(list, s.cacheKernel(fmt.Sprintf("store_kv_%t", fused), p))
+		k := s.cacheKernel(shape.name, p)
+		k.Threads = shape.threads
+		list = append(list, k)
 	}
 	for _, shape := range [][4]int{{4, 64, 16, 4}, {5, 128, 32, 1}, {16, 512, 64, 16}, {20, 512, 64, 8}, {40, 256, 64, 16}} {
 		list = append(list, attendKernel(fmt.Sprintf("attend_%d_%d", shape[0], shape[1]), shape[0], shape[1], shape[2], shape[3], plan.Splits{Count: 8, Tile: 16}))

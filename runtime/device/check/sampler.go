@@ -130,6 +130,13 @@ func (m *samplerMemory) getStep() plan.Step {
 	return plan.Step{Token: word(0), Pos: word(1), NKV: word(2), Seed: word(3)}
 }
 
+// Seeds whose first draw is the least and the greatest of all, 0 and 2^64 - 1: it
+// meets the first and the last token that can be drawn, at the very edge.
+const (
+	seedOfLeast    = 0xc5deefb0344c1df5
+	seedOfGreatest = 0x1fdb84807c8bc327
+)
+
 // samplings are parameters that take every path of the sampler.
 func samplings(vocab int) []sample.Params {
 	hot := sample.Off()
@@ -147,6 +154,9 @@ func samplings(vocab int) []sample.Params {
 		func(p *sample.Params) { p.TopP, p.MinP, p.Temperature = 0.999, 1e-6, 10 },
 		func(p *sample.Params) { p.MinP = 0.2 },
 		func(p *sample.Params) { p.MinP = 1 },
+		func(p *sample.Params) { p.Seed = seedOfLeast },
+		func(p *sample.Params) { p.Seed = seedOfGreatest },
+		func(p *sample.Params) { p.TopK, p.Seed = 20, seedOfLeast },
 		func(p *sample.Params) { p.Temperature = 1e-4 },
 		func(p *sample.Params) { p.Temperature, p.RepeatPenalty, p.RepeatLastN = 0, 1.3, -1 },
 		func(p *sample.Params) {

@@ -17,6 +17,7 @@ import (
 func init() {
 	cases["self-tests"] = selfTests
 	cases["residency of pipelines"] = residencyOfPipelines
+	cases["replays"] = replays
 	cases["kernels icb"] = kernels("yoututiny", metal.ReplayICB)
 	cases["kernels encode"] = kernels("yoututiny", metal.ReplayEncode)
 	cases["tails"] = kernels("yoututinytails", metal.ReplayICB)
@@ -38,6 +39,23 @@ func selfTests(lib string) error {
 	if d.ResidencySets {
 		if err := errors.Join(d.ResidencyBuffers(), d.ResidencyIndirect()); err != nil {
 			return fmt.Errorf("residency set: %w", err)
+		}
+	}
+	if threads, width, err := d.Limits(); err != nil || threads < 64 || width != 32 {
+		return fmt.Errorf("threadgroups of up to %d threads, simdgroups of %d, error %v", threads, width, err)
+	}
+	return nil
+}
+
+// replays demands that the device says how it was told to replay.
+func replays(lib string) error {
+	for _, how := range []metal.Replay{metal.ReplayICB, metal.ReplayEncode} {
+		d, err := metal.Open(metal.Options{Library: lib, Replay: how})
+		if err != nil {
+			return err
+		}
+		if got := d.HowReplayed(); got != how {
+			return fmt.Errorf("told to replay by %s, the device says %s", how, got)
 		}
 	}
 	return nil
@@ -146,6 +164,8 @@ func TestLauncher(t *testing.T) {
 		{"self-tests, a failed command buffer", "self-tests", []string{"METALSIM_FAULT=replay:5"}, "indirect command buffer: "},
 		{"self-tests, no pipeline", "self-tests", []string{"METALSIM_FAULT=pipeline:2"}, "direct encoding: kernel reversed"},
 		{"self-tests, no encoder", "self-tests", []string{"METALSIM_FAULT=encoder:1"}, "make a compute encoder"},
+		{"self-tests, no residency set", "self-tests", []string{"METALSIM_FAULT=residency:1"}, "residency set: make a residency set: injected failure"},
+		{"how tokens are replayed", "replays", nil, ""},
 		{"kernels, ICB", "kernels icb", nil, ""},
 		{"kernels, direct encoding", "kernels encode", []string{"METALSIM_OS=14", "METALSIM_FAMILY=8"}, ""},
 		{"kernels with tails", "tails", []string{"METALSIM_STORE_DELAY=1"}, ""},

@@ -18,6 +18,17 @@ func mapped() (*device.Model, device.Config) {
 	return m, cfg
 }
 
+// TestMapped: any number of the regions can be mapped, none too.
+func TestMapped(t *testing.T) {
+	for count, ok := range map[int]bool{-1: false, 0: true, 1: true, 2: false} {
+		m, cfg := mapped()
+		m.Mapped = count
+		if _, err := newLayout(m, cfg, maxWindow); (err == nil) != ok {
+			t.Errorf("%d of %d regions are mapped: error %v", count, len(m.Regions), err)
+		}
+	}
+}
+
 func sequenced(m *device.Model, cfg device.Config) (*sequence, *layout, error) {
 	l, err := newLayout(m, cfg, maxWindow)
 	if err != nil {

@@ -25,6 +25,15 @@ func tensors(mapped int, regions [][]byte, extents ...[3]int64) *device.Model {
 	return m
 }
 
+func TestPages(t *testing.T) {
+	const p = pageSize
+	for n, want := range map[int64]int64{0: 0, 1: p, p - 1: p, p: p, p + 1: 2 * p, 1<<32 + 1: 1<<32 + p} {
+		if got := pages(n); got != want {
+			t.Errorf("%d bytes in whole pages: %d; expected %d", n, got, want)
+		}
+	}
+}
+
 func TestPlaceWeights(t *testing.T) {
 	const p = pageSize
 	r := region(20*p, 0)

@@ -38,6 +38,7 @@ void readFault(Config &c) {
                                                      {"library", Fault::Library},
                                                      {"pipeline", Fault::Pipeline},
                                                      {"encoder", Fault::Encoder},
+                                                     {"residency", Fault::Residency},
                                                      {"replay", Fault::Replay},
                                                      {"lost", Fault::Lost},
                                                      {"icb-segv", Fault::IcbSegv},

@@ -6,9 +6,9 @@
 //   METALSIM_VIRTUAL=1                "Apple Paravirtual device", as on CI runners
 //   METALSIM_SEED=n                   order of commands and threadgroups (1)
 //   METALSIM_STORE_DELAY=1            device writes reach other threadgroups only at a device fence
-//   METALSIM_FAULT=alloc:n|library:n|pipeline:n|encoder:n|replay:n|lost:n
-//                                     the nth allocation (library, pipeline) fails; the nth
-//                                     committed command buffer, or all from it on, end in an error
+//   METALSIM_FAULT=alloc:n|library:n|pipeline:n|encoder:n|residency:n|replay:n|lost:n
+//                                     the nth allocation (library, pipeline, encoder, residency
+//                                     set) fails; the nth committed command buffer, or all from it on, end in an error
 //   METALSIM_FAULT=icb-segv|icb-hang  the first setter of any command of an ICB ends the process
 //                                     by a wild access, as some drivers do, or never returns
 //   METALSIM_MAX_BUFFER=bytes         maxBufferLength (8 GiB)
@@ -31,7 +31,7 @@
 namespace metalsim {
 
 enum class Kernels { Run, Fast, Stub };
-enum class Fault { None, Alloc, Library, Pipeline, Encoder, Replay, Lost, IcbSegv, IcbHang, Count };
+enum class Fault { None, Alloc, Library, Pipeline, Encoder, Residency, Replay, Lost, IcbSegv, IcbHang, Count };
 
 struct Config {
   int os = 15;

@@ -1,12 +1,17 @@
 #include "residency.h"
 
+#include "config.h"
 #include "foundation.h"
 #include "protocol.h"
 
 namespace metalsim {
 
-Object *newResidencySet(ResidencySetDescriptor *d, Error **) {
+Object *newResidencySet(ResidencySetDescriptor *d, Error **error) {
   REQUIRE(d, Rule::NilArgument, "newResidencySetWithDescriptor:error:");
+  if (faultNow(Fault::Residency)) {
+    setError(error, 2, "MTLResidencySetErrorDomain", "injected failure");
+    return nullptr;
+  }
   return make<ResidencySet>();
 }
 
