@@ -254,7 +254,12 @@ func (x *examination) bundle(b *plan.Bundle, cases []check.Case, err error) (int
 		}
 	}
 	if x.patient.sampler && !x.late() {
-		if err := check.Sampler(l, b, samplerTokens); err != nil {
+		err := check.Sampler(l, b, samplerTokens)
+		if errors.Is(err, errors.ErrUnsupported) {
+			fmt.Fprintf(x.out, "sampler: not able, so the CPU picks tokens: %v\n", err)
+			return len(results), nil
+		}
+		if err != nil {
 			return len(results), err
 		}
 		fmt.Fprintf(x.out, "sampler: %d tokens picked as by the CPU\n", samplerTokens)

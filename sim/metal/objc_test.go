@@ -31,6 +31,8 @@ type sim struct {
 	methods  func() string
 	rules    func() string
 
+	sysctlbyname func(string, *byte, *uint64, uintptr, uint64) int32
+
 	sendText    func(id, uintptr, string) id
 	textOf      func(id, uintptr) string
 	dispatch    func(id, uintptr, size, size)
@@ -51,6 +53,7 @@ func load(path string) (*sim, error) {
 	}
 	purego.RegisterLibFunc(&s.getClass, h, "objc_getClass")
 	purego.RegisterLibFunc(&s.protocol, h, "objc_getProtocol")
+	purego.RegisterLibFunc(&s.sysctlbyname, h, "sysctlbyname")
 	purego.RegisterLibFunc(&s.selector, h, "sel_registerName")
 	purego.RegisterLibFunc(&s.poolPush, h, "objc_autoreleasePoolPush")
 	purego.RegisterLibFunc(&s.poolPop, h, "objc_autoreleasePoolPop")
@@ -82,6 +85,23 @@ func (s *sim) string(text string) id {
 
 // text is the contents of an NSString.
 func (s *sim) text(o id) string { return s.textOf(o, s.selector("UTF8String")) }
+
+// sysctl is a text value of the system, or "-". It fails where there is too little
+// room for it.
+func (s *sim) sysctl(name string) string {
+	var length uint64
+	if s.sysctlbyname(name, nil, &length, 0, 0) != 0 {
+		return "-"
+	}
+	text := make([]byte, length)
+	if length--; s.sysctlbyname(name, &text[0], &length, 0, 0) == 0 {
+		panic(name + " fits where there is no room")
+	}
+	if s.sysctlbyname(name, &text[0], &length, 0, 0) != 0 || text[length-1] != 0 {
+		panic(name + " does not fit")
+	}
+	return string(text[:length-1])
+}
 
 // made is a new object of a class.
 func (s *sim) made(class string) id { return s.object(s.getClass(class), "new") }

@@ -186,14 +186,16 @@ func doctor(s *sim) {
 	r := newRig(s)
 	yes := func(r uintptr) bool { return r&0xFF != 0 }
 	fmt.Println(r.text(r.object(r.dev, "name")))
-	for _, f := range []uintptr{1007, 1008, 1009, 5001, 5002} {
+	for _, f := range []uintptr{1001, 1005, 1006, 1007, 1008, 1009, 1010, 2002, 3003, 5001, 5002} {
 		fmt.Print(yes(r.send(r.dev, "supportsFamily:", f)), " ")
 	}
 	info := r.object(r.getClass("NSProcessInfo"), "processInfo")
-	for _, v := range []int64{13, 14, 15, 26} {
+	fmt.Print(yes(r.send(r.dev, "hasUnifiedMemory")), " ")
+	for _, v := range []int64{13, 14, 15, 16, 26} {
 		fmt.Print(r.atLeast(info, r.selector("isOperatingSystemAtLeastVersion:"), version{v, 0, 0}), " ")
 	}
 	fmt.Println(yes(r.send(r.dev, "respondsToSelector:", r.selector("newResidencySetWithDescriptor:error:"))))
+	fmt.Println(r.sysctl("kern.osproductversion"), r.sysctl("kern.osversion"), r.sysctl("kern.nothing"))
 	o := r.options()
 	r.send(o, "setLanguageVersion:", 196609)
 	lib, text := r.compile(source(), o)
@@ -296,13 +298,13 @@ func TestPrograms(t *testing.T) {
 		env        []string
 	}{
 		{"replay", "OK", nil},
-		{"replay", "OK", []string{"METALSIM_FAMILY=7", "METALSIM_OS=14", "METALSIM_SEED=7"}},
+		{"replay", "OK", []string{"METALSIM_GPU=m1", "METALSIM_OS=14", "METALSIM_SEED=7"}},
 		{"replay", "OK", []string{"METALSIM_OS=26", "METALSIM_STORE_DELAY=1"}},
 		{"replay", "OK", []string{"METALSIM_KERNELS=fast"}},
-		{"direct", "OK", []string{"METALSIM_VIRTUAL=1"}},
+		{"direct", "OK", []string{"METALSIM_GPU=paravirtual"}},
 		{"ahead", "OK", nil},
-		{"sets", "OK", []string{"METALSIM_FAMILY=8"}},
-		{"sets", "OK", []string{"METALSIM_FAMILY=7", "METALSIM_OS=26"}},
+		{"sets", "OK", []string{"METALSIM_GPU=m2"}},
+		{"sets", "OK", []string{"METALSIM_GPU=m1", "METALSIM_OS=26"}},
 		{"allocations", "true false; true false; true false; false false; false false\nOK", []string{"METALSIM_OS=14"}},
 		{"allocations", "true true; true true; true false; false false; true false\nOK", nil},
 		{"allocations", "true true; true true; true true; false false; true false\nOK", []string{"METALSIM_OS=26"}},
@@ -314,9 +316,20 @@ func TestPrograms(t *testing.T) {
 		{"faults", "4 5 injected failure: the device was lost 5", []string{"METALSIM_FAULT=lost:2"}},
 		{"faults", "no buffer", []string{"METALSIM_FAULT=alloc:1"}},
 		{"faults", "injected failure of the compiler", []string{"METALSIM_FAULT=library:1"}},
-		{"doctor", "Apple M3 (simulated)\ntrue true true true false true true true false true\ntrue", nil},
-		{"doctor", "Apple M1 (simulated)\ntrue false false true false true false false false false\nfalse language version", []string{"METALSIM_OS=13", "METALSIM_FAMILY=7"}},
-		{"doctor", "Apple Paravirtual device\ntrue true true true true true true true true true\ntrue", []string{"METALSIM_OS=26", "METALSIM_VIRTUAL=1"}},
+		// Families Apple1, 5 to 10, Mac2, Common3, Metal3 and 4; unified memory; macOS 13,
+		// 14, 15, 16 and 26; residency sets.
+		{"doctor", "Apple M3 (simulated)\ntrue true true true true true false true true true false " +
+			"true true true true false false true\n15.0 SIMULATED -\ntrue", nil},
+		{"doctor", "Apple M1 (simulated)\ntrue true true true false false false true true true false " +
+			"true true false false false false false\n13.0 SIMULATED -\nfalse language version", []string{"METALSIM_OS=13", "METALSIM_GPU=m1"}},
+		{"doctor", "Apple M5 (simulated)\ntrue true true true true true true true true true true " +
+			"true true true true true false true\n26.0 SIMULATED -\ntrue", []string{"METALSIM_OS=26", "METALSIM_GPU=m5"}},
+		{"doctor", "Apple Paravirtual device\ntrue true false false false false false true true false false " +
+			"true true true true true false true\n26.0 SIMULATED -\ntrue", []string{"METALSIM_OS=26", "METALSIM_GPU=paravirtual"}},
+		{"doctor", "AMD Radeon Pro 5500M (simulated)\nfalse false false false false false false true true true false " +
+			"false true true true false false true\n15.0 SIMULATED -\ntrue", []string{"METALSIM_GPU=amd"}},
+		{"doctor", "Intel(R) UHD Graphics 630 (simulated)\nfalse false false false false false false true true true false " +
+			"true true true true false false true\n15.0 SIMULATED -\ntrue", []string{"METALSIM_GPU=intel"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name+" "+strings.Join(test.env, " "), func(t *testing.T) {

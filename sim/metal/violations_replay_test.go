@@ -8,7 +8,7 @@ import (
 )
 
 var replayViolations = []violation{
-	recorded("paravirtual-icb", "replay", func(r *rig) { r.replay(2, r.all()...) }, "METALSIM_VIRTUAL=1"),
+	recorded("paravirtual-icb", "replay", func(r *rig) { r.replay(2, r.all()...) }, "METALSIM_GPU=paravirtual"),
 	recorded("buffer-residency", "none", func(r *rig) { r.replay(2) }),
 	recorded("buffer-residency", "one missing", func(r *rig) { r.replay(2, r.x, r.y, r.args) }),
 	recorded("buffer-residency", "set not committed", func(r *rig) {
@@ -39,12 +39,12 @@ var replayViolations = []violation{
 	recorded("pipeline-residency", "in the replay before", func(r *rig) {
 		r.run(r.withPipelines(r.all()...))
 		r.replay(2, r.all()...)
-	}, "METALSIM_FAMILY=7"),
-	recorded("pipeline-residency", "M2", func(r *rig) { r.replay(2, r.all()...) }, "METALSIM_FAMILY=8"),
+	}, "METALSIM_GPU=m1"),
+	recorded("pipeline-residency", "M2", func(r *rig) { r.replay(2, r.all()...) }, "METALSIM_GPU=m2"),
 	recorded("set-residency", "ICB", func(r *rig) {
 		r.residencySet(true, r.all()...)
 		r.withPipelines()
-	}, "METALSIM_FAMILY=7"),
+	}, "METALSIM_GPU=m1"),
 	recorded("set-residency", "ICB, macOS 26", func(r *rig) {
 		r.residencySet(true, append(r.all(), r.scale, r.sum)...)
 		r.replay(2)
@@ -54,7 +54,7 @@ var replayViolations = []violation{
 		r.residencySet(false)
 		list := []id{r.x, r.scale}
 		r.send(r.set, "addAllocations:count:", uintptr(unsafe.Pointer(&list[0])), 2)
-	}, "METALSIM_FAMILY=7"),
+	}, "METALSIM_GPU=m1"),
 	recorded("use-after-free", "buffer of an ICB", func(r *rig) {
 		cb := r.object(r.queue, "commandBuffer")
 		e := r.encoder(cb)

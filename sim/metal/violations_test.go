@@ -186,6 +186,7 @@ var objcViolations = []violation{
 	}),
 	{"configuration", "configuration/report", []string{"METALSIM_REPORT=/nonexistent/report"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/os", []string{"METALSIM_OS=12"}, func(s *sim) { newRig(s) }},
+	{"configuration", "configuration/gpu", []string{"METALSIM_GPU=m4"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/store delay", []string{"METALSIM_STORE_DELAY=1", "METALSIM_KERNELS=fast"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/fault", []string{"METALSIM_FAULT=alloc"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/fault without a count", []string{"METALSIM_FAULT=icb-segv:1"}, func(s *sim) { newRig(s) }},

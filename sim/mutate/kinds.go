@@ -205,8 +205,8 @@ var systems = []struct {
 	env, args []string
 }{
 	{nil, []string{"-tokens", "6", "-pick"}},
-	{[]string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, []string{"-tokens", "6"}},
-	{[]string{"METALSIM_FAMILY=8"}, []string{"-tokens", "6", "-replay", "encode"}},
+	{[]string{"METALSIM_OS=14", "METALSIM_GPU=m1"}, []string{"-tokens", "6"}},
+	{[]string{"METALSIM_GPU=m2"}, []string{"-tokens", "6", "-replay", "encode"}},
 	{nil, []string{"-tokens", "4", "-distant"}},
 }
 

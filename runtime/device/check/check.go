@@ -8,6 +8,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -121,6 +122,9 @@ type Result struct {
 
 // OK says whether the kernel did what its twin does.
 func (r *Result) OK() bool { return r.Err == nil && r.Error <= r.Tolerance }
+
+// NotAble says that the device is not made for the kernel, which is no fault of it.
+func (r *Result) NotAble() bool { return errors.Is(r.Err, errors.ErrUnsupported) }
 
 // Check runs a case.
 func (c *Case) Check(l Launcher) Result {

@@ -3,6 +3,7 @@ package check_test
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -134,6 +135,16 @@ func TestAltered(t *testing.T) {
 			}
 			t.Fatal("no such variant")
 		})
+	}
+}
+
+// TestNotAble tells a kernel that a device is not made for from one that fails.
+func TestNotAble(t *testing.T) {
+	r := cases(t, bundle(t, "glm47tiny"))[0].Check(altered(func(*check.Launch) error { return fmt.Errorf("too wide: %w", errors.ErrUnsupported) }))
+	var table strings.Builder
+	err := check.Write(&table, []check.Result{r})
+	if err != nil || r.OK() || !r.NotAble() || r.Problem() != "" || !strings.Contains(table.String(), "not able") || strings.Contains(table.String(), "FAILED") {
+		t.Errorf("%v, %q\n%s", err, r.Problem(), &table)
 	}
 }
 

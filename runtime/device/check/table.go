@@ -12,6 +12,8 @@ func Write(w io.Writer, results []Result) error {
 	fmt.Fprintln(t, "variant\tslot\terror\tallowed\t")
 	for _, r := range worst(results) {
 		switch {
+		case r.NotAble():
+			fmt.Fprintf(t, "%s\t\t\t\tnot able\n", r.Case.Variant.Func)
 		case r.Err != nil:
 			fmt.Fprintf(t, "%s\t\t\t\tFAILED\n", r.Case.Variant.Func)
 		case !r.OK():
@@ -48,9 +50,11 @@ func (r *Result) worse(o *Result) bool {
 	return o.Error*r.Tolerance > r.Error*o.Tolerance
 }
 
-// Problem says in a line what is wrong, "" if nothing is.
+// Problem says in a line what is wrong, "" if nothing is, or if the device is not able.
 func (r *Result) Problem() string {
 	switch {
+	case r.NotAble():
+		return ""
 	case r.Err != nil:
 		return fmt.Sprintf("%s at position %d: %v", r.Case.Variant.Func, r.Case.Pos, r.Err)
 	case !r.OK():

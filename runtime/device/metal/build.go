@@ -54,7 +54,7 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 
 // pipelines compiles what the sequence needs.
 func (d *Device) pipelines(gpu mtl.Device, m *device.Model, s *sequence) (made []mtl.Pipeline, err error) {
-	c := &compiler{gpu: gpu, archive: d.openArchive(gpu, m.Bundle)}
+	c := &compiler{gpu: gpu, archive: d.openArchive(gpu, m.Bundle), info: &d.Info}
 	defer func() { c.archive.close(err == nil) }()
 	if c.library, _, err = d.library(gpu, m.Bundle); err != nil {
 		return nil, err

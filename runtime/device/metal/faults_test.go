@@ -58,6 +58,25 @@ func refused(lib string) error {
 	return err
 }
 
+// described says what the device says of itself, as an error.
+func described(lib string) error {
+	d, err := metal.Open(metal.Options{Library: lib})
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s, family %d, virtual %v, %s, sets %v, replay %s", d.Name(), d.Family, d.Virtual, d.OS, d.ResidencySets, d.HowReplayed())
+}
+
+// notAble records where a pipeline cannot be made, and wants that to be a verdict on
+// the GPU and no failure.
+func notAble(lib string) error {
+	err := unallocated(lib)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("no verdict: %w", err)
+	}
+	return err
+}
+
 // unallocated records where something cannot be made.
 func unallocated(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{}, func(device.Runner) error { return nil })

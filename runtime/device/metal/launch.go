@@ -42,7 +42,7 @@ func (d *Device) launcher(indirect bool, library func(mtl.Device) (mtl.Library, 
 		if l.queue, err = l.gpu.NewQueue(); err != nil {
 			return err
 		}
-		l.compiler.gpu = l.gpu
+		l.compiler.gpu, l.compiler.info = l.gpu, &d.Info
 		l.compiler.library, l.origin, err = library(l.gpu)
 		return err
 	})

@@ -156,10 +156,10 @@ func TestLauncher(t *testing.T) {
 		want      string // in what is printed; "": nothing goes wrong
 	}{
 		{"self-tests", "self-tests", nil, ""},
-		{"self-tests, macOS 14, Apple7", "self-tests", []string{"METALSIM_OS=14", "METALSIM_FAMILY=7"}, ""},
+		{"self-tests, macOS 14, Apple7", "self-tests", []string{"METALSIM_OS=14", "METALSIM_GPU=m1"}, ""},
 		{"self-tests, macOS 26", "self-tests", []string{"METALSIM_OS=26"}, ""},
 		{"a residency set with pipelines", "residency of pipelines", nil, "on this system pipelines are no allocations"},
-		{"a residency set with pipelines, Apple7", "residency of pipelines", []string{"METALSIM_FAMILY=7"}, "on this system pipelines are no allocations"},
+		{"a residency set with pipelines, Apple7", "residency of pipelines", []string{"METALSIM_GPU=m1"}, "on this system pipelines are no allocations"},
 		{"a residency set with pipelines, macOS 26", "residency of pipelines", []string{"METALSIM_OS=26"}, ""},
 		{"self-tests, a failed command buffer", "self-tests", []string{"METALSIM_FAULT=replay:5"}, "indirect command buffer: "},
 		{"self-tests, no pipeline", "self-tests", []string{"METALSIM_FAULT=pipeline:2"}, "direct encoding: kernel reversed"},
@@ -167,7 +167,7 @@ func TestLauncher(t *testing.T) {
 		{"self-tests, no residency set", "self-tests", []string{"METALSIM_FAULT=residency:1"}, "residency set: make a residency set: injected failure"},
 		{"how tokens are replayed", "replays", nil, ""},
 		{"kernels, ICB", "kernels icb", nil, ""},
-		{"kernels, direct encoding", "kernels encode", []string{"METALSIM_OS=14", "METALSIM_FAMILY=8"}, ""},
+		{"kernels, direct encoding", "kernels encode", []string{"METALSIM_OS=14", "METALSIM_GPU=m2"}, ""},
 		{"kernels with tails", "tails", []string{"METALSIM_STORE_DELAY=1"}, ""},
 		{"kernels with tails, macOS 14", "tails", []string{"METALSIM_OS=14"}, "need macOS 15 or later"},
 		{"limits", "limits", nil, "0 low\n"},

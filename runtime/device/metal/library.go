@@ -54,6 +54,7 @@ type compiler struct {
 	gpu     mtl.Device
 	library mtl.Library
 	archive *archive
+	info    *Info
 }
 
 // pipelines makes the pipelines of a sequence on all cores. Those made before a
@@ -106,7 +107,7 @@ func (c *compiler) pipeline(function string, threads int) (mtl.Pipeline, error) 
 		return p, err
 	}
 	known := limits(function, threads, p)
-	return p, known.Low()
+	return p, c.info.failure(known.Low())
 }
 
 // make makes a pipeline, for the archive too.
@@ -118,8 +119,9 @@ func (c *compiler) make(function string) (mtl.Pipeline, error) {
 	defer descriptor.Release()
 	c.archive.use(descriptor)
 	p, err := c.gpu.NewPipeline(descriptor)
-	if err == nil {
-		c.archive.add(descriptor)
+	if err != nil {
+		return p, c.info.failure(err)
 	}
-	return p, err
+	c.archive.add(descriptor)
+	return p, nil
 }

@@ -42,7 +42,7 @@ type Options struct {
 // Info describes a GPU and its system.
 type Info struct {
 	Name, OS             string
-	Family               int // newest Apple family it belongs to, as 7 for M1; 0: none known
+	Family               int // newest Apple family it belongs to, as 7 for M1; 0: none
 	Virtual              bool
 	UnifiedMemory        bool
 	MaxBuffer, MaxMemory uint64 // bytes: of one buffer, of all
@@ -81,10 +81,7 @@ func Open(o Options) (*Device, error) {
 		}
 		defer gpu.Release()
 		d.Info = inspect(gpu)
-		if d.Family < 7 && !gpu.Supports(mtl.Metal3) {
-			return fmt.Errorf("%s is not supported; the kernels need an Apple GPU of family 7 (M1) or later", d.Info.Name)
-		}
-		return nil
+		return d.refusal()
 	})
 	if err != nil {
 		return nil, err
@@ -100,12 +97,26 @@ func inspect(gpu mtl.Device) Info {
 		MaxThreadgroupMemory: gpu.MaxThreadgroupMemory(), ResidencySets: mtl.OSAtLeast(15), Language3_2: mtl.OSAtLeast(15),
 	}
 	i.Virtual = strings.Contains(i.Name, "Paravirtual")
-	for _, family := range []int{mtl.Apple7, mtl.Apple8, mtl.Apple9} {
+	for family := mtl.Apple1; family <= mtl.Apple10; family++ {
 		if gpu.Supports(family) {
-			i.Family = family - mtl.Apple7 + 7
+			i.Family = family - mtl.Apple1 + 1
 		}
 	}
 	return i
+}
+
+// refusal says why the kernels cannot run on a GPU, nil if they may (rule 15). A
+// virtual GPU says that it belongs to an old family and is let through: what it
+// cannot do shows when a pipeline is made. Intel's GPUs share the CPU's memory, but
+// belong to no family of Apple's.
+func (i *Info) refusal() error {
+	switch {
+	case !i.UnifiedMemory:
+		return fmt.Errorf("%s has memory of its own; weights stay where the file is mapped, so the runtime needs a GPU that shares the CPU's memory: an M1 or later", i.Name)
+	case i.Family < 7 && !i.Virtual:
+		return fmt.Errorf("%s is not supported; the kernels need an Apple GPU of family 7 (M1) or later", i.Name)
+	}
+	return nil
 }
 
 // Name implements device.Device.

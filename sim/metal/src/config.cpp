@@ -55,14 +55,13 @@ Config read() {
   c.os = static_cast<int>(number("METALSIM_OS", c.os));
   REQUIRE(c.os == 13 || c.os == 14 || c.os == 15 || c.os == 26, Rule::Configuration,
           "METALSIM_OS=%d; known are 13, 14, 15 and 26", c.os);
-  c.family = static_cast<int>(number("METALSIM_FAMILY", c.family));
-  REQUIRE(c.family >= 7 && c.family <= 9, Rule::Configuration,
-          "METALSIM_FAMILY=%d; known are 7, 8 and 9", c.family);
-  c.isVirtual = number("METALSIM_VIRTUAL", 0ul) != 0;
+  const char *gpu = variable("METALSIM_GPU");
+  c.gpu = gpuNamed(gpu ? gpu : "m3");
+  REQUIRE(c.gpu, Rule::Configuration, "METALSIM_GPU=%s; known are %s", gpu, gpuNames().c_str());
   c.seed = number("METALSIM_SEED", c.seed);
   c.storeDelay = number("METALSIM_STORE_DELAY", 0ul) != 0;
-  c.maxBuffer = number("METALSIM_MAX_BUFFER", c.maxBuffer);
-  c.workingSet = number("METALSIM_WORKING_SET", c.workingSet);
+  c.maxBuffer = number("METALSIM_MAX_BUFFER", c.gpu->maxBuffer);
+  c.workingSet = number("METALSIM_WORKING_SET", c.gpu->workingSet);
   c.maxThreads = number("METALSIM_MAX_THREADS", c.maxThreads);
   c.trace = number("METALSIM_TRACE", 0ul) != 0;
   c.strict = number("METALSIM_STRICT", 0ul) != 0;

@@ -1,9 +1,10 @@
 // The environment variables that choose what is simulated. They are read once,
 // when the library is loaded.
 //
-//   METALSIM_OS=13|14|15|26           macOS version (15)
-//   METALSIM_FAMILY=7|8|9             Apple GPU family: M1, M2, M3 and later (9)
-//   METALSIM_VIRTUAL=1                "Apple Paravirtual device", as on CI runners
+//   METALSIM_OS=13|14|15|26           macOS version (15); 26 calls itself 16 to programs, see
+//                                     foundation.h
+//   METALSIM_GPU=m1|m2|m3|m5|...      GPU (m3); paravirtual, as on CI runners, intel and amd
+//                                     are those that a program has to treat otherwise: see gpu.cpp
 //   METALSIM_SEED=n                   order of commands and threadgroups (1)
 //   METALSIM_STORE_DELAY=1            device writes reach other threadgroups only at a device fence
 //   METALSIM_FAULT=alloc:n|library:n|pipeline:n|encoder:n|residency:n|replay:n|lost:n
@@ -11,8 +12,8 @@
 //                                     set) fails; the nth committed command buffer, or all from it on, end in an error
 //   METALSIM_FAULT=icb-segv|icb-hang  the first setter of any command of an ICB ends the process
 //                                     by a wild access, as some drivers do, or never returns
-//   METALSIM_MAX_BUFFER=bytes         maxBufferLength (8 GiB)
-//   METALSIM_WORKING_SET=bytes        recommendedMaxWorkingSetSize (12 GiB)
+//   METALSIM_MAX_BUFFER=bytes         maxBufferLength, instead of the GPU's
+//   METALSIM_WORKING_SET=bytes        recommendedMaxWorkingSetSize, likewise
 //   METALSIM_MAX_THREADS=n            no pipeline allows more threads in a threadgroup, as where
 //                                     kernels need many registers (1024)
 //   METALSIM_KERNELS=run|fast|stub    fast: loads and stores of kernels are not checked;
@@ -28,6 +29,8 @@
 #include <cstdint>
 #include <string>
 
+#include "gpu.h"
+
 namespace metalsim {
 
 enum class Kernels { Run, Fast, Stub };
@@ -35,14 +38,12 @@ enum class Fault { None, Alloc, Library, Pipeline, Encoder, Residency, Replay, L
 
 struct Config {
   int os = 15;
-  int family = 9;
-  bool isVirtual = false;
+  const Gpu *gpu = nullptr;
   uint64_t seed = 1;
   bool storeDelay = false;
   Fault fault = Fault::None;
   uint64_t faultAt = 0;
-  uint64_t maxBuffer = 8ull << 30;
-  uint64_t workingSet = 12ull << 30;
+  uint64_t maxBuffer = 0, workingSet = 0;
   uint64_t maxThreads = 1024;
   Kernels kernels = Kernels::Run;
   bool trace = false;

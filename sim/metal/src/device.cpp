@@ -8,9 +8,6 @@
 namespace metalsim {
 namespace {
 
-// MTLGPUFamily.
-constexpr int64_t apple1 = 1001, metal3 = 5001, metal4 = 5002;
-
 Device *device = nullptr;  // the living one
 
 }  // namespace
@@ -22,23 +19,14 @@ void Device::dealloc() {
   REQUIRE(n == 0, Rule::Leak, "%d things when the device was released", n);
 }
 
-Object *Device::name() {
-  static const char *const names[] = {"Apple M1 (simulated)", "Apple M2 (simulated)", "Apple M3 (simulated)"};
-  return autoreleasedString(config().isVirtual ? "Apple Paravirtual device" : names[config().family - 7]);
-}
-
+Object *Device::name() { return autoreleasedString(config().gpu->name); }
 uint64_t Device::maxBufferLength() { return config().maxBuffer; }
 uint64_t Device::recommendedMaxWorkingSetSize() { return config().workingSet; }
 uint64_t Device::currentAllocatedSize() { return allocatedBytes(); }
 uint64_t Device::maxThreadgroupMemoryLength() { return 32768; }
 Size Device::maxThreadsPerThreadgroup() { return {1024, 1024, 1024}; }
-bool Device::hasUnifiedMemory() { return true; }
-
-bool Device::supportsFamily(int64_t family) {
-  if (family == metal3) return true;
-  if (family == metal4) return config().os >= 26;
-  return family >= apple1 && family <= apple1 - 1 + config().family;
-}
+bool Device::hasUnifiedMemory() { return config().gpu->unifiedMemory; }
+bool Device::supportsFamily(int64_t family) { return metalsim::supportsFamily(*config().gpu, family, config().os); }
 
 Object *Device::newCommandQueue() { return make<Queue>(); }
 

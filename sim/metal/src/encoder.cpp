@@ -14,7 +14,7 @@ constexpr uint64_t maxIcbRange = 16384;
 constexpr uint64_t maxBytesLength = 4096;
 
 // The pre-Apple9 families need ICB pipelines made resident by hand.
-bool oldFamily() { return config().family < 9; }
+bool oldFamily() { return config().gpu->appleFamily < 9; }
 
 }  // namespace
 
@@ -118,7 +118,7 @@ void Encoder::checkCommand(const Command &c, uint64_t index) {
 void Encoder::executeCommandsInBuffer(Icb *icb, Range r) {
   checkOpen("executeCommandsInBuffer:withRange:");
   REQUIRE(icb, Rule::NilArgument, "executeCommandsInBuffer:withRange:");
-  REQUIRE(!config().isVirtual, Rule::Paravirtual, "%s", nameOf(icb).c_str());
+  REQUIRE(!config().gpu->breaksIcbs, Rule::Paravirtual, "%s", nameOf(icb).c_str());
   const uint64_t size = icb->commands.size();
   REQUIRE(r.length > 0 && r.length <= maxIcbRange && r.location <= size && r.length <= size - r.location, Rule::IcbRange,
           "%" PRIu64 " commands at %" PRIu64 " of %" PRIu64, r.length, r.location, size);

@@ -1,6 +1,11 @@
 #include "foundation.h"
 
+#include <cerrno>
+#include <cstring>
+#include <map>
+
 #include "config.h"
+#include "export.h"
 #include "protocol.h"
 
 namespace metalsim {
@@ -24,6 +29,10 @@ Object *arrayWithObject(Object *o) {
   a->items.emplace_back(o);
   return a->autorelease();
 }
+
+constexpr const char *systemBuild = "SIMULATED";
+
+int claimedVersion() { return config().os == 26 ? 16 : config().os; }
 
 Object *processInfo() {
   static ProcessInfo *p = [] {
@@ -56,11 +65,12 @@ Object *Error::domain() { return autoreleasedString(domainName); }
 Object *Error::localizedDescription() { return autoreleasedString(text); }
 
 bool ProcessInfo::isAtLeast(Version v) {
-  return v.major < config().os || (v.major == config().os && v.minor == 0 && v.patch == 0);
+  const int major = claimedVersion();
+  return v.major < major || (v.major == major && v.minor == 0 && v.patch == 0);
 }
 
 Object *ProcessInfo::versionString() {
-  return autoreleasedString("Version " + std::to_string(config().os) + ".0 (Simulated)");
+  return autoreleasedString("Version " + std::to_string(claimedVersion()) + ".0 (Build " + systemBuild + ")");
 }
 
 void defineFoundation() {
@@ -98,3 +108,25 @@ void defineFoundation() {
 }
 
 }  // namespace metalsim
+
+// Text values of the system, with their final zero, as sysctl(3) has it: *length is
+// the room at value, then the length; a null value asks for the length alone.
+EXPORT int sysctlbyname(const char *name, void *value, size_t *length, const void *, size_t) {
+  using namespace metalsim;
+  const std::map<std::string, std::string> known = {{"kern.osproductversion", std::to_string(config().os) + ".0"},
+                                                    {"kern.osversion", systemBuild}};
+  const auto found = known.find(name);
+  if (found == known.end() || !length) {
+    errno = ENOENT;
+    return -1;
+  }
+  const size_t room = *length, needed = found->second.size() + 1;
+  *length = needed;
+  if (!value) return 0;
+  if (room < needed) {
+    errno = ENOMEM;
+    return -1;
+  }
+  memcpy(value, found->second.c_str(), needed);
+  return 0;
+}

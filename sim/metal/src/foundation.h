@@ -36,6 +36,9 @@ struct Error : Object {
   Object *localizedDescription();
 };
 
+// To a program whose SDK is older than itself, macOS 26 calls itself 16.0, and a
+// Go binary without cgo names SDK 12 (A19). The C function sysctlbyname tells the
+// truth.
 struct ProcessInfo : Object {
   bool isAtLeast(Version v);
   Object *versionString();

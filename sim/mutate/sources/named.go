@@ -23,6 +23,14 @@ var named = []struct{ name, file, old, by string }{
 	{"residency/set-of-queue", "build.go", "r.queue.AddResidency(r.resident)", ""},
 	{"residency/warm-pipelines", "build.go", "recording.warm = r.pipelines", ""},
 
+	{"gpu/memory-of-its-own", "metal.go", "case !i.UnifiedMemory:", "case false && !i.UnifiedMemory:"},
+	{"gpu/not-apple", "metal.go", "case i.Family < 7 && !i.Virtual:", "case i.Family < 7 && i.Virtual && !i.Virtual:"},
+	{"gpu/virtual-refused", "metal.go", "case i.Family < 7 && !i.Virtual:", "case i.Family < 7:"},
+	{"gpu/virtual-by-icb", "metal.go", "d.options.Replay == ReplayAuto && d.Virtual", "d.options.Replay == ReplayAuto && !d.Virtual && d.Virtual"},
+	{"gpu/virtual-fails", "unsupported.go", "err == nil || !i.Virtual", "err == nil || i.Virtual || !i.Virtual"},
+	{"gpu/family-of-m5", "mtl/device.go", "Apple10 = 1010", "Apple10 = 1009"},
+	{"system/version-as-claimed", "mtl/foundation.go", `sysctl("kern.osproductversion")`, `sysctl("kern.osversion")`},
+
 	{"indirect/inherit-buffers", "mtl/indirect.go", "messages.inheritBuffers.send(descriptor.id, false)", ""},
 	{"indirect/inherit-buffers-yes", "mtl/indirect.go", "messages.inheritBuffers.send(descriptor.id, false)", "messages.inheritBuffers.send(descriptor.id, true)"},
 	{"indirect/inherit-pipeline", "mtl/indirect.go", "messages.inheritPipeline.send(descriptor.id, false)", ""},

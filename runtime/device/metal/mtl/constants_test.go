@@ -19,10 +19,8 @@ type constant struct {
 
 // constants lists every constant of the package.
 var constants = []constant{
-	{"Apple7", Apple7, "GPUFamilyApple7"},
-	{"Apple8", Apple8, "GPUFamilyApple8"},
-	{"Apple9", Apple9, "GPUFamilyApple9"},
-	{"Metal3", Metal3, "GPUFamilyMetal3"},
+	{"Apple1", Apple1, "GPUFamilyApple1"},
+	{"Apple10", Apple10, "GPUFamilyApple10"},
 	{"StorageShared", StorageShared, "ResourceStorageModeShared"},
 	{"StoragePrivate", StoragePrivate, "ResourceStorageModePrivate"},
 	{"Language3_1", Language3_1, "LanguageVersion3_1"},

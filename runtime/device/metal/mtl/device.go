@@ -6,12 +6,11 @@ import (
 	"unsafe"
 )
 
-// GPU families (MTLGPUFamily).
+// GPU families (MTLGPUFamily). Apple's have successive numbers: 7 is that of M1, 8 of
+// M2, 9 of M3 and M4.
 const (
-	Apple7 = 1007 // M1
-	Apple8 = 1008 // M2
-	Apple9 = 1009 // M3, M4
-	Metal3 = 5001 // M1 and later, and virtual GPUs on them
+	Apple1  = 1001
+	Apple10 = 1010 // M5
 )
 
 // Options of a buffer (MTLResourceOptions).

@@ -1,6 +1,10 @@
 package mtl
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+	"unsafe"
+)
 
 // object is a counted reference. The zero object is nil.
 type object struct{ id ID }
@@ -38,10 +42,26 @@ func failed(what string, e ID) error {
 	return fmt.Errorf("%s: %s (code %d)", what, text(messages.errorText.send(e)), messages.errorCode.send(e))
 }
 
-// OSAtLeast tells whether the system is macOS major or later.
+// OSAtLeast tells whether the system is macOS major or later, for majors up to 15:
+// to a Go binary macOS 26 says that it is 16.0 (rule 19). For what is newer ask for
+// the class, the selector or the protocol.
 func OSAtLeast(major int) bool {
 	return messages.osAtLeast.send(messages.process.send(), osVersion{major: int64(major)})
 }
 
-// OSVersion describes the system, for messages.
-func OSVersion() string { return text(messages.osText.send(messages.process.send())) }
+// OSVersion describes the system, for people and for names of files: its version as
+// it is, which OSAtLeast does not tell, and its build.
+func OSVersion() string {
+	return "macOS " + sysctl("kern.osproductversion") + " (" + sysctl("kern.osversion") + ")"
+}
+
+// sysctl is a text value of the system; "unknown" where there is none.
+func sysctl(name string) string {
+	value := make([]byte, 64) // of a version, which has ten or so
+	length := uint64(len(value))
+	if functions.sysctl(name, unsafe.Pointer(&value[0]), unsafe.Pointer(&length), nil, 0) != 0 {
+		return "unknown"
+	}
+	value, _, _ = bytes.Cut(value, []byte{0})
+	return string(value)
+}

@@ -35,7 +35,6 @@ var messages struct {
 	errorCode  get0[int64]           `objc:"NSError -code"`
 	process    make0                 `objc:"NSProcessInfo +processInfo"`
 	osAtLeast  get1[osVersion, bool] `objc:"NSProcessInfo -isOperatingSystemAtLeastVersion:"`
-	osText     get0[ID]              `objc:"NSProcessInfo -operatingSystemVersionString"`
 
 	deviceName        get0[ID]                                     `objc:"MTLDevice -name"`
 	maxBufferLength   get0[uint64]                                 `objc:"MTLDevice -maxBufferLength"`

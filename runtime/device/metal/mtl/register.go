@@ -68,6 +68,8 @@ var functions struct {
 	poolPush     func() unsafe.Pointer `c:"objc_autoreleasePoolPush"`
 	poolPop      func(unsafe.Pointer)  `c:"objc_autoreleasePoolPop"`
 	systemDevice func() ID             `c:"MTLCreateSystemDefaultDevice"`
+
+	sysctl func(name string, value, length, set unsafe.Pointer, setLength uint64) int32 `c:"sysctlbyname"`
 }
 
 // encodings are the Objective-C types of the Go types that messages use.
@@ -76,6 +78,7 @@ var encodings = map[reflect.Type]Type{
 	reflect.TypeFor[SEL]():            Sel,
 	reflect.TypeFor[bool]():           Bool,
 	reflect.TypeFor[uint64]():         UInt,
+	reflect.TypeFor[int32]():          CInt,
 	reflect.TypeFor[int64]():          Int,
 	reflect.TypeFor[float64]():        Double,
 	reflect.TypeFor[string]():         CString,

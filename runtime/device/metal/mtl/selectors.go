@@ -12,6 +12,7 @@ const (
 	Object  Type = "@"                              // id; nil is 0
 	Bool    Type = "B"                              // BOOL; only the low byte of a result counts
 	UInt    Type = "Q"                              // NSUInteger and unsigned enumerations
+	CInt    Type = "i"                              // int, of C functions
 	Int     Type = "q"                              // NSInteger and signed enumerations
 	Double  Type = "d"                              // CFTimeInterval, seconds
 	CString Type = "*"                              // const char *, UTF-8, ends with a zero
@@ -82,6 +83,9 @@ var Functions = []Function{
 	// The pool functions are documented by LLVM: the value of push goes to pop.
 	{"objc_autoreleasePoolPush", nil, Pointer, ""},
 	{"objc_autoreleasePoolPop", []Type{Pointer}, Void, ""},
+	// A value of the system by its name: room for it, the room's length (size_t *),
+	// and no new value. 0 is success.
+	{"sysctlbyname", []Type{CString, Pointer, Pointer, Pointer, UInt}, CInt, "kernel/1387446-sysctlbyname"},
 	// The result is owned (+1); nil without a GPU or without CoreGraphics.
 	{"MTLCreateSystemDefaultDevice", nil, Object, "metal/mtlcreatesystemdefaultdevice()"},
 }
@@ -100,7 +104,6 @@ var Selectors = []Selector{
 	{"NSError", "-code", nil, Int, "10.2", "foundation/nserror/code"},
 	{"NSProcessInfo", "+processInfo", nil, Object, "10.0", "foundation/processinfo/processinfo"},
 	{"NSProcessInfo", "-isOperatingSystemAtLeastVersion:", []Type{Version}, Bool, "10.10", "foundation/processinfo/isoperatingsystematleast(_:)"},
-	{"NSProcessInfo", "-operatingSystemVersionString", nil, Object, "10.2", "foundation/processinfo/operatingsystemversionstring"},
 
 	{"MTLDevice", "-name", nil, Object, "10.11", "metal/mtldevice/name"},
 	{"MTLDevice", "-maxBufferLength", nil, UInt, "10.14", "metal/mtldevice/maxbufferlength"},
