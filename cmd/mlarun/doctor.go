@@ -22,8 +22,8 @@ type patient struct {
 	class string // of the device, see plan.Classes
 	facts []fact
 	tests []selfTest
-	// launcher makes a bundle's kernels ready; done releases them.
-	launcher func(b *plan.Bundle) (l check.Launcher, done func(), err error)
+	// launcher makes functions of a bundle ready; done releases them.
+	launcher func(b *plan.Bundle, functions []string) (l check.Launcher, done func(), err error)
 	// runs says why a bundle's kernels cannot be made ready on this system; nil: it has all.
 	runs func(b *plan.Bundle) error
 	// sampler says that the device picks tokens by itself.
@@ -172,11 +172,11 @@ func (x *examination) file(f *flags, cfg device.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	used, err := check.Functions(m, cfg)
+	used, err := m.Functions(cfg.KV)
 	if err != nil {
 		return err
 	}
-	x.kernels([]*plan.Bundle{b}, func(v *plan.Variant) bool { return used[v.Func] })
+	x.kernels([]*plan.Bundle{b}, func(v *plan.Variant) bool { return slices.Contains(used, v.Func) })
 	return nil
 }
 
@@ -229,7 +229,7 @@ func (x *examination) bundle(b *plan.Bundle, cases []check.Case, err error) (int
 	if err != nil {
 		return 0, err
 	}
-	l, done, err := x.patient.launcher(b)
+	l, done, err := x.patient.launcher(b, functions(b, cases))
 	if err != nil {
 		return 0, err
 	}
@@ -265,6 +265,20 @@ func (x *examination) bundle(b *plan.Bundle, cases []check.Case, err error) (int
 		fmt.Fprintf(x.out, "sampler: %d tokens picked as by the CPU\n", samplerTokens)
 	}
 	return len(results), nil
+}
+
+// functions are those of cases and of the bundle's sampler.
+func functions(b *plan.Bundle, cases []check.Case) []string {
+	var list []string
+	for i := range cases {
+		list = append(list, cases[i].Variant.Func)
+	}
+	for i := range b.Sample {
+		for _, v := range b.Kernels[b.Sample[i].Kernel].Variants {
+			list = append(list, v.Func)
+		}
+	}
+	return list
 }
 
 func (x *examination) verdict() error {

@@ -27,7 +27,7 @@ func cudaPatient(f *flags) (*patient, error) {
 			{"memory", engine.Size(int64(d.Memory))},
 			{"level-2 cache", engine.Size(d.L2)},
 		},
-		launcher: func(b *plan.Bundle) (check.Launcher, func(), error) {
+		launcher: func(b *plan.Bundle, _ []string) (check.Launcher, func(), error) {
 			l, err := d.NewLauncher(b)
 			if err != nil {
 				return nil, nil, err

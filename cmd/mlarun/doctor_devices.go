@@ -40,7 +40,7 @@ func cpuPatient(f *flags) (*patient, error) {
 			{"cores", fmt.Sprint(runtime.GOMAXPROCS(0))},
 			{"inner loops", quant.Backend() + ", compared with plain Go"},
 		},
-		launcher: func(*plan.Bundle) (check.Launcher, func(), error) { return plainGo{}, func() {}, nil },
+		launcher: func(*plan.Bundle, []string) (check.Launcher, func(), error) { return plainGo{}, func() {}, nil },
 	}, nil
 }
 
@@ -85,8 +85,8 @@ func metalPatient(f *flags) (*patient, error) {
 		class: d.Class(),
 		facts: metalFacts(d),
 		tests: tests,
-		launcher: func(b *plan.Bundle) (check.Launcher, func(), error) {
-			l, err := d.NewLauncher(b)
+		launcher: func(b *plan.Bundle, functions []string) (check.Launcher, func(), error) {
+			l, err := d.NewLauncher(b, functions)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -47,7 +47,7 @@ func newSettings(e *env) *settings {
 	f.BoolVar(&s.chat, "chat", false, "chat; the text, if any, is the first message")
 	f.StringVar(&s.think, "think", "", "in a chat, `on` or off: thinking of models that can switch it (default: as the template has it)")
 	f.BoolVar(&s.special, "special", false, "read the names of control tokens in a text to continue as tokens")
-	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes, which inner loops the CPU runs, how fast the file was loaded, and the GPU's share of the time")
+	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes, which inner loops the CPU runs, how much of the kernels was compiled, how fast the file was loaded, and the GPU's share of the time")
 	f.BoolVar(&s.version, "version", false, "print the version and the compiled bundles")
 	return s
 }
@@ -84,7 +84,9 @@ func generate(e *env, args []string) (err error) {
 	}
 	defer closing(m, &err)
 	if s.verbose {
-		fmt.Fprintf(e.err, "dispatches per token: %d\nCPU inner loops: %s\n", m.Dispatches(), quant.Backend())
+		if err := s.describe(m); err != nil {
+			return err
+		}
 	}
 	if !s.chat && s.system == "" {
 		return s.complete(m, text)
@@ -97,6 +99,16 @@ func generate(e *env, args []string) (err error) {
 		return c.repl(text)
 	}
 	return c.once(text)
+}
+
+// describe prints what -v adds before the first token.
+func (s *settings) describe(m *loaded) error {
+	fmt.Fprintf(s.env.err, "dispatches per token: %d\nCPU inner loops: %s\n", m.Dispatches(), quant.Backend())
+	c, ok, err := m.Compilation()
+	if ok && err == nil {
+		fmt.Fprintf(s.env.err, "compiled: %s\n", c)
+	}
+	return err
 }
 
 // positional reads the arguments without a dash.

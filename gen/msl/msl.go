@@ -15,6 +15,7 @@ import (
 	"strings"
 	"text/template"
 
+	"mla/gen/msl/mark"
 	"mla/runtime/plan"
 	"mla/templates"
 )
@@ -41,7 +42,10 @@ func Print(b *plan.Bundle, header string) (string, error) {
 			return "", fmt.Errorf("kernel %s: %w", b.Kernels[i].Name, err)
 		}
 	}
-	return p.out.String(), p.err
+	if p.err != nil {
+		return "", p.err
+	}
+	return mark.Source(p.out.String())
 }
 
 // printer collects the output; the first failure sticks in err.

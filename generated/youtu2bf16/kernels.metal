@@ -8,11 +8,13 @@
 // holds however the source is compiled.
 #pragma METAL fp contract(off)
 
+//: UNROLL
 // Loops over arrays that must stay in registers are unrolled, whatever their length.
 #ifndef UNROLL
 #define UNROLL _Pragma("clang loop unroll(full)")
 #endif
 
+//: WEIGHTS_SOON WEIGHTS_NEAR EARLIER_DONE LATER_MAY_START
 // What a device without these four lets a kernel do ahead of the dispatch before it, or leaves
 // to the dispatch after it: fetch weights, wait for what earlier dispatches wrote, bring weights
 // near while other loads are under way, and say that later ones may start to fetch theirs.
@@ -23,24 +25,31 @@
 #define LATER_MAY_START
 #endif
 
+//:
 // All that is ours but the kernels lives in a namespace: metal's names are seen from within it,
 // and one of ours hides one of metal's instead of meeting it.
 namespace mla {
 using namespace metal;
 
+//: act_t
 typedef half act_t; // element of the activation buffers
 
+//: Step
 // The state of one decode step: the token, its position, the number of valid cache rows.
 struct Step { uint token; uint pos; uint nkv; uint seed; };
 
+//: Routing
 // One selected expert of a token and its weight.
 struct Routing { uint expert; float weight; };
 
+//: silu
 // silu(v) = v / (1 + e^-v)
 static inline float silu(float v) { return v / (1.0f + exp(-v)); }
 
+//: sigmoid
 static inline float sigmoid(float v) { return 1.0f / (1.0f + exp(-v)); }
 
+//: own using UNROLL
 // The lane's own element of an array that every lane holds.
 template <ushort N>
 static inline float own(thread const float * v, ushort lane) {
@@ -49,12 +58,14 @@ static inline float own(thread const float * v, ushort lane) {
   return mine;
 }
 
+//: sum_lanes using UNROLL
 // Sums each element over the simdgroup; every lane gets the sums.
 template <ushort N>
 static inline void sum_lanes(thread float * v) {
   UNROLL for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
 }
 
+//: stage_norm
 // Copies in[0..n) times a norm's weight to xs and returns what the thread saw of Σ in².
 // The norm's factor is left out: it multiplies what is made of xs.
 template <uint THREADS, typename X>
@@ -68,12 +79,14 @@ static inline float stage_norm(X in, device const float * weight, uint n, thread
   return squares;
 }
 
+//: share
 // Hands the simdgroups' shares of a sum over; total adds them up after a barrier.
 static inline void share(float v, threadgroup float * shares, ushort sg, ushort lane) {
   v = simd_sum(v);
   if (lane == 0) shares[sg] = v;
 }
 
+//: total
 template <uint SIMDGROUPS>
 static inline float total(threadgroup const float * shares) {
   float sum = 0.0f;
@@ -81,6 +94,7 @@ static inline float total(threadgroup const float * shares) {
   return sum;
 }
 
+//: put_slice
 // Where the SLICES simdgroups that share rows leave their sums; add_slices adds them up
 // after a barrier, in the same order in each of them. Lanes behind the last row do its
 // sum again: a condition would part these loads from those around them.
@@ -89,6 +103,7 @@ static inline void put_slice(float v, threadgroup float * slices, ushort sg, ush
   if (lane < N) slices[sg * N + lane] = v;
 }
 
+//: add_slices using UNROLL
 template <ushort N, ushort SLICES>
 static inline float add_slices(threadgroup const float * slices, ushort sg, ushort lane) {
   threadgroup const float * row = slices + sg / SLICES * SLICES * N + min(lane, ushort(N - 1));
@@ -97,6 +112,7 @@ static inline float add_slices(threadgroup const float * slices, ushort sg, usho
   return sum;
 }
 
+//: sum_group using UNROLL
 // Sums v over every GROUP neighbouring lanes, a power of two.
 template <ushort GROUP>
 static inline float sum_group(float v) {
@@ -104,20 +120,24 @@ static inline float sum_group(float v) {
   return v;
 }
 
+//: norm_factor
 // 1 / sqrt(mean + eps), the factor of an RMS norm over n elements.
 static inline float norm_factor(float squares, float n, float eps) { return 1.0f / sqrt(squares / n + eps); }
 
+//: turn_by
 // Turns the pair (v, neighbour's v) by an angle; even lanes hold the first of a pair, odd
 // lanes the second.
 static inline float turn_by(float v, float neighbour, float cosine, float sine, bool second) {
   return second ? fma(v, cosine, neighbour * sine) : fma(v, cosine, -(neighbour * sine));
 }
 
+//: turn using turn_by
 // turn_by the angle whose cosine and sine are at cs.
 static inline float turn(float v, float neighbour, device const float * cs, bool second) {
   return turn_by(v, neighbour, cs[0], cs[1], second);
 }
 
+//: split_rows
 // The number of cache rows of one attention split; see plan.Splits.
 template <uint COUNT, uint TILE>
 static inline uint split_rows(uint nkv) {
@@ -126,6 +146,7 @@ static inline uint split_rows(uint nkv) {
   return max(least, (nkv + COUNT * TILE - 1u) / (COUNT * TILE) * TILE);
 }
 
+//: SPLIT_ROWS
 // What the formats share. A format is a struct with
 //   row_bytes(cols)                    bytes of a row
 //   COLUMNS, share(cols)               a block of so many columns is the work of so many lanes
@@ -145,23 +166,28 @@ static inline uint split_rows(uint nkv) {
 #define SPLIT_ROWS false
 #endif
 
+//: is_split using SPLIT_ROWS
 // Whether a row of a format that quant.SplitRows knows is laid out so.
 static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 4u == 0u; }
 
+//: IN_FLIGHT
 // Before a loop over blocks: FLIGHT of them are under way at a time, plan.Unroll. EACH is as many
 // of each of two matrices.
 #ifndef IN_FLIGHT
 #define IN_FLIGHT _Pragma("clang loop unroll_count(FLIGHT)")
 #endif
+//: BOTH_IN_FLIGHT
 #ifndef BOTH_IN_FLIGHT
 #define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(EACH)")
 #endif
 
+//: AND_OR
 // (a & b) | c, where a platform's compiler does not see that it has one instruction for it.
 #ifndef AND_OR
 #define AND_OR(a, b, c) (((a) & (b)) | (c))
 #endif
 
+//: LOWER_HALVES UPPER_HALVES using pair
 // The halves in the lower, and in the upper 16 bits of two words, where one instruction makes such a
 // pair: a compiler that does not know it is one value makes it anew for each product.
 #ifndef LOWER_HALVES
@@ -169,11 +195,13 @@ static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 
 #define UPPER_HALVES(a, b) pair(as_type<half2>(a).y, as_type<half2>(b).y)
 #endif
 
+//: SIXTEENS
 // The 16 bits at bit shift, 0 or 16, of a below those of b.
 #ifndef SIXTEENS
 #define SIXTEENS(a, b, shift) (((a) >> (shift) & 0xffffu) | (b) >> (shift) << 16)
 #endif
 
+//: LOWER_BYTES_PLUS_1024 UPPER_BYTES_PLUS_1024 ODD_BYTES_PLUS_1024 using plus_1024
 // 1024 + n for the numbers n in two bytes of q.
 #ifndef LOWER_BYTES_PLUS_1024
 #define LOWER_BYTES_PLUS_1024(q) plus_1024(((q) & 0xffffu) * 0x101u, 0x00ff00ffu)
@@ -181,22 +209,28 @@ static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 
 #define ODD_BYTES_PLUS_1024(q) plus_1024((q) >> 8, 0x00ff00ffu)
 #endif
 
+//: half_at
 static inline float half_at(device const uchar * p) { return float(*(device const half *)p); }
 
+//: ushort_at
 static inline uint ushort_at(device const uchar * p) { return uint(*(device const ushort *)p); }
 
+//: low_half
 // The half in the lower 16 bits.
 static inline float low_half(uint v) { return float(as_type<half2>(v).x); }
 
+//: high_half
 // The half in the upper 16 bits.
 static inline float high_half(uint v) { return float(as_type<half2>(v).y); }
 
+//: word_at using ushort_at
 // The 4 bytes at p, which is aligned to ALIGN bytes: 2, or 4 and more.
 template <uint ALIGN>
 static inline uint word_at(device const uchar * p) {
   return ALIGN < 4u ? ushort_at(p) | ushort_at(p + 2) << 16 : *(device const uint *)(p);
 }
 
+//: words_at using word_at
 // The 8 bytes at p, which is as aligned as rows of that many bytes are, by 4 at least.
 static inline uint2 words_at(device const uchar * p, ulong row_bytes) {
   if (row_bytes % 8u == 0u) return *(device const uint2 *)p;
@@ -206,19 +240,28 @@ static inline uint2 words_at(device const uchar * p, ulong row_bytes) {
   return v;
 }
 
+//: words_of
 // The vector of as many bytes.
 template <uint BYTES> struct words_of;
+//: words_of
 template <> struct words_of<8> { typedef uint2 type; };
+//: words_of
 template <> struct words_of<16> { typedef uint4 type; };
 
+//: eight_floats
 // Where the input of a mat-vec lies: as floats or halves in a buffer, or staged by the threadgroup.
 // A format that multiplies halves as halves takes eight inputs as an X::eight; the others take floats.
 struct eight_floats;
+//: eight_halves
 struct eight_halves;
+//: in_floats using eight_floats
 struct in_floats { typedef eight_floats eight; device const float * p; };
+//: in_halves using eight_halves
 struct in_halves { typedef eight_halves eight; device const half * p; };
+//: in_shared using eight_floats
 struct in_shared { typedef eight_floats eight; threadgroup const float * p; uint first; }; // from input first on
 
+//: as_floats
 static inline void as_floats(half4 v, thread float * y) {
   y[0] = float(v.x);
   y[1] = float(v.y);
@@ -226,6 +269,7 @@ static inline void as_floats(half4 v, thread float * y) {
   y[3] = float(v.w);
 }
 
+//: load2 using in_floats
 // Loads inputs i and i+1; i is even.
 static inline void load2(in_floats x, uint i, thread float * y) {
   const float2 v = *(device const float2 *)(x.p + i);
@@ -233,17 +277,20 @@ static inline void load2(in_floats x, uint i, thread float * y) {
   y[1] = v.y;
 }
 
+//: load2 using in_halves
 static inline void load2(in_halves x, uint i, thread float * y) {
   const half2 v = *(device const half2 *)(x.p + i);
   y[0] = float(v.x);
   y[1] = float(v.y);
 }
 
+//: load2 using in_shared
 static inline void load2(in_shared x, uint i, thread float * y) {
   y[0] = x.p[i - x.first];
   y[1] = x.p[i - x.first + 1u];
 }
 
+//: load4 using in_floats
 // Loads inputs i to i+3; i is a multiple of 4.
 static inline void load4(in_floats x, uint i, thread float * y) {
   const float4 v = *(device const float4 *)(x.p + i);
@@ -253,19 +300,23 @@ static inline void load4(in_floats x, uint i, thread float * y) {
   y[3] = v.w;
 }
 
+//: load4 using as_floats in_halves
 static inline void load4(in_halves x, uint i, thread float * y) { as_floats(*(device const half4 *)(x.p + i), y); }
 
+//: load4 using in_shared load2
 static inline void load4(in_shared x, uint i, thread float * y) {
   load2(x, i, y);
   load2(x, i + 2u, y + 2);
 }
 
+//: load using UNROLL load4
 // Loads N inputs from i on, both multiples of 4.
 template <ushort N, typename X>
 static inline void load(X x, uint i, thread float * y) {
   UNROLL for (ushort k = 0; k < N; k += 4) load4(x, i + k, y + k);
 }
 
+//: sum_of using UNROLL
 // Σ y[i] over N inputs.
 template <ushort N>
 static inline float sum_of(thread const float * y) {
@@ -274,10 +325,13 @@ static inline float sum_of(thread const float * y) {
   return sum;
 }
 
+//: eight_floats
 // Eight inputs of a step, two times four neighbours, as products take them.
 struct eight_floats { float y[8]; };
+//: eight_halves
 struct eight_halves { half2 y[4]; }; // inputs 0 and 2, 1 and 3, 4 and 6, 5 and 7
 
+//: load_eight using eight_floats load4
 // Loads inputs a to a+3 and b to b+3; both are multiples of 4.
 template <typename X>
 static inline void load_eight(X x, uint a, uint b, thread eight_floats & y) {
@@ -285,6 +339,7 @@ static inline void load_eight(X x, uint a, uint b, thread eight_floats & y) {
   load4(x, b, y.y + 4);
 }
 
+//: pair
 static inline half2 pair(half a, half b) {
   half2 v;
   v.x = a;
@@ -292,6 +347,7 @@ static inline half2 pair(half a, half b) {
   return v;
 }
 
+//: in_order using LOWER_HALVES UPPER_HALVES eight_halves
 // Two times four neighbours in the order of their products. Made of words, not of halves' swizzles:
 // NVIDIA's assembler makes better code of it (1,032 to 1,045 tokens per second in one model).
 static inline eight_halves in_order(uint2 u, uint2 v) {
@@ -303,32 +359,38 @@ static inline eight_halves in_order(uint2 u, uint2 v) {
   return y;
 }
 
+//: load_eight using eight_halves in_halves in_order
 static inline void load_eight(in_halves x, uint a, uint b, thread eight_halves & y) {
   y = in_order(*(device const uint2 *)(x.p + a), *(device const uint2 *)(x.p + b));
 }
 
+//: load_row using load_eight
 // Loads inputs i to i+7; i is a multiple of 8. One load fetches eight halves: the fewer loads, the
 // sooner those of the weights are under way.
 template <typename X, typename Y>
 static inline void load_row(X x, uint i, thread Y & y) { load_eight(x, i, i + 4u, y); }
 
+//: load_row using eight_halves in_halves in_order
 static inline void load_row(in_halves x, uint i, thread eight_halves & y) {
   const uint4 v = *(device const uint4 *)(x.p + i);
   y = in_order(v.xy, v.zw);
 }
 
+//: load_row using as_floats eight_floats in_halves
 static inline void load_row(in_halves x, uint i, thread eight_floats & y) {
   const uint4 v = *(device const uint4 *)(x.p + i);
   as_floats(as_type<half4>(v.xy), y.y);
   as_floats(as_type<half4>(v.zw), y.y + 4);
 }
 
+//: load_rows using UNROLL load_row
 // Loads N times eight inputs from i on, a multiple of 8.
 template <ushort N, typename X, typename Y>
 static inline void load_rows(X x, uint i, thread Y * y) {
   UNROLL for (ushort k = 0; k < N; ++k) load_row(x, i + 8u * k, y[k]);
 }
 
+//: load_two using load_eight
 // Loads inputs a to a+3 with b to b+3, and a+4 to a+7 with b+4 to b+7; both are multiples of 8.
 template <typename X, typename Y>
 static inline void load_two(X x, uint a, uint b, thread Y * y) {
@@ -336,26 +398,31 @@ static inline void load_two(X x, uint a, uint b, thread Y * y) {
   load_eight(x, a + 4u, b + 4u, y[1]);
 }
 
+//: load_two using eight_halves in_halves in_order
 static inline void load_two(in_halves x, uint a, uint b, thread eight_halves * y) {
   const uint4 u = *(device const uint4 *)(x.p + a), v = *(device const uint4 *)(x.p + b);
   y[0] = in_order(u.xy, v.xy);
   y[1] = in_order(u.zw, v.zw);
 }
 
+//: unit using eight_floats
 // Products of halves take weights of up to RANGE, a power of two, in units of 4 RANGE: so the
 // sum of four of them stays in half's range whatever the inputs are. Floats take weights as they are.
 template <short RANGE>
 static inline half unit(thread const eight_floats &) { return half(1.0f); }
 
+//: unit using eight_halves
 template <short RANGE>
 static inline half unit(thread const eight_halves &) { return half(0.25f / float(RANGE)); }
 
+//: add_pair
 // s + v.x * y[0] + v.y * y[2].
 static inline float add_pair(half2 v, thread const float * y, float s) {
   s = fma(float(v.x), y[0], s);
   return fma(float(v.y), y[2], s);
 }
 
+//: add_products using add_pair eight_floats
 // s + Σ of eight products, with weights in units: those of inputs 0 and 2, 1 and 3, 4 and 6, 5 and 7.
 template <short RANGE>
 static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread const eight_floats & y, float s) {
@@ -363,6 +430,7 @@ static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread 
   return add_pair(v3, y.y + 5, add_pair(v2, y.y + 4, s));
 }
 
+//: add_products using eight_halves
 // Halves are multiplied and summed as halves, four products to a sum: see quant.RowsHalves.
 template <short RANGE>
 static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread const eight_halves & y, float s) {
@@ -370,6 +438,7 @@ static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread 
   return fma(float(four.y), 4.0f * float(RANGE), fma(float(four.x), 4.0f * float(RANGE), s));
 }
 
+//: sum_of_eights using UNROLL add_products unit
 // The sum of N times eight inputs; halves are summed as their products are.
 template <ushort N, typename Y>
 static inline float sum_of_eights(thread const Y * y) {
@@ -379,20 +448,25 @@ static inline float sum_of_eights(thread const Y * y) {
   return sum;
 }
 
+//: plus_1024 using AND_OR
 // 1024 + n for the number n below 1024 in each 16 bits of q & mask.
 static inline half2 plus_1024(uint q, uint mask) { return as_type<half2>(AND_OR(q, mask, 0x64006400u)); }
 
+//: without_1024 using plus_1024 unit
 // The numbers n - BIAS, and n / 16 - 8, in units. All steps are exact.
 template <short BIAS>
 static inline half2 without_1024(half2 plus_1024, half unit) { return fma(plus_1024, half2(unit), half2(unit * half(-1024 - BIAS))); }
 
+//: less using plus_1024 unit without_1024
 template <short BIAS>
 static inline half2 less(uint q, uint mask, half unit) { return without_1024<BIAS>(plus_1024(q, mask), unit); }
 
+//: sixteenth_less_8 using plus_1024 unit
 static inline half2 sixteenth_less_8(uint q, uint mask, half unit) {
   return fma(plus_1024(q, mask), half2(unit * half(0.0625f)), half2(unit * half(-64 - 8)));
 }
 
+//: add_low using add_products less unit
 // Sums of halves are rounded by a part of their size, which is least if numbers count from their
 // middle. Where a format has them count from 0, s begins with Σ middle * y.
 
@@ -404,6 +478,7 @@ static inline float add_low(uint low, uint high, thread const Y & y, float s) {
                          less<8>(high, 0x000f000fu, u), less<8>(high >> 8, 0x000f000fu, u), y, s);
 }
 
+//: add_high using add_products sixteenth_less_8 unit
 // The same of the high nibbles.
 template <typename Y>
 static inline float add_high(uint low, uint high, thread const Y & y, float s) {
@@ -412,6 +487,7 @@ static inline float add_high(uint low, uint high, thread const Y & y, float s) {
                          sixteenth_less_8(high, 0x00f000f0u, u), sixteenth_less_8(high >> 8, 0x00f000f0u, u), y, s);
 }
 
+//: add_nibbles using add_products less sixteenth_less_8 unit
 // The same of the low nibbles of 4 bytes and then of their high ones.
 template <typename Y>
 static inline float add_nibbles(uint q, thread const Y & y, float s) {
@@ -420,6 +496,7 @@ static inline float add_nibbles(uint q, thread const Y & y, float s) {
                          sixteenth_less_8(q, 0x00f000f0u, u), sixteenth_less_8(q >> 8, 0x00f000f0u, u), y, s);
 }
 
+//: add_bytes using ODD_BYTES_PLUS_1024 add_products less unit without_1024
 // s + Σ (byte - MIDDLE) * y over 4 bytes of low and 4 of high, all below 2 MIDDLE, a power of two.
 template <short MIDDLE, typename Y>
 static inline float add_bytes(uint low, uint high, thread const Y & y, float s) {
@@ -428,9 +505,11 @@ static inline float add_bytes(uint low, uint high, thread const Y & y, float s) 
                               less<MIDDLE>(high, 0x00ff00ffu, u), without_1024<MIDDLE>(ODD_BYTES_PLUS_1024(high), u), y, s);
 }
 
+//: fifth_bits
 // Bits 0 to 3 of a number as bit 4 of its 4 bytes.
 static inline uint fifth_bits(uint bits) { return (bits & 15u) * 0x02040810u & 0x10101010u; }
 
+//: add_fives using add_bytes fifth_bits
 // s + Σ (low nibble with a fifth bit - 16) * y over 4 bytes, and the same of their high nibbles;
 // the fifth bits are bits 0 to 3 of low and high.
 template <typename Y>
@@ -438,25 +517,30 @@ static inline float add_fives(uint q, uint low, uint high, thread const Y & y, f
   return add_bytes<16>((q & 0x0f0f0f0fu) | fifth_bits(low), (q >> 4 & 0x0f0f0f0fu) | fifth_bits(high), y, s);
 }
 
+//: nibble
 // Nibble i of a 32-element block: low nibbles first, then high.
 static inline uint nibble(device const uchar * qs, uint i) {
   const uint q = qs[i & 15u];
   return i < 16u ? q & 15u : q >> 4;
 }
 
+//: k_scale
 // The 6-bit scale and minimum of sub-block j in the 12 packed bytes of Q4_K and Q5_K.
 static inline float k_scale(device const uchar * q, uint j) {
   return j < 4u ? float(q[j] & 63) : float((q[j + 4u] & 15) | ((q[j - 4u] >> 6) << 4));
 }
 
+//: k_min
 static inline float k_min(device const uchar * q, uint j) {
   return j < 4u ? float(q[j + 4u] & 63) : float((q[j + 4u] >> 4) | ((q[j] >> 6) << 4));
 }
 
+//: k_scales
 // Scale times d, and minimum times dmin, of the sub-blocks 2c and 2c+1 of Q4_K and Q5_K from
 // the 16 bytes that their blocks begin with.
 struct k_scales { float scale[2], min[2]; };
 
+//: k_scales_at using LOWER_BYTES_PLUS_1024 SIXTEENS UPPER_BYTES_PLUS_1024 high_half k_scales low_half
 static inline k_scales k_scales_at(uint4 head, uint c) {
   // What depends on c is a lane's constant, the same for all rows; a condition would part their loads.
   const uint shift = 16u * (c & 1u), last = 0u - (c >> 1), nibbles = last & 0x0f0f0f0fu;
@@ -475,10 +559,12 @@ static inline k_scales k_scales_at(uint4 head, uint c) {
   return k;
 }
 
+//: iq4_values
 // The 16 values of IQ4_NL and IQ4_XS.
 constant float iq4_values[16] = {-127.0f, -104.0f, -83.0f, -65.0f, -49.0f, -35.0f, -22.0f, -10.0f,
                                  1.0f, 13.0f, 25.0f, 38.0f, 53.0f, 69.0f, 89.0f, 113.0f};
 
+//: table_nibbles using UNROLL
 // Σ over 8 bytes of y[i] * value of the low nibble + y[8+i] * value of the high nibble.
 static inline float table_nibbles(device const uchar * p, constant float * values, thread const float * y) {
   float sum = 0.0f;
@@ -490,6 +576,7 @@ static inline float table_nibbles(device const uchar * p, constant float * value
   return sum;
 }
 
+//: load_partials using UNROLL in_floats load4
 // Loads the share of one of LANES lanes of COUNT partial sums that were handed over: COUNT / LANES
 // of them, rounded up. Sums of them that wait until a mat-vec's loads are under way cost no time.
 template <uint COUNT, uint LANES>
@@ -500,6 +587,7 @@ static inline void load_partials(device const float * partials, uint lane, threa
   }
   UNROLL for (uint i = 0; i < (COUNT + LANES - 1u) / LANES; ++i) v[i] = i * LANES + lane < COUNT ? partials[i * LANES + lane] : 0.0f;
 }
+//: dealt
 // Mat-vecs of the lanes of one or more simdgroups: how blocks are dealt out, and the sums over them.
 
 // The format T as LANES lanes deal out BLOCKS blocks of it: K-quants are templates over how many
@@ -507,12 +595,14 @@ static inline void load_partials(device const float * partials, uint lane, threa
 template <typename T, uint BLOCKS, uint LANES>
 struct dealt { typedef T format; };
 
+//: dealt
 template <template <uint> class T, uint SHARE, uint BLOCKS, uint LANES>
 struct dealt<T<SHARE>, BLOCKS, LANES> {
   enum : uint { PASSES = (BLOCKS * SHARE + LANES - 1u) / LANES, HALF_PASSES = (2u * BLOCKS * SHARE + LANES - 1u) / LANES };
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
 
+//: dot using IN_FLIGHT dealt share
 // sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
 // LANES lanes.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -525,6 +615,7 @@ static inline void dot(device const uchar * w, X x, uint begin, uint end, uint l
   if (b + mine < last) T::template step<N, COLS>(w, x, b + mine, part, sum);
 }
 
+//: dot_both using BOTH_IN_FLIGHT dealt dot share
 // dot with two matrices. Where their blocks are dealt out alike each input is loaded
 // once for both.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -550,6 +641,7 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
     dot<OTHER, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
   }
 }
+//: held using load
 // Weights that a lane holds before it may read inputs: see EARLIER_DONE.
 
 // What a lane holds of N rows' share of a block before it may read inputs. A format that can says so
@@ -564,6 +656,7 @@ struct held {
   static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
 };
 
+//: first_pass using dealt held
 // The blocks of dot's first pass over whole rows of one of so many MATRICES. Lanes without one
 // hold the last one, and leave it out. More than 32 registers would be at the cost of threads.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
@@ -589,6 +682,7 @@ struct first_pass {
   }
 };
 
+//: dot_held using dot first_pass
 // dot over whole rows, of which p holds the first pass.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_held(thread const first_pass<FORMAT, N, COLS, LANES, 1> & p, device const uchar * w, X x, uint lane, thread float * sum) {
@@ -598,6 +692,7 @@ static inline void dot_held(thread const first_pass<FORMAT, N, COLS, LANES, 1> &
   if (begin < COLS) dot<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, COLS, lane, sum);
 }
 
+//: dot_both_held using dot_both first_pass
 // The same of two matrices.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES, 2> & p, thread const first_pass<OTHER, N, COLS, LANES, 2> & q,
@@ -613,6 +708,7 @@ static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES,
   }
 }
 
+//: f32 using UNROLL get load4 put share
 // F32: float, also a latent cache's element.
 struct f32 {
   enum { COLUMNS = 4 };
@@ -642,6 +738,7 @@ struct f32 {
   static inline void put(device uchar * row, ulong i, float v) { ((device float *)row)[i] = v; }
 };
 
+//: f16 using UNROLL get load4 put share
 // F16: half, also a latent cache's element.
 struct f16 {
   enum { COLUMNS = 4 };
@@ -671,6 +768,7 @@ struct f16 {
   static inline void put(device uchar * row, ulong i, float v) { ((device half *)row)[i] = half(v); }
 };
 
+//: q4_0 using UNROLL add_nibbles half_at is_split load_eight load_two nibble share word_at words_at
 // Q4_0: 32 elements in 18 bytes: half d, 16 bytes of nibbles; element = d (nibble - 8).
 struct q4_0 {
   enum { COLUMNS = 32 };
@@ -724,6 +822,7 @@ struct q4_0 {
   }
 };
 
+//: held if q4_0 using SPLIT_ROWS UNROLL load load_two q4_0 words_at
 template <ushort N, uint COLS>
 struct held<q4_0, N, COLS> {
   enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 18u % 4u == 0u };
@@ -747,6 +846,7 @@ struct held<q4_0, N, COLS> {
   }
 };
 
+//: q4_1 using UNROLL add_nibbles half_at high_half load_eight low_half nibble share sum_of_eights
 // Q4_1: 32 elements in 20 bytes: half d, half m, 16 bytes of nibbles; element = d nibble + m.
 // Blocks are 4-byte aligned.
 struct q4_1 {
@@ -775,6 +875,7 @@ struct q4_1 {
   }
 };
 
+//: q5_0 using UNROLL add_fives half_at is_split load_eight load_two nibble share ushort_at word_at words_at
 // Q5_0: 32 elements in 22 bytes: half d, 32 fifth bits, 16 bytes of nibbles; element = d (q - 16).
 struct q5_0 {
   enum { COLUMNS = 32 };
@@ -832,6 +933,7 @@ struct q5_0 {
   }
 };
 
+//: held if q5_0 using SPLIT_ROWS UNROLL load load_two q5_0 word_at words_at
 template <ushort N, uint COLS>
 struct held<q5_0, N, COLS> {
   enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
@@ -857,6 +959,7 @@ struct held<q5_0, N, COLS> {
   }
 };
 
+//: q5_1 using UNROLL add_fives half_at high_half load_eight low_half nibble share sum_of_eights ushort_at
 // Q5_1: 32 elements in 24 bytes: half d, half m, 32 fifth bits, 16 bytes of nibbles;
 // element = d q + m. Blocks are 4-byte aligned.
 struct q5_1 {
@@ -888,6 +991,7 @@ struct q5_1 {
   }
 };
 
+//: q8_0 using UNROLL add_bytes half_at is_split load_eight load_two share word_at words_at
 // Q8_0: 32 elements in 34 bytes: half d, 32 signed bytes; element = d q.
 struct q8_0 {
   enum { COLUMNS = 32 };
@@ -941,6 +1045,7 @@ struct q8_0 {
   }
 };
 
+//: q4_k_by using UNROLL add_high add_low half_at k_min k_scale k_scales k_scales_at load_rows share sum_of_eights words_of
 // Q4_K: 256 elements in 144 bytes: half d, half dmin, 12 bytes with 8 scales and minima of
 // 6 bits, 128 bytes of nibbles; element = d scale nibble - dmin min.
 // A lane takes 128 / SHARE bytes of nibbles, of two sub-blocks a half or a quarter. Blocks are
@@ -1004,6 +1109,7 @@ struct q4_k_by {
   }
 };
 
+//: held if q4_k_by using UNROLL load q4_k_by
 template <uint SHARE, ushort N, uint COLS>
 struct held<q4_k_by<SHARE>, N, COLS> {
   enum : bool { HOLDS = true };
@@ -1027,8 +1133,10 @@ struct held<q4_k_by<SHARE>, N, COLS> {
   }
 };
 
+//: q4_k using q4_k_by
 typedef q4_k_by<8> q4_k;
 
+//: q5_k_by using UNROLL add_bytes half_at k_min k_scale k_scales k_scales_at load_rows share sum_of_eights words_of
 // Q5_K: 256 elements in 176 bytes: as Q4_K, with 32 bytes of fifth bits before the nibbles;
 // bit s of byte l belongs to element l of sub-block s.
 // A lane takes as much as of Q4_K.
@@ -1078,8 +1186,10 @@ struct q5_k_by {
   }
 };
 
+//: q5_k using q5_k_by
 typedef q5_k_by<8> q5_k;
 
+//: q6_k_by using UNROLL add_bytes eight_floats half_at is_split load_row share word_at words_at
 // Q6_K: 256 elements in 210 bytes: 128 bytes of low nibbles, 64 bytes of upper bit pairs, 16
 // signed scales, half d; element = d scale (q - 32). Within each half of 128, element 32k+l has
 // its nibble in byte l + 32 (k mod 2), low for k < 2, and bits 2k of upper byte l.
@@ -1168,8 +1278,10 @@ struct q6_k_by {
   }
 };
 
+//: q6_k using q6_k_by
 typedef q6_k_by<8> q6_k;
 
+//: bf16 using UNROLL load4 share
 // BF16: the upper 16 bits of a float.
 struct bf16 {
   enum { COLUMNS = 4 };
@@ -1195,6 +1307,7 @@ struct bf16 {
   static inline float element(device const uchar * row, uint i) { return as_type<float>(uint(((device const ushort *)row)[i]) << 16); }
 };
 
+//: combine_splits using LATER_MAY_START UNROLL in_floats load4
 // Merges the attention splits of one head, the exact flash-decode combine:
 // m = max m_s, o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s over the splits in use. Teams of
 // threads, one for all columns, add up every TEAMS-th split. Split s of per rows each is
@@ -1322,6 +1435,7 @@ struct combine_splits {
   static inline uint column(uint j, uint tid) { return (tid % TEAM + j / WIDE * TEAM) * WIDE + j % WIDE; }
 };
 
+//: Sampling
 // Sampling as in runtime/sample, to the bit: every statement on floats is one IEEE
 // operation that nothing contracts (see the pragma at the beginning), all else is
 // integers, whose sums have no order.
@@ -1334,15 +1448,19 @@ struct Sampling {
   uint window; uint accepted; uint picked;
 };
 
+//: Wide
 // A 64-bit number in memory that is aligned to 4 bytes.
 struct Wide { uint low; uint high; };
 
+//: get using Wide
 static inline ulong get(threadgroup const Wide * w) { return ulong(w->high) << 32 | ulong(w->low); }
+//: put using Wide
 static inline void put(threadgroup Wide * w, ulong v) {
   w->low = uint(v);
   w->high = uint(v >> 32);
 }
 
+//: settle
 // A logit as it is compared: NaN counts as minus infinity, infinity as the largest
 // float, and what is below 2^-100 as zero, whatever the GPU makes of denormals.
 static inline float settle(float x) {
@@ -1352,18 +1470,22 @@ static inline float settle(float x) {
   return magnitude > 0x7f800000u ? as_type<float>(0xff800000u) : finite;
 }
 
+//: rank
 // An integer that grows with x; minus infinity has 0x007fffff.
 static inline uint rank(float x) {
   const uint bits = as_type<uint>(x);
   return bits >> 31 != 0u ? ~bits : bits | 0x80000000u;
 }
 
+//: unrank
 // The number that has a rank.
 static inline float unrank(uint r) { return as_type<float>(r >> 31 != 0u ? r & 0x7fffffffu : ~r); }
 
+//: token_key using rank
 // Orders tokens: the greater logit first, the lower id among equals.
 static inline ulong token_key(float x, uint id) { return ulong(rank(x)) << 32 | ulong(~id); }
 
+//: penalise using Sampling settle
 // The logit of a token that is among the recent ones n times.
 static inline float penalise(float x, uint n, device const Sampling * s) {
   if (n == 0u) return x;
@@ -1375,6 +1497,7 @@ static inline float penalise(float x, uint n, device const Sampling * s) {
   return settle(lowered);
 }
 
+//: token_weight
 // e^x in units of 2^-30, rounded down, for x <= 0; runtime/sample explains the steps.
 static inline uint token_weight(float x) {
   if (!(x >= -80.0f)) return 0u;
@@ -1404,17 +1527,20 @@ static inline uint token_weight(float x) {
   return uint(p);
 }
 
+//: mix
 // SplitMix64 of a seed and the number of a draw.
 static inline ulong mix(ulong z) {
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ul;
   z = (z ^ z >> 27) * 0x94D049BB133111EBul;
   return z ^ z >> 31;
 }
+//: draw_bits using mix
 static inline ulong draw_bits(ulong seed, ulong draw) {
   const ulong golden = 0x9E3779B97F4A7C15ul;
   return mix(mix(seed + golden) + (draw + 1ul) * golden);
 }
 
+//: mul_high
 // The upper 64 bits of a product.
 static inline ulong mul_high(ulong a, ulong b) {
   const ulong al = a & 0xfffffffful, ah = a >> 32, bl = b & 0xfffffffful, bh = b >> 32;
@@ -1422,13 +1548,16 @@ static inline ulong mul_high(ulong a, ulong b) {
   return ah * bh + (m >> 32) + (k >> 32);
 }
 
+//: BINS
 // Memory of the threadgroup that picks: bins of keys with counts and three limbs of
 // weights; sums by thread or block; sums of 32 of those; two results.
 #define BINS 1024u
 
+//: BLOCK
 // Tokens per threadgroup that scans.
 #define BLOCK 256u
 
+//: share_best
 // Hands over the best that a simdgroup's threads have seen, (rank, id); best_key has
 // the best of all after a barrier.
 template <uint SIMDGROUPS>
@@ -1440,6 +1569,7 @@ static inline void share_best(uint best, uint id, threadgroup uint * work, ushor
     work[2u * sg + 1u] = first;
   }
 }
+//: best_key
 template <uint SIMDGROUPS>
 static inline ulong best_key(threadgroup const uint * work) {
   ulong best = 0ul;
@@ -1447,6 +1577,7 @@ static inline ulong best_key(threadgroup const uint * work) {
   return best;
 }
 
+//: fill_bins using BINS UNROLL token_key token_weight
 // Adds the tokens with keys from low to high to the bins of their keys' ten bits at shift.
 template <uint THREADS, bool WEIGHED>
 static inline void fill_bins(device const float * logits, uint n, float top, ulong low, ulong high, uint shift,
@@ -1472,6 +1603,7 @@ static inline void fill_bins(device const float * logits, uint n, float top, ulo
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
+//: bin_amount using BINS
 // What a bin holds: tokens, or their weights.
 template <bool WEIGHED>
 static inline ulong bin_amount(threadgroup atomic_uint * bin) {
@@ -1481,6 +1613,7 @@ static inline ulong bin_amount(threadgroup atomic_uint * bin) {
          (ulong(atomic_load_explicit(bin + 3u * BINS, memory_order_relaxed)) << 20);
 }
 
+//: sum_up using Wide get put
 // Adds up n sums by 32; all can be read afterwards.
 template <uint SUMS>
 static inline void sum_up(threadgroup Wide * sums, uint n, uint tid) {
@@ -1493,6 +1626,7 @@ static inline void sum_up(threadgroup Wide * sums, uint n, uint tid) {
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
+//: threshold_of_few using Wide get put token_key token_weight
 // threshold of logits of which each thread takes one. Threads may still read found when
 // others are back: what comes next has a barrier before it writes there.
 template <uint THREADS, bool WEIGHED>
@@ -1513,6 +1647,7 @@ static inline ulong threshold_of_few(device const float * logits, uint n, float 
   return get(found);
 }
 
+//: threshold_of_many using BINS Wide bin_amount fill_bins get put sum_up
 // threshold of more. Each round settles ten more bits of it: the bin in which the sum
 // from above reaches the need. What holds for found in threshold_of_few holds here, in
 // the next round too.
@@ -1547,6 +1682,7 @@ static inline ulong threshold_of_many(device const float * logits, uint n, float
   return low;
 }
 
+//: threshold using threshold_of_few threshold_of_many
 // The greatest key such that those of n logits from it on are `need` together, in
 // number or, if WEIGHED, in weight.
 template <uint SUMS, uint THREADS, bool WEIGHED>
@@ -1555,6 +1691,7 @@ static inline ulong threshold(device const float * logits, uint n, float top, ul
                       : threshold_of_many<SUMS, THREADS, WEIGHED>(logits, n, top, need, work, tid);
 }
 
+//: keep_tokens using BLOCK UNROLL rank token_key
 // Copies the logits with keys from one on to kept, and their ids to ids, in the order
 // of the ids. Returns how many there are. Each simdgroup takes a run of blocks and looks
 // into those whose best is good enough, first to count, then to copy.
@@ -1595,6 +1732,7 @@ static inline uint keep_tokens(device const float * logits, device const float *
   return all;
 }
 
+//: chosen_weight using token_key token_weight
 // The weight of logit i of n at a temperature, or 0 if its key or itself is too low.
 static inline uint chosen_weight(device const float * logits, uint n, uint i, float top, ulong from, float lowest, float scale) {
   if (i >= n) return 0u;
@@ -1604,6 +1742,7 @@ static inline uint chosen_weight(device const float * logits, uint n, uint i, fl
   return token_key(x, i) >= from && below >= lowest ? token_weight(scaled) : 0u;
 }
 
+//: weigh_tokens using BLOCK UNROLL Wide chosen_weight get put sum_up
 // The weights of the chosen among n logits, by blocks and 32 blocks in sums, and together.
 template <uint SUMS, uint SIMDGROUPS>
 static inline ulong weigh_tokens(device const float * logits, uint n, float top, ulong from, float lowest, float scale,
@@ -1621,6 +1760,7 @@ static inline ulong weigh_tokens(device const float * logits, uint n, float top,
   return all;
 }
 
+//: draw_token using BLOCK Wide chosen_weight get mul_high weigh_tokens
 // Which of n logits a draw meets: the chosen ones lie side by side in their order, each
 // as wide as its weight.
 template <uint SUMS, uint SIMDGROUPS>
@@ -1645,6 +1785,7 @@ static inline uint draw_token(device const float * logits, uint n, float top, ul
   return found[0];
 }
 
+//: sample_token using BINS Sampling Wide draw_bits draw_token keep_tokens threshold weigh_tokens
 // top-k, top-p, min-p, temperature, draw. A top-k of no more tokens than there are
 // blocks begins with a bound: as many blocks have a token that is no worse. What the
 // bound leaves is kept aside, and all else looks at that only.
@@ -1676,6 +1817,7 @@ static inline uint sample_token(device const float * values, device const float 
   return cut ? ids[i] : i;
 }
 
+//: remember using Sampling
 // Counts a token among the recent ones, in place of the oldest if the window is full.
 template <uint VOCAB>
 static inline void remember(uint token, uint window, device Sampling * s, device uint * ring, device uint * times) {
@@ -1689,6 +1831,7 @@ static inline void remember(uint token, uint window, device Sampling * s, device
   s->accepted += 1u;
 }
 
+//: load_query using UNROLL
 // Split-KV latent attention in plain arithmetic. A threadgroup walks over the cache rows of one split in
 // tiles; a tile serves keys and values of all heads. For the scores, lanes are
 // heads × column groups (HP heads, a power of two) with their columns of the queries
@@ -1709,6 +1852,7 @@ static inline void load_query(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride
   }
 }
 
+//: tile_scores using UNROLL
 // shares[sg][h][t]: what the simdgroup's columns add to the score of head h and row t.
 template <uint HEADS, uint HP, uint WIDTH, uint NC, uint TILE>
 static inline void tile_scores(threadgroup const float * tile, uint n, thread const float * q, threadgroup float * shares,
@@ -1725,6 +1869,7 @@ static inline void tile_scores(threadgroup const float * tile, uint n, thread co
   }
 }
 
+//: tile_softmax
 // Online softmax: turns the scores of the tile's n rows into p[t][h] = e^(s-m), keeps
 // (m, l) per head and leaves in shrink the factor for what was summed before.
 template <uint HEADS, uint TILE, uint SIMDGROUPS>
@@ -1748,6 +1893,7 @@ static inline void tile_softmax(threadgroup const float * shares, uint n, float 
   }
 }
 
+//: tile_values using UNROLL
 // Adds the tile's values to the sums of the thread's latent columns tid, tid + THREADS, …
 template <uint HEADS, uint LAT, uint WIDTH, uint COLUMNS, uint THREADS>
 static inline void tile_values(threadgroup const float * tile, uint n, threadgroup const float * p, threadgroup const float * shrink,
@@ -1762,6 +1908,7 @@ static inline void tile_values(threadgroup const float * tile, uint n, threadgro
   }
 }
 
+//: store_values using UNROLL
 // Stores the thread's sums; out is [HEADS][LAT].
 template <uint HEADS, uint LAT, uint COLUMNS, uint THREADS>
 static inline void store_values(device float * out, thread const float * sums, uint tid) {
@@ -1773,6 +1920,7 @@ static inline void store_values(device float * out, thread const float * sums, u
   }
 }
 
+//: MULTIPLY_BLOCKS multiply_blocks scale_rows using UNROLL
 // d[m ds] += Σ a[m ar + k ac] b[k bs] over k < K, for all m < M: the step of products of
 // larger matrices. A platform whose matrix units take 2 × 2 blocks, and whose lanes know
 // which elements are theirs, has its own of both functions.
@@ -1795,6 +1943,7 @@ static inline void scale_rows(thread simdgroup_float8x8 * d, threadgroup const f
 }
 #endif
 
+//: multiply_matrix using UNROLL multiply_blocks
 // d[M][N] += a[M][K] b[K][N], all of them blocks in rows of dn, ak and bn.
 template <uint M, uint N, uint K>
 static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, thread const simdgroup_half8x8 * a, uint ak,
@@ -1813,6 +1962,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
   }
 }
 
+//: attend_matrix using EARLIER_DONE LATER_MAY_START UNROLL load4 load_rows multiply_matrix scale_rows
 // Split-KV latent attention on a cache of halves, in products of 8 × 8 blocks. Each
 // simdgroup has its columns of the cache: VALUES blocks of latent ones and behind
 // them blocks of rotated ones. It loads them once per tile of TILE rows, a tile ahead,
@@ -2079,9 +2229,11 @@ struct attend_matrix {
     store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way
   }
 };
+//:
 } // namespace mla
 
 namespace mla {
+//: embed_body using EARLIER_DONE LATER_MAY_START Step sum_group
 // embed: reads the token's embedding row, hands the next norm's input over.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
@@ -2104,8 +2256,10 @@ static inline void embed_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+//:
 } // namespace mla
 
+//: embed_f16 using Step embed_body f16
 kernel void embed_f16(
     constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
@@ -2120,6 +2274,7 @@ kernel void embed_f16(
   mla::embed_body<mla::f16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+//: embed_q8_0 using Step embed_body q8_0
 kernel void embed_q8_0(
     constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
@@ -2134,6 +2289,7 @@ kernel void embed_q8_0(
   mla::embed_body<mla::q8_0>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+//: embed_q6_k using Step embed_body q6_k
 kernel void embed_q6_k(
     constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
@@ -2148,6 +2304,7 @@ kernel void embed_q6_k(
   mla::embed_body<mla::q6_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+//: embed_bf16 using Step bf16 embed_body
 kernel void embed_bf16(
     constant mla::Step & step_ [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
@@ -2162,7 +2319,9 @@ kernel void embed_bf16(
   mla::embed_body<mla::bf16>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: q_a_kv_a_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON add_slices dot_held first_pass in_halves load_partials norm_factor own put_slice sum_group sum_lanes sum_of total
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -2247,8 +2406,10 @@ static inline void q_a_kv_a_body(
     if (mine) kv_a[at] = v;
   }
 }
+//:
 } // namespace mla
 
+//: q_a_kv_a_f16_f16 using f16 q_a_kv_a_body
 kernel void q_a_kv_a_f16_f16(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2266,6 +2427,7 @@ kernel void q_a_kv_a_f16_f16(
   mla::q_a_kv_a_body<mla::f16, mla::f16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_a_kv_a_q4_0_q4_0 using q4_0 q_a_kv_a_body
 kernel void q_a_kv_a_q4_0_q4_0(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2283,6 +2445,7 @@ kernel void q_a_kv_a_q4_0_q4_0(
   mla::q_a_kv_a_body<mla::q4_0, mla::q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_a_kv_a_q4_1_q4_1 using q4_1 q_a_kv_a_body
 kernel void q_a_kv_a_q4_1_q4_1(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2300,6 +2463,7 @@ kernel void q_a_kv_a_q4_1_q4_1(
   mla::q_a_kv_a_body<mla::q4_1, mla::q4_1>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_a_kv_a_q8_0_q8_0 using q8_0 q_a_kv_a_body
 kernel void q_a_kv_a_q8_0_q8_0(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2317,6 +2481,7 @@ kernel void q_a_kv_a_q8_0_q8_0(
   mla::q_a_kv_a_body<mla::q8_0, mla::q8_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_a_kv_a_q4_k_q4_k using q4_k q_a_kv_a_body
 kernel void q_a_kv_a_q4_k_q4_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2334,6 +2499,7 @@ kernel void q_a_kv_a_q4_k_q4_k(
   mla::q_a_kv_a_body<mla::q4_k, mla::q4_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_a_kv_a_q5_k_q5_k using q5_k q_a_kv_a_body
 kernel void q_a_kv_a_q5_k_q5_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2351,6 +2517,7 @@ kernel void q_a_kv_a_q5_k_q5_k(
   mla::q_a_kv_a_body<mla::q5_k, mla::q5_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_a_kv_a_q6_k_q6_k using q6_k q_a_kv_a_body
 kernel void q_a_kv_a_q6_k_q6_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2368,6 +2535,7 @@ kernel void q_a_kv_a_q6_k_q6_k(
   mla::q_a_kv_a_body<mla::q6_k, mla::q6_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_a_kv_a_bf16_bf16 using bf16 q_a_kv_a_body
 kernel void q_a_kv_a_bf16_bf16(
     device const uchar * w_q_a_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2385,7 +2553,9 @@ kernel void q_a_kv_a_bf16_bf16(
   mla::q_a_kv_a_body<mla::bf16, mla::bf16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START Step UNROLL WEIGHTS_SOON add_slices dot_held first_pass in_halves load_partials norm_factor own pair put_slice share sum_lanes sum_of total turn_by
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -2474,8 +2644,10 @@ static inline void q_b_store_kv_body(
     if (mine) q_rope[at] = v;
   }
 }
+//:
 } // namespace mla
 
+//: q_b_store_kv_f16_f32 using Step f16 f32 q_b_store_kv_body
 kernel void q_b_store_kv_f16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2494,6 +2666,7 @@ kernel void q_b_store_kv_f16_f32(
   mla::q_b_store_kv_body<mla::f16, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_f16_f16 using Step f16 q_b_store_kv_body
 kernel void q_b_store_kv_f16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2512,6 +2685,7 @@ kernel void q_b_store_kv_f16_f16(
   mla::q_b_store_kv_body<mla::f16, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q4_0_f32 using Step f32 q4_0 q_b_store_kv_body
 kernel void q_b_store_kv_q4_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2530,6 +2704,7 @@ kernel void q_b_store_kv_q4_0_f32(
   mla::q_b_store_kv_body<mla::q4_0, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q4_0_f16 using Step f16 q4_0 q_b_store_kv_body
 kernel void q_b_store_kv_q4_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2548,6 +2723,7 @@ kernel void q_b_store_kv_q4_0_f16(
   mla::q_b_store_kv_body<mla::q4_0, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q4_1_f32 using Step f32 q4_1 q_b_store_kv_body
 kernel void q_b_store_kv_q4_1_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2566,6 +2742,7 @@ kernel void q_b_store_kv_q4_1_f32(
   mla::q_b_store_kv_body<mla::q4_1, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q4_1_f16 using Step f16 q4_1 q_b_store_kv_body
 kernel void q_b_store_kv_q4_1_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2584,6 +2761,7 @@ kernel void q_b_store_kv_q4_1_f16(
   mla::q_b_store_kv_body<mla::q4_1, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q8_0_f32 using Step f32 q8_0 q_b_store_kv_body
 kernel void q_b_store_kv_q8_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2602,6 +2780,7 @@ kernel void q_b_store_kv_q8_0_f32(
   mla::q_b_store_kv_body<mla::q8_0, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q8_0_f16 using Step f16 q8_0 q_b_store_kv_body
 kernel void q_b_store_kv_q8_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2620,6 +2799,7 @@ kernel void q_b_store_kv_q8_0_f16(
   mla::q_b_store_kv_body<mla::q8_0, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q4_k_f32 using Step f32 q4_k q_b_store_kv_body
 kernel void q_b_store_kv_q4_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2638,6 +2818,7 @@ kernel void q_b_store_kv_q4_k_f32(
   mla::q_b_store_kv_body<mla::q4_k, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q4_k_f16 using Step f16 q4_k q_b_store_kv_body
 kernel void q_b_store_kv_q4_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2656,6 +2837,7 @@ kernel void q_b_store_kv_q4_k_f16(
   mla::q_b_store_kv_body<mla::q4_k, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q5_k_f32 using Step f32 q5_k q_b_store_kv_body
 kernel void q_b_store_kv_q5_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2674,6 +2856,7 @@ kernel void q_b_store_kv_q5_k_f32(
   mla::q_b_store_kv_body<mla::q5_k, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q5_k_f16 using Step f16 q5_k q_b_store_kv_body
 kernel void q_b_store_kv_q5_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2692,6 +2875,7 @@ kernel void q_b_store_kv_q5_k_f16(
   mla::q_b_store_kv_body<mla::q5_k, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q6_k_f32 using Step f32 q6_k q_b_store_kv_body
 kernel void q_b_store_kv_q6_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2710,6 +2894,7 @@ kernel void q_b_store_kv_q6_k_f32(
   mla::q_b_store_kv_body<mla::q6_k, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_q6_k_f16 using Step f16 q6_k q_b_store_kv_body
 kernel void q_b_store_kv_q6_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2728,6 +2913,7 @@ kernel void q_b_store_kv_q6_k_f16(
   mla::q_b_store_kv_body<mla::q6_k, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_bf16_f32 using Step bf16 f32 q_b_store_kv_body
 kernel void q_b_store_kv_bf16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2746,6 +2932,7 @@ kernel void q_b_store_kv_bf16_f32(
   mla::q_b_store_kv_body<mla::bf16, mla::f32>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_b_store_kv_bf16_f16 using Step bf16 f16 q_b_store_kv_body
 kernel void q_b_store_kv_bf16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -2764,11 +2951,14 @@ kernel void q_b_store_kv_bf16_f16(
   mla::q_b_store_kv_body<mla::bf16, mla::f16>(w_q_b_proj, ready, ready_squares, step_, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: k_b_args
 struct k_b_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
+//: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON dot_held first_pass in_halves k_b_args own sum_lanes
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_body(
@@ -2797,8 +2987,10 @@ static inline void k_b_body(
   float v = own<4>(sum, lane);
   if (mine) q_abs_[entry * 512u + at] = v;
 }
+//:
 } // namespace mla
 
+//: k_b_f16 using f16 k_b_args k_b_body
 kernel void k_b_f16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
@@ -2811,6 +3003,7 @@ kernel void k_b_f16(
   mla::k_b_body<mla::f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+//: k_b_q4_0 using k_b_args k_b_body q4_0
 kernel void k_b_q4_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
@@ -2823,6 +3016,7 @@ kernel void k_b_q4_0(
   mla::k_b_body<mla::q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+//: k_b_q4_1 using k_b_args k_b_body q4_1
 kernel void k_b_q4_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
@@ -2835,6 +3029,7 @@ kernel void k_b_q4_1(
   mla::k_b_body<mla::q4_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+//: k_b_q5_0 using k_b_args k_b_body q5_0
 kernel void k_b_q5_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
@@ -2847,6 +3042,7 @@ kernel void k_b_q5_0(
   mla::k_b_body<mla::q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+//: k_b_q5_1 using k_b_args k_b_body q5_1
 kernel void k_b_q5_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
@@ -2859,6 +3055,7 @@ kernel void k_b_q5_1(
   mla::k_b_body<mla::q5_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+//: k_b_q8_0 using k_b_args k_b_body q8_0
 kernel void k_b_q8_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
@@ -2871,6 +3068,7 @@ kernel void k_b_q8_0(
   mla::k_b_body<mla::q8_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+//: k_b_bf16 using bf16 k_b_args k_b_body
 kernel void k_b_bf16(
     device const uchar * w_k_b_proj [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
@@ -2883,7 +3081,9 @@ kernel void k_b_bf16(
   mla::k_b_body<mla::bf16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: attend_body using EARLIER_DONE Step attend_matrix in_halves load_query split_rows store_values tile_scores tile_softmax tile_values
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -2940,8 +3140,10 @@ static inline void attend_body(
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = ml[i];
   }
 }
+//:
 } // namespace mla
 
+//: attend_f32 using Step attend_body f32
 kernel void attend_f32(
     constant mla::Step & step_ [[buffer(0)]],
     device const half * q_abs_ [[buffer(1)]],
@@ -2957,6 +3159,7 @@ kernel void attend_f32(
   mla::attend_body<mla::f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: attend_f16 using Step attend_body f16
 kernel void attend_f16(
     constant mla::Step & step_ [[buffer(0)]],
     device const half * q_abs_ [[buffer(1)]],
@@ -2972,11 +3175,14 @@ kernel void attend_f16(
   mla::attend_body<mla::f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: v_b_args
 struct v_b_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
 
+//: v_b_body using EARLIER_DONE LATER_MAY_START Step WEIGHTS_NEAR WEIGHTS_SOON combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -3014,8 +3220,10 @@ static inline void v_b_body(
   float v = own<4>(sum, lane);
   if (mine) attention[entry * 128u + at] = v;
 }
+//:
 } // namespace mla
 
+//: v_b_f16 using Step f16 v_b_args v_b_body
 kernel void v_b_f16(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Step & step_ [[buffer(1)]],
@@ -3031,6 +3239,7 @@ kernel void v_b_f16(
   mla::v_b_body<mla::f16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: v_b_q4_0 using Step q4_0 v_b_args v_b_body
 kernel void v_b_q4_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Step & step_ [[buffer(1)]],
@@ -3046,6 +3255,7 @@ kernel void v_b_q4_0(
   mla::v_b_body<mla::q4_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: v_b_q4_1 using Step q4_1 v_b_args v_b_body
 kernel void v_b_q4_1(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Step & step_ [[buffer(1)]],
@@ -3061,6 +3271,7 @@ kernel void v_b_q4_1(
   mla::v_b_body<mla::q4_1>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: v_b_q8_0 using Step q8_0 v_b_args v_b_body
 kernel void v_b_q8_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Step & step_ [[buffer(1)]],
@@ -3076,6 +3287,7 @@ kernel void v_b_q8_0(
   mla::v_b_body<mla::q8_0>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: v_b_q4_k using Step q4_k v_b_args v_b_body
 kernel void v_b_q4_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Step & step_ [[buffer(1)]],
@@ -3091,6 +3303,7 @@ kernel void v_b_q4_k(
   mla::v_b_body<mla::q4_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: v_b_q5_k using Step q5_k v_b_args v_b_body
 kernel void v_b_q5_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Step & step_ [[buffer(1)]],
@@ -3106,6 +3319,7 @@ kernel void v_b_q5_k(
   mla::v_b_body<mla::q5_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: v_b_q6_k using Step q6_k v_b_args v_b_body
 kernel void v_b_q6_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Step & step_ [[buffer(1)]],
@@ -3121,6 +3335,7 @@ kernel void v_b_q6_k(
   mla::v_b_body<mla::q6_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: v_b_bf16 using Step bf16 v_b_args v_b_body
 kernel void v_b_bf16(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Step & step_ [[buffer(1)]],
@@ -3136,7 +3351,9 @@ kernel void v_b_bf16(
   mla::v_b_body<mla::bf16>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON add_slices dot_held first_pass in_halves own put_slice sum_group sum_lanes
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -3181,8 +3398,10 @@ static inline void o_proj_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+//:
 } // namespace mla
 
+//: o_proj_f16 using f16 o_proj_body
 kernel void o_proj_f16(
     device const uchar * w_o_proj [[buffer(0)]],
     device const half * attention [[buffer(1)]],
@@ -3199,6 +3418,7 @@ kernel void o_proj_f16(
   mla::o_proj_body<mla::f16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: o_proj_q4_0 using o_proj_body q4_0
 kernel void o_proj_q4_0(
     device const uchar * w_o_proj [[buffer(0)]],
     device const half * attention [[buffer(1)]],
@@ -3215,6 +3435,7 @@ kernel void o_proj_q4_0(
   mla::o_proj_body<mla::q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: o_proj_q4_1 using o_proj_body q4_1
 kernel void o_proj_q4_1(
     device const uchar * w_o_proj [[buffer(0)]],
     device const half * attention [[buffer(1)]],
@@ -3231,6 +3452,7 @@ kernel void o_proj_q4_1(
   mla::o_proj_body<mla::q4_1>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: o_proj_q8_0 using o_proj_body q8_0
 kernel void o_proj_q8_0(
     device const uchar * w_o_proj [[buffer(0)]],
     device const half * attention [[buffer(1)]],
@@ -3247,6 +3469,7 @@ kernel void o_proj_q8_0(
   mla::o_proj_body<mla::q8_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: o_proj_q4_k using o_proj_body q4_k
 kernel void o_proj_q4_k(
     device const uchar * w_o_proj [[buffer(0)]],
     device const half * attention [[buffer(1)]],
@@ -3263,6 +3486,7 @@ kernel void o_proj_q4_k(
   mla::o_proj_body<mla::q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: o_proj_q5_k using o_proj_body q5_k
 kernel void o_proj_q5_k(
     device const uchar * w_o_proj [[buffer(0)]],
     device const half * attention [[buffer(1)]],
@@ -3279,6 +3503,7 @@ kernel void o_proj_q5_k(
   mla::o_proj_body<mla::q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: o_proj_q6_k using o_proj_body q6_k
 kernel void o_proj_q6_k(
     device const uchar * w_o_proj [[buffer(0)]],
     device const half * attention [[buffer(1)]],
@@ -3295,6 +3520,7 @@ kernel void o_proj_q6_k(
   mla::o_proj_body<mla::q6_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: o_proj_bf16 using bf16 o_proj_body
 kernel void o_proj_bf16(
     device const uchar * w_o_proj [[buffer(0)]],
     device const half * attention [[buffer(1)]],
@@ -3311,7 +3537,9 @@ kernel void o_proj_bf16(
   mla::o_proj_body<mla::bf16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON add_slices dot_both_held first_pass in_halves load_partials norm_factor own put_slice silu sum_lanes sum_of sum_up total
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -3365,8 +3593,10 @@ static inline void gate_up_body(
   v = silu(v) * (up * factor);
   if (mine) swiglu[at] = v;
 }
+//:
 } // namespace mla
 
+//: gate_up_f16_f16 using f16 gate_up_body
 kernel void gate_up_f16_f16(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3381,6 +3611,7 @@ kernel void gate_up_f16_f16(
   mla::gate_up_body<mla::f16, mla::f16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: gate_up_q4_0_q4_0 using gate_up_body q4_0
 kernel void gate_up_q4_0_q4_0(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3395,6 +3626,7 @@ kernel void gate_up_q4_0_q4_0(
   mla::gate_up_body<mla::q4_0, mla::q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: gate_up_q4_1_q4_1 using gate_up_body q4_1
 kernel void gate_up_q4_1_q4_1(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3409,6 +3641,7 @@ kernel void gate_up_q4_1_q4_1(
   mla::gate_up_body<mla::q4_1, mla::q4_1>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: gate_up_q8_0_q8_0 using gate_up_body q8_0
 kernel void gate_up_q8_0_q8_0(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3423,6 +3656,7 @@ kernel void gate_up_q8_0_q8_0(
   mla::gate_up_body<mla::q8_0, mla::q8_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: gate_up_q4_k_q4_k using gate_up_body q4_k
 kernel void gate_up_q4_k_q4_k(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3437,6 +3671,7 @@ kernel void gate_up_q4_k_q4_k(
   mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: gate_up_q5_k_q5_k using gate_up_body q5_k
 kernel void gate_up_q5_k_q5_k(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3451,6 +3686,7 @@ kernel void gate_up_q5_k_q5_k(
   mla::gate_up_body<mla::q5_k, mla::q5_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: gate_up_q6_k_q6_k using gate_up_body q6_k
 kernel void gate_up_q6_k_q6_k(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3465,6 +3701,7 @@ kernel void gate_up_q6_k_q6_k(
   mla::gate_up_body<mla::q6_k, mla::q6_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: gate_up_bf16_bf16 using bf16 gate_up_body
 kernel void gate_up_bf16_bf16(
     device const uchar * w_gate_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3479,7 +3716,9 @@ kernel void gate_up_bf16_bf16(
   mla::gate_up_body<mla::bf16, mla::bf16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON add_slices dot_held first_pass in_halves own put_slice sum_group sum_lanes
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -3524,8 +3763,10 @@ static inline void down_body(
   if (mine) ready[at] = v * next_norm;
   if (mine && at % 2u == 0u) ready_squares[at / 2u] = square;
 }
+//:
 } // namespace mla
 
+//: down_f16 using down_body f16
 kernel void down_f16(
     device const uchar * w_down_proj [[buffer(0)]],
     device const half * swiglu [[buffer(1)]],
@@ -3542,6 +3783,7 @@ kernel void down_f16(
   mla::down_body<mla::f16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: down_q4_0 using down_body q4_0
 kernel void down_q4_0(
     device const uchar * w_down_proj [[buffer(0)]],
     device const half * swiglu [[buffer(1)]],
@@ -3558,6 +3800,7 @@ kernel void down_q4_0(
   mla::down_body<mla::q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: down_q4_1 using down_body q4_1
 kernel void down_q4_1(
     device const uchar * w_down_proj [[buffer(0)]],
     device const half * swiglu [[buffer(1)]],
@@ -3574,6 +3817,7 @@ kernel void down_q4_1(
   mla::down_body<mla::q4_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: down_q8_0 using down_body q8_0
 kernel void down_q8_0(
     device const uchar * w_down_proj [[buffer(0)]],
     device const half * swiglu [[buffer(1)]],
@@ -3590,6 +3834,7 @@ kernel void down_q8_0(
   mla::down_body<mla::q8_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: down_q4_k using down_body q4_k
 kernel void down_q4_k(
     device const uchar * w_down_proj [[buffer(0)]],
     device const half * swiglu [[buffer(1)]],
@@ -3606,6 +3851,7 @@ kernel void down_q4_k(
   mla::down_body<mla::q4_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: down_q5_k using down_body q5_k
 kernel void down_q5_k(
     device const uchar * w_down_proj [[buffer(0)]],
     device const half * swiglu [[buffer(1)]],
@@ -3622,6 +3868,7 @@ kernel void down_q5_k(
   mla::down_body<mla::q5_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: down_q6_k using down_body q6_k
 kernel void down_q6_k(
     device const uchar * w_down_proj [[buffer(0)]],
     device const half * swiglu [[buffer(1)]],
@@ -3638,6 +3885,7 @@ kernel void down_q6_k(
   mla::down_body<mla::q6_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: down_bf16 using bf16 down_body
 kernel void down_bf16(
     device const uchar * w_down_proj [[buffer(0)]],
     device const half * swiglu [[buffer(1)]],
@@ -3654,7 +3902,9 @@ kernel void down_bf16(
   mla::down_body<mla::bf16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON dot_held first_pass in_halves load_partials norm_factor own sum_lanes sum_of
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
@@ -3689,8 +3939,10 @@ static inline void lm_head_body(
   v *= factor;
   if (mine) lm_head[at] = v;
 }
+//:
 } // namespace mla
 
+//: lm_head_f16 using f16 lm_head_body
 kernel void lm_head_f16(
     device const uchar * w_embed_tokens [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3703,6 +3955,7 @@ kernel void lm_head_f16(
   mla::lm_head_body<mla::f16>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
+//: lm_head_q8_0 using lm_head_body q8_0
 kernel void lm_head_q8_0(
     device const uchar * w_embed_tokens [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3715,6 +3968,7 @@ kernel void lm_head_q8_0(
   mla::lm_head_body<mla::q8_0>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
+//: lm_head_q6_k using lm_head_body q6_k
 kernel void lm_head_q6_k(
     device const uchar * w_embed_tokens [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3727,6 +3981,7 @@ kernel void lm_head_q6_k(
   mla::lm_head_body<mla::q6_k>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
+//: lm_head_bf16 using bf16 lm_head_body
 kernel void lm_head_bf16(
     device const uchar * w_embed_tokens [[buffer(0)]],
     device const half * ready [[buffer(1)]],
@@ -3739,7 +3994,9 @@ kernel void lm_head_bf16(
   mla::lm_head_body<mla::bf16>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: sample_scan_body using EARLIER_DONE LATER_MAY_START Sampling best_key penalise rank settle share_best unrank
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -3772,8 +4029,10 @@ static inline void sample_scan_body(
     top_ids[g] = ~uint(k);
   }
 }
+//:
 } // namespace mla
 
+//: sample_scan using Sampling sample_scan_body
 kernel void sample_scan(
     device const float * logits_ [[buffer(0)]],
     device const mla::Sampling * state [[buffer(1)]],
@@ -3790,7 +4049,9 @@ kernel void sample_scan(
   mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//:
 namespace mla {
+//: sample_pick_body using EARLIER_DONE LATER_MAY_START Sampling Step best_key rank remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
@@ -3843,8 +4104,10 @@ static inline void sample_pick_body(
     }
   }
 }
+//:
 } // namespace mla
 
+//: sample_pick using Sampling Step sample_pick_body
 kernel void sample_pick(
     device mla::Sampling * state [[buffer(0)]],
     device uint * picks_ [[buffer(1)]],

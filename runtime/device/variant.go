@@ -108,3 +108,21 @@ func (m *Model) Variant(d *plan.Dispatch, kv quant.Type) (*plan.Variant, error) 
 	}
 	return nil, e
 }
+
+// Functions are the kernel functions that the model needs with a cache of type kv, those
+// of the sampler behind the others, each once.
+func (m *Model) Functions(kv quant.Type) ([]string, error) {
+	var list []string
+	for _, dispatches := range [][]plan.Dispatch{m.Bundle.Decode, m.Bundle.Sample} {
+		for i := range dispatches {
+			v, err := m.Variant(&dispatches[i], kv)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(list, v.Func) {
+				list = append(list, v.Func)
+			}
+		}
+	}
+	return list, nil
+}

@@ -151,6 +151,15 @@ func (s *Session) Context() int { return s.context }
 // Dispatches is the number of kernel launches per token.
 func (s *Session) Dispatches() int { return s.runner.Dispatches() }
 
+// Compilation is what the device has compiled; ok is false if it compiles nothing.
+func (s *Session) Compilation() (c device.Compilation, ok bool, err error) {
+	r, ok := s.runner.(device.Compiled)
+	if ok {
+		c, err = r.Compilation()
+	}
+	return c, ok, err
+}
+
 // Bytes is the memory of the caches and buffers.
 func (s *Session) Bytes() int64 { return s.runner.Bytes() }
 

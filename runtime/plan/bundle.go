@@ -230,6 +230,17 @@ func (b *Bundle) HasTails() bool {
 	return slices.ContainsFunc(b.Kernels, func(k Kernel) bool { return len(k.Tails) > 0 })
 }
 
+// Functions lists the functions of all variants, in the order of the source.
+func (b *Bundle) Functions() []string {
+	var list []string
+	for i := range b.Kernels {
+		for _, v := range b.Kernels[i].Variants {
+			list = append(list, v.Func)
+		}
+	}
+	return list
+}
+
 // Slot is one kernel argument; its index is the [[buffer(n)]] index.
 type Slot struct {
 	Name  string

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"slices"
 
-	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/plan"
 )
@@ -147,18 +146,4 @@ func (c *Case) Check(l Launcher) Result {
 func (m *memory) launch(c *Case) *Launch {
 	k := m.kernel
 	return &Launch{Kernel: k, Variant: c.Variant, Groups: k.Groups(), Threads: k.Threads, Buffers: m.buffers, memory: m}
-}
-
-// Functions are the kernel functions that a bound file needs with a cache type:
-// what is left to check of a bundle when only one file matters.
-func Functions(m *device.Model, cfg device.Config) (map[string]bool, error) {
-	used := map[string]bool{}
-	for i := range m.Bundle.Decode {
-		v, err := m.Variant(&m.Bundle.Decode[i], cfg.KV)
-		if err != nil {
-			return nil, err
-		}
-		used[v.Func] = true
-	}
-	return used, nil
 }

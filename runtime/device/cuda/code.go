@@ -3,14 +3,16 @@ package cuda
 import (
 	"fmt"
 
+	"mla/runtime/device"
 	"mla/runtime/device/cuda/cu"
 	"mla/runtime/plan"
 )
 
 // code is some kernels of a bundle, compiled for the device.
 type code struct {
-	module  cu.Module
-	kernels map[string]cu.Kernel // by function
+	module   cu.Module
+	kernels  map[string]cu.Kernel // by function
+	compiled device.Compilation
 }
 
 // read cuts up a bundle's PTX, and checks that the device can run it.
@@ -46,11 +48,14 @@ func (p *ptx) load(uses []use) (*code, error) {
 		}
 		wanted[u.function] = true
 	}
-	module, err := cu.LoadPTX(p.module(wanted))
+	text := p.module(wanted)
+	module, err := cu.LoadPTX(text)
 	if err != nil {
 		return nil, fmt.Errorf("compile the kernels: %w", err)
 	}
-	c := &code{module, map[string]cu.Kernel{}}
+	c := &code{module, map[string]cu.Kernel{}, device.Compilation{
+		Kernels: len(wanted), AllKernels: len(p.entries), From: "PTX", Bytes: len(text), AllBytes: p.bytes,
+	}}
 	for _, u := range uses {
 		if err := c.find(u); err != nil {
 			return c, fmt.Errorf("kernel %s: %w", u.function, err)

@@ -11,6 +11,7 @@ import (
 // entries of what it loads, and a file needs few of a bundle's variants: so only
 // those are handed to it.
 type ptx struct {
+	bytes   int      // of the text
 	target  int      // compute capability that it needs: 90 is 9.0
 	shared  []string // what all entries may use, in order
 	entries map[string]*entry
@@ -27,7 +28,7 @@ type entry struct {
 // parsePTX cuts the text that clang writes: a line begins with .visible .entry or
 // .entry where a kernel does, and the next line that is a brace alone ends it.
 func parsePTX(text string) (*ptx, error) {
-	p := &ptx{entries: map[string]*entry{}}
+	p := &ptx{bytes: len(text), entries: map[string]*entry{}}
 	var open strings.Builder
 	flush := func() {
 		p.shared = append(p.shared, open.String())

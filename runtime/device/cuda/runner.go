@@ -16,7 +16,8 @@ import (
 // ring is the number of units of work that can be in flight.
 const ring = 8
 
-// runner implements device.Sampler, device.Timed, device.Profiler and device.Stresser.
+// runner implements device.Sampler, device.Timed, device.Compiled, device.Profiler and
+// device.Stresser.
 //
 // Inside a prompt nobody waits for a token: up to ring units, each of one token or
 // of several of a chain, are in flight, and one is waited for when its slot is
@@ -277,6 +278,9 @@ func (r *runner) Dispatches() int { return len(r.commands.Decode) }
 
 // Bytes implements device.Runner.
 func (r *runner) Bytes() int64 { return r.memory.bytes }
+
+// Compilation implements device.Compiled.
+func (r *runner) Compilation() (device.Compilation, error) { return r.code.compiled, nil }
 
 // GPUTime implements device.Timed.
 func (r *runner) GPUTime() time.Duration { return r.busy }

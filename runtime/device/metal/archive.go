@@ -5,86 +5,159 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"sync"
+	"strings"
+	"sync/atomic"
+	"time"
 
 	"mla/runtime/device/metal/mtl"
 	"mla/runtime/plan"
 )
 
-// archive keeps what the GPU's compiler makes of a bundle in a file. It is only
-// faster: whatever goes wrong with it, pipelines are made without. A nil archive
-// does nothing.
-type archive struct {
-	path   string
-	stored mtl.Archive // read from path; nil if there is none
-	fresh  mtl.Archive // to be written to path; nil if stored is there
+// What the GPU's compiler makes of the kernels that a file needs is kept in an archive.
+// It is only faster: whatever goes wrong with it, pipelines are made without.
 
-	mu      sync.Mutex
-	damaged bool // fresh misses a pipeline
+// archivePath is the archive of some of a bundle's kernels for this GPU and system; ""
+// if none is kept. Which kernels they are is part of its name, and where they come from:
+// so an archive that can be opened has all of them.
+func (d *Device) archivePath(b *plan.Bundle, functions []string, origin string) string {
+	if d.options.Cache == "" {
+		return ""
+	}
+	hash := sha256.Sum256([]byte(strings.Join(append([]string{d.Info.Name, d.OS, filepath.Base(origin)}, functions...), "\x00")))
+	return filepath.Join(d.options.Cache, stem(b)+"-"+hex.EncodeToString(hash[:6])+ending)
 }
 
-// openArchive opens the archive of a bundle for this GPU and system.
-func (d *Device) openArchive(gpu mtl.Device, b *plan.Bundle) *archive {
-	if d.options.Cache == "" {
-		return nil
+// storedArchive opens an archive that a process before this one has written. It is nil
+// if there is none, or none that can be read.
+func storedArchive(gpu mtl.Device, path string) mtl.Archive {
+	if _, err := os.Stat(path); path == "" || err != nil {
+		return mtl.Archive{}
 	}
-	system := sha256.Sum256([]byte(d.Info.Name + "\x00" + d.OS))
-	a := &archive{path: filepath.Join(d.options.Cache, stem(b)+"-"+hex.EncodeToString(system[:4])+".metalarchive")}
-	if _, err := os.Stat(a.path); err == nil {
-		if a.stored, err = gpu.NewArchive(a.path); err == nil {
-			return a
-		}
-	}
-	var err error
-	if a.fresh, err = gpu.NewArchive(""); err != nil {
-		return nil
+	a, err := gpu.NewArchive(path)
+	if err != nil {
+		return mtl.Archive{}
 	}
 	return a
 }
 
-// use lets a pipeline be made from the stored archive.
-func (a *archive) use(p mtl.PipelineDescriptor) {
-	if a != nil && !a.stored.Nil() {
-		p.UseArchive(a.stored)
-	}
+// patience is how long the end of a session waits for its archive.
+var patience = 3 * time.Second
+
+// saving writes an archive in the background: that compiles the kernels once more, so it
+// begins behind the first token. A nil saving has nothing to do.
+type saving struct {
+	gpu       mtl.Device // not its own
+	library   mtl.Library
+	functions []string
+	path      string
+
+	begun bool
+	hurry atomic.Bool // give up
+	done  chan struct{}
 }
 
-// add keeps a pipeline in the new archive.
-func (a *archive) add(p mtl.PipelineDescriptor) {
-	if a == nil || a.fresh.Nil() {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.fresh.Add(p) != nil {
-		a.damaged = true
-	}
+// newSaving takes over the library.
+func newSaving(gpu mtl.Device, l mtl.Library, functions []string, path string) *saving {
+	return &saving{gpu: gpu, library: l, functions: functions, path: path, done: make(chan struct{})}
 }
 
-// close writes a complete new archive and releases everything.
-func (a *archive) close(complete bool) {
-	if a == nil {
+// begin starts to write, once.
+func (s *saving) begin() {
+	if s == nil || s.begun {
 		return
 	}
-	if complete && !a.fresh.Nil() && !a.damaged {
-		a.write()
-	}
-	a.stored.Release()
-	a.fresh.Release()
+	s.begun = true
+	go func() {
+		defer close(s.done)
+		_ = mtl.Pool(s.save) // without the archive the next start takes as long as this one
+	}()
 }
 
-// write puts the archive in place by renaming.
-func (a *archive) write() {
-	folder := filepath.Dir(a.path)
-	if os.MkdirAll(folder, 0o755) != nil {
+// end waits until the archive is written, for so long as patience says, and releases
+// what it was made of.
+func (s *saving) end() {
+	if s == nil {
 		return
 	}
-	temp, err := os.MkdirTemp(folder, "new")
+	if s.begun {
+		select {
+		case <-s.done:
+		case <-time.After(patience):
+			s.hurry.Store(true)
+			<-s.done
+		}
+	}
+	s.library.Release()
+}
+
+// save makes an archive of all functions and writes it.
+func (s *saving) save() error {
+	a, err := s.gpu.NewArchive("")
+	if err != nil {
+		return err
+	}
+	defer a.Release()
+	for _, f := range s.functions {
+		if s.hurry.Load() {
+			return nil
+		}
+		if err := mtl.Pool(func() error { return add(a, s.library, f) }); err != nil {
+			return err
+		}
+	}
+	return write(a, s.path)
+}
+
+// add compiles a function into an archive.
+func add(a mtl.Archive, l mtl.Library, function string) error {
+	p, err := l.NewDescriptor(function)
+	if err != nil {
+		return err
+	}
+	defer p.Release()
+	return a.Add(p)
+}
+
+// write puts an archive in place by renaming. What a process that was killed has left
+// of it is removed.
+func write(a mtl.Archive, path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	removeStale(filepath.Dir(path))
+	temp, err := os.MkdirTemp(filepath.Dir(path), filepath.Base(path)+unfinished)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	file := filepath.Join(temp, "archive")
+	if err := a.Write(file); err != nil {
+		return err
+	}
+	return os.Rename(file, path)
+}
+
+const (
+	// ending is that of an archive's name.
+	ending = ".metalarchive"
+	// unfinished is behind an archive's name in that of the folder it is written in.
+	unfinished = ".new"
+	// stale is the age at which nobody is still writing there.
+	stale = time.Hour
+)
+
+// removeStale removes folders that archives were to be written in.
+func removeStale(cache string) {
+	entries, err := os.ReadDir(cache)
 	if err != nil {
 		return
 	}
-	defer os.RemoveAll(temp)
-	if file := filepath.Join(temp, "archive"); a.fresh.Write(file) == nil {
-		_ = os.Rename(file, a.path)
+	for _, e := range entries {
+		if !e.IsDir() || !strings.Contains(e.Name(), ending+unfinished) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > stale {
+			_ = os.RemoveAll(filepath.Join(cache, e.Name())) // or the next time
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
+	"mla/runtime/plan"
 )
 
 // build makes the Metal objects of a runner.
@@ -25,7 +26,7 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 	if r.queue, err = r.gpu.NewQueue(); err != nil {
 		return err
 	}
-	if r.pipelines, err = d.pipelines(r.gpu, m, s); err != nil {
+	if err = d.compile(r, m.Bundle, s); err != nil {
 		return err
 	}
 	if r.memory, err = allocate(r.gpu, m, l); err != nil {
@@ -52,15 +53,23 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 	return nil
 }
 
-// pipelines compiles what the sequence needs.
-func (d *Device) pipelines(gpu mtl.Device, m *device.Model, s *sequence) (made []mtl.Pipeline, err error) {
-	c := &compiler{gpu: gpu, archive: d.openArchive(gpu, m.Bundle), info: &d.Info}
-	defer func() { c.archive.close(err == nil) }()
-	if c.library, _, err = d.library(gpu, m.Bundle); err != nil {
-		return nil, err
+// compile makes the pipelines of the sequence.
+func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
+	c := &compiler{gpu: r.gpu, info: &d.Info}
+	var err error
+	if c.library, r.origin, err = d.library(r.gpu, b, s.functions); err != nil {
+		return err
 	}
-	defer c.library.Release()
-	return c.pipelines(s)
+	path := d.archivePath(b, s.functions, r.origin)
+	c.archive = storedArchive(r.gpu, path)
+	defer c.archive.Release()
+	r.bundle, r.compiled = b, s.functions
+	if r.pipelines, err = c.pipelines(s); err != nil || path == "" || !c.archive.Nil() {
+		c.library.Release()
+		return err
+	}
+	r.saving = newSaving(r.gpu, c.library, s.functions, path)
+	return nil
 }
 
 // reside keeps all that the recording refers to resident, so that replays need

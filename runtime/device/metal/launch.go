@@ -20,13 +20,13 @@ type Launcher struct {
 	warm      bool // see recorded.warm
 }
 
-// NewLauncher makes the bundle's kernels ready. They run by an ICB, or encoded
+// NewLauncher makes functions of the bundle ready. They run by an ICB, or encoded
 // directly, as Options.Replay says.
-func (d *Device) NewLauncher(b *plan.Bundle) (*Launcher, error) {
+func (d *Device) NewLauncher(b *plan.Bundle, functions []string) (*Launcher, error) {
 	if err := d.Runs(b); err != nil {
 		return nil, err
 	}
-	l, err := d.launcher(!d.direct(), func(gpu mtl.Device) (mtl.Library, string, error) { return d.library(gpu, b) })
+	l, err := d.launcher(!d.direct(), func(gpu mtl.Device) (mtl.Library, string, error) { return d.library(gpu, b, functions) })
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
 	}

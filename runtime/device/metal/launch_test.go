@@ -68,7 +68,7 @@ func pipelineLimits(lib string) error {
 		return err
 	}
 	b := bundle("yoututiny")
-	l, err := d.NewLauncher(b)
+	l, err := d.NewLauncher(b, b.Functions())
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func kernels(of string, how metal.Replay) func(lib string) error {
 		if err != nil {
 			return err
 		}
-		l, err := d.NewLauncher(b)
+		l, err := d.NewLauncher(b, b.Functions())
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"mla/runtime/device/metal/mtl"
 	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
 )
 
 // LibraryName is the file name of a bundle's compiled library. It carries a hash
@@ -25,10 +26,11 @@ func stem(b *plan.Bundle) string {
 // FromSource is the origin of kernels that were compiled when they were needed.
 const FromSource = "compiled from source"
 
-// library takes the kernels from a compiled library of this very source, or
-// compiles the source: a library only saves time, so one that cannot be loaded is
-// passed over. origin is the library's path, or FromSource.
-func (d *Device) library(gpu mtl.Device, b *plan.Bundle) (l mtl.Library, origin string, err error) {
+// library takes kernels from a compiled library of the bundle's very source, or
+// compiles them, with what they are made of and nothing else (rule 23). A compiled
+// library only saves time, so one that cannot be loaded is passed over. origin is the
+// library's path, or FromSource.
+func (d *Device) library(gpu mtl.Device, b *plan.Bundle, functions []string) (l mtl.Library, origin string, err error) {
 	if d.options.Compiled != "" {
 		path := filepath.Join(d.options.Compiled, LibraryName(b))
 		if _, err := os.Stat(path); err == nil {
@@ -37,7 +39,11 @@ func (d *Device) library(gpu mtl.Device, b *plan.Bundle) (l mtl.Library, origin 
 			}
 		}
 	}
-	l, err = gpu.NewLibrary(b.Source, language(b))
+	source, err := pieces.Parse(b.Source).Cut(functions)
+	if err != nil {
+		return l, "", err
+	}
+	l, err = gpu.NewLibrary(source, language(b))
 	return l, FromSource, err
 }
 
@@ -53,7 +59,7 @@ func language(b *plan.Bundle) uint64 {
 type compiler struct {
 	gpu     mtl.Device
 	library mtl.Library
-	archive *archive
+	archive mtl.Archive // of pipelines that were made before; nil if there is none
 	info    *Info
 }
 
@@ -110,18 +116,16 @@ func (c *compiler) pipeline(function string, threads int) (mtl.Pipeline, error) 
 	return p, c.info.failure(known.Low())
 }
 
-// make makes a pipeline, for the archive too.
+// make makes a pipeline.
 func (c *compiler) make(function string) (mtl.Pipeline, error) {
 	descriptor, err := c.library.NewDescriptor(function)
 	if err != nil {
 		return mtl.Pipeline{}, err
 	}
 	defer descriptor.Release()
-	c.archive.use(descriptor)
-	p, err := c.gpu.NewPipeline(descriptor)
-	if err != nil {
-		return p, c.info.failure(err)
+	if !c.archive.Nil() {
+		descriptor.UseArchive(c.archive)
 	}
-	c.archive.add(descriptor)
-	return p, nil
+	p, err := c.gpu.NewPipeline(descriptor)
+	return p, c.info.failure(err)
 }

@@ -36,7 +36,7 @@ func origin(folder, want string) func(lib string) error {
 			return err
 		}
 		b := bundle(libraryBundle)
-		l, err := d.NewLauncher(b)
+		l, err := d.NewLauncher(b, b.Functions())
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// runner implements device.Sampler and device.Timed.
+// runner implements device.Sampler, device.Timed and device.Compiled.
 //
 // Inside a prompt nobody waits for a token: up to ring of them are in flight,
 // and one is waited for when its slot is needed again, or when logits are. A
@@ -23,6 +23,10 @@ type runner struct {
 	gpu       mtl.Device
 	queue     mtl.Queue
 	pipelines []mtl.Pipeline
+	bundle    *plan.Bundle
+	compiled  []string // functions of the bundle
+	origin    string   // see Device.library
+	saving    *saving  // of what was compiled; nil: it is there
 	memory    *memory
 	resident  mtl.ResidencySet // nil before macOS 15 and without ICBs
 	replayer  replayer
@@ -115,6 +119,7 @@ func (r *runner) land(slot int) error {
 	} else if err == nil {
 		r.busy += u.Seconds()
 		r.chain.Landed(u.picks)
+		r.saving.begin()
 	}
 	u.Release()
 	return r.failed
@@ -172,6 +177,7 @@ func (r *runner) release() {
 	if r.memory != nil {
 		r.memory.release()
 	}
+	r.saving.end()
 	r.queue.Release()
 	r.gpu.Release()
 }

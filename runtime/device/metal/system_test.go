@@ -73,7 +73,7 @@ func systemKernels(t *testing.T, lib string, how metal.Replay) {
 			t.Log(err)
 			continue
 		}
-		l, err := d.NewLauncher(b)
+		l, err := d.NewLauncher(b, b.Functions())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,205 @@
+// Package mark writes the marks of runtime/plan/pieces into Metal source: one in front
+// of every declaration outside functions and structs, with what it declares and uses.
+//
+// Names are told apart by their text alone. So a mark names rather too much than too
+// little, as a helper that a local variable is named after, and overloads go together:
+// whatever a name can mean in the whole source, it can mean in a part of it.
+package mark
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"mla/runtime/plan/pieces"
+)
+
+// Source puts marks into source, whose declarations begin on lines of their own. It
+// fails where it cannot tell what a declaration declares.
+func Source(source string) (string, error) {
+	declarations, err := split(source)
+	if err != nil {
+		return "", err
+	}
+	known := map[string]bool{}
+	for _, d := range declarations {
+		for _, name := range d.names {
+			known[name] = true
+		}
+	}
+	var out strings.Builder
+	at, always := 0, true // what stands before the first mark belongs to any part
+	for _, d := range declarations {
+		out.WriteString(source[at:d.begin])
+		at = d.begin
+		if always && len(d.names) == 0 {
+			continue
+		}
+		always = len(d.names) == 0
+		m := pieces.Mark{Names: unique(d.names), If: d.only(known), Using: d.uses(known)}
+		if always {
+			m = pieces.Mark{}
+		}
+		out.WriteString(m.String() + "\n")
+	}
+	out.WriteString(source[at:])
+	return out.String(), nil
+}
+
+// declaration is a stretch of source that declares something, or a line that holds for
+// what follows it, as an include.
+type declaration struct {
+	begin  int // at the start of a line, comments above it included
+	tokens []token
+	names  []string // declared; none: it is needed in any case
+	args   []token  // what a specialisation is for
+	params []string // of a template
+}
+
+// only are the declarations that a specialisation is for.
+func (d *declaration) only(known map[string]bool) []string {
+	var list []string
+	for _, t := range d.args {
+		if known[t.text] && !slices.Contains(d.params, t.text) {
+			list = append(list, t.text)
+		}
+	}
+	return unique(list)
+}
+
+// uses are the declarations that d names, in the order of the alphabet.
+func (d *declaration) uses(known map[string]bool) []string {
+	var list []string
+	add := func(name string) {
+		if known[name] && !slices.Contains(d.names, name) {
+			list = append(list, name)
+		}
+	}
+	for i, t := range d.tokens {
+		switch {
+		case t.kind == directive:
+			for _, w := range t.words() {
+				add(w)
+			}
+		case t.kind == word && !isMember(d.tokens[:i]):
+			add(t.text)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// isMember says whether a name behind tokens is one of a struct or of an object: it
+// follows a dot, an arrow, or a type and two colons. That of a namespace is not.
+func isMember(before []token) bool {
+	last := func(n int) string {
+		if n > len(before) {
+			return ""
+		}
+		return before[len(before)-n].text
+	}
+	if last(1) == "template" {
+		before = before[:len(before)-1]
+	}
+	switch {
+	case last(1) == ".", last(1) == ">" && last(2) == "-":
+		return true
+	case last(1) == ":" && last(2) == ":":
+		return !before[len(before)-3].namespace
+	}
+	return false
+}
+
+func unique(list []string) []string {
+	var kept []string
+	for _, s := range list {
+		if !slices.Contains(kept, s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// name finds out what d declares.
+func (d *declaration) name() error {
+	if d.tokens[0].kind == directive {
+		return d.group()
+	}
+	tokens := d.tokens
+	if tokens[0].text == "template" {
+		end := closing(tokens, 1, "<", ">")
+		for i := 2; i < end; i++ {
+			if tokens[i].kind == word {
+				d.params = append(d.params, tokens[i].text)
+			}
+		}
+		tokens = tokens[end+1:]
+	}
+	at := -1
+	switch textAt(tokens, 0) {
+	case "namespace", "}":
+		return nil
+	case "using":
+		if textAt(tokens, 1) == "namespace" {
+			return nil
+		}
+		at = 1
+	case "struct", "union":
+		at = 1
+		if textAt(tokens, 2) == "<" {
+			d.args = tokens[3:closing(tokens, 2, "<", ">")]
+		}
+	case "typedef":
+		at = len(tokens) - 2
+	default:
+		at = slices.IndexFunc(tokens, func(t token) bool { return t.kind == symbol && strings.Contains("([=;", t.text) }) - 1
+	}
+	if at < 1 || at >= len(tokens) || tokens[at].kind != word {
+		return fmt.Errorf("line %d: what does this declare?", d.tokens[0].line)
+	}
+	d.names = []string{tokens[at].text}
+	return nil
+}
+
+// textAt is the text of token i, "" behind the last.
+func textAt(tokens []token, i int) string {
+	if i < len(tokens) {
+		return tokens[i].text
+	}
+	return ""
+}
+
+// group names what preprocessor lines define and what is declared between them: all of
+// it is needed together. Lines without either are needed in any case.
+func (d *declaration) group() error {
+	inner := &splitter{}
+	for _, t := range d.tokens {
+		if t.kind != directive {
+			if err := inner.take(t); err != nil {
+				return err
+			}
+		} else if w := t.words(); w[0] == "define" {
+			d.names = append(d.names, w[1])
+		}
+	}
+	for _, i := range inner.list {
+		d.names = append(d.names, i.names...)
+	}
+	return inner.done()
+}
+
+// closing returns where the bracket at i closes, or the last token.
+func closing(tokens []token, i int, open, close string) int {
+	depth := 0
+	for ; i < len(tokens); i++ {
+		switch tokens[i].text {
+		case open:
+			depth++
+		case close:
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(tokens) - 1
+}

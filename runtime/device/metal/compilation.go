@@ -1,0 +1,33 @@
+package metal
+
+import (
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
+)
+
+// Compilation implements device.Compiled.
+func (r *runner) Compilation() (device.Compilation, error) {
+	return compilation(r.bundle, r.compiled, r.origin)
+}
+
+// compilation is what functions of a bundle are, taken from where library says.
+func compilation(b *plan.Bundle, functions []string, origin string) (c device.Compilation, err error) {
+	all := b.Functions()
+	c = device.Compilation{Kernels: len(functions), AllKernels: len(all), From: origin}
+	if origin != FromSource {
+		return c, nil
+	}
+	c.From = "Metal source"
+	source := pieces.Parse(b.Source)
+	cut, err := source.Cut(functions)
+	if err != nil {
+		return c, err
+	}
+	c.Bytes, c.AllBytes = len(cut), len(b.Source)
+	if c.Inlined, err = source.Inlined(functions); err != nil {
+		return c, err
+	}
+	c.AllInlined, err = source.Inlined(all)
+	return c, err
+}
