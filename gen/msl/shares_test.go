@@ -83,7 +83,7 @@ func shareAssertions() string {
 		"template <template <uint> class T, uint SHARE> struct lanes_of<T<SHARE>> { enum { value = SHARE }; };\n")
 	for _, t := range kQuants {
 		for _, row := range shares {
-			fmt.Fprintf(&s, "static_assert(lanes_of<dealt<%s, %du, 32u>::format>::value == %d, \"\");\n", t, row.blocks, row.lanes)
+			fmt.Fprintf(&s, "static_assert(lanes_of<mla::dealt<mla::%s, %du, 32u>::format>::value == %d, \"\");\n", t, row.blocks, row.lanes)
 		}
 	}
 	return s.String()
