@@ -24,8 +24,9 @@ for source in generated/*/kernels.metal; do
 	class=$(sed -n 's/^	Class: *"\(.*\)",$/\1/p' "generated/$bundle/zmodel.go")
 	if [ -n "$class" ] && [ "$class" != apple ]; then continue; fi
 	library=$bundle-$(hash_of "$source").metallib
-	# As the runtime compiles: version 3.1, macOS 14, no fast math, or the version that
-	# the source says it needs. That nothing is contracted is a pragma in the source.
+	# As the runtime compiles: version 3.1, macOS 14, or the version that the source says it
+	# needs; arithmetic as written and precise functions, both of which -fno-fast-math asks
+	# for. That nothing is contracted is a pragma in the source.
 	std=metal3.1 macos=14.0
 	if grep -q '^#if __METAL_VERSION__ < 320' "$source"; then std=metal3.2 macos=15.0; fi
 	xcrun -sdk macosx metal -std=$std -mmacosx-version-min=$macos -fno-fast-math -c "$source" -o "$work/$bundle.air"

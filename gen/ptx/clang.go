@@ -26,7 +26,7 @@ const clang = "clang-19"
 var flags = []string{
 	"-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_90", "--cuda-feature=+ptx78",
 	"-std=c++20", "-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-verbose-asm",
-	"-Wno-unknown-cuda-version", "-Wno-unknown-pragmas", "-Wno-duplicate-decl-specifier", "-Wno-pass-failed",
+	"-Wno-unknown-cuda-version", "-Werror=unknown-pragmas", "-Wno-duplicate-decl-specifier", "-Wno-pass-failed",
 	"-DSPLIT_ROWS=true", "-mllvm", "-disable-vector-combine", "-Iinclude", "-S", "-o", "-", "kernels.cu",
 }
 

@@ -62,6 +62,9 @@ var plain = map[string]string{
 	"inline": "METAL_FUNC", // also a function of the device
 }
 
+// metalPragma is Metal's name for a pragma that clang has too.
+var metalPragma = regexp.MustCompile(`^#pragma METAL fp `)
+
 var (
 	vectorType = regexp.MustCompile(`^(?:bool|u?char|u?short|u?int|u?long|half|float)[234]$`)
 	halfNumber = regexp.MustCompile(`^[.\d][\w.+-]*[hH]$`)
@@ -73,7 +76,7 @@ func (t *translator) token() {
 	text, isPlain := plain[tok.text]
 	switch {
 	case tok.blank:
-		t.copy()
+		t.replace(metalPragma.ReplaceAllString(tok.text, "#pragma clang fp "))
 	case tok.text == "kernel":
 		t.kernel()
 	case tok.text == "namespace" && t.peek(2) == "{":

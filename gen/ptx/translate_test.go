@@ -24,6 +24,7 @@ func TestTranslate(t *testing.T) {
 		{"constant parameter", "static inline float f(constant Step & s) {}", "static METAL_FUNC float f(const Step & s) {}"},
 		{"table", "constant float t[2] = {1.0f, 2.0f};", "static __attribute__((device)) float t[2] = {1.0f, 2.0f};"},
 		{"constant", "constant uint n = 3u;", "static constexpr uint n = 3u;"},
+		{"a pragma that clang has under its own name", "#pragma METAL fp contract(off)\n// #pragma METAL fp\n", "#pragma clang fp contract(off)\n// #pragma METAL fp\n"},
 		{"a namespace is no function", "namespace n {\nconstant float t[2] = {1.0f, 2.0f};\n} constant uint u = 3u;",
 			"namespace n {\nstatic __attribute__((device)) float t[2] = {1.0f, 2.0f};\n} static constexpr uint u = 3u;"},
 		{"qualified types", "kernel void k(device n::T * a [[buffer(0)]], constant n::U & b [[buffer(1)]]) {}",

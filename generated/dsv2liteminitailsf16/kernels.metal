@@ -9,8 +9,12 @@
 
 // Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
 // statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
-// holds however the source is compiled.
+// holds however the source is compiled. It has the language's own name from version 3.2 on.
+#if __METAL_VERSION__ >= 320
 #pragma METAL fp contract(off)
+#else
+#pragma clang fp contract(off)
+#endif
 
 //: UNROLL
 // Loops over arrays that must stay in registers are unrolled, whatever their length.

@@ -71,7 +71,7 @@ public:
     if (!find_clang(error) || !write(metal, source, error)) return false;
     if (!strict_.empty() && !clang(strict_parse(metal, language(source)), "the strict front end rejects the source", error)) return false;
     const std::string translated = translate(source, error);
-    return !translated.empty() && write(cpp, translated, error) && clang(compile_kernels(cpp), "clang rejects the source", error) &&
+    return !translated.empty() && write(cpp, translated, error) && clang(compile_kernels(cpp, language(source)), "clang rejects the source", error) &&
            clang(link(so_path), "cannot link", error);
   }
 
@@ -104,10 +104,11 @@ private:
   }
 
   // Convergent functions and no merged tails: threads at different places stay so.
-  // Frame pointers: call_path. The CPU's vectors would only make the hooks slower.
-  words compile_kernels(const std::string &cpp) const {
+  // Contraction as Metal's compiler has it: the source's pragma turns it off. Frame
+  // pointers: call_path. The CPU's vectors would only make the hooks slower.
+  words compile_kernels(const std::string &cpp, const std::string &language) const {
     words w = common(cpp, "kernels.o");
-    w.insert(w.end(), {"-ffp-contract=off", "-fno-math-errno", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-DUNROLL=", "-DIN_FLIGHT=", "-DBOTH_IN_FLIGHT=",
+    w.insert(w.end(), {"-ffp-contract=on", "-D__METAL_VERSION__=" + language, "-Werror=unknown-pragmas", "-fno-math-errno", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-DUNROLL=", "-DIN_FLIGHT=", "-DBOTH_IN_FLIGHT=",
                        "-Wno-unknown-attributes", "-Wno-unused-function", "-I" + exec_ + "/include"});
     if (flags_ & MSL_BUILD_SANITIZE) {
       w.insert(w.end(), {"-fsanitize=address,undefined", "-fno-sanitize=vptr,alignment", "-fno-sanitize-recover=all", "-g"});
@@ -126,7 +127,7 @@ private:
   }
 
   words common(const std::string &cpp, const char *object) const {
-    return {"-x", "c++", "-std=c++20", "-c", cpp, "-o", work_ + "/" + object, "-O1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
+    return {"-x", "c++", "-std=c++14", "-c", cpp, "-o", work_ + "/" + object, "-O1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
             "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls"};
   }
 

@@ -173,7 +173,14 @@ private:
         from = a.end;
       }
     }
-    return out + source_.substr(from);
+    return clang_pragmas(out + source_.substr(from));
+  }
+
+  // Metal's name for a pragma that clang has too.
+  static std::string clang_pragmas(std::string s) {
+    static const std::string metal = "#pragma METAL fp ", clang = "#pragma clang fp ";
+    for (size_t at = 0; (at = s.find(metal, at)) != std::string::npos;) s.replace(at, metal.size(), clang);
+    return s;
   }
 
   std::string table() const {

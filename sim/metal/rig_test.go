@@ -45,10 +45,15 @@ func newRig(s *sim) *rig {
 	return r
 }
 
-// options are compile options with safe math.
+// options are compile options with safe math and precise functions.
 func (r *rig) options() id {
 	o := r.made("MTLCompileOptions")
-	r.send(o, "setFastMathEnabled:", 0)
+	if r.send(o, "respondsToSelector:", r.selector("setMathMode:"))&0xff == 0 {
+		r.send(o, "setFastMathEnabled:", 0)
+		return o
+	}
+	r.send(o, "setMathMode:", 0)
+	r.send(o, "setMathFloatingPointFunctions:", 1)
 	return o
 }
 

@@ -69,6 +69,17 @@ func TestViolations(t *testing.T) {
 	}
 }
 
+// without is the source without the lines that begin so.
+func without(start string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(source()) {
+		if !strings.HasPrefix(line, start) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
 // elsewhere runs f on another operating system thread.
 func elsewhere(f func()) {
 	done := make(chan struct{})
@@ -176,6 +187,31 @@ var objcViolations = []violation{
 		r.send(o, "setMathMode:", 2)
 		r.compile(source(), o)
 	}),
+	on("math-functions", "default", func(r *rig) {
+		o := r.made("MTLCompileOptions")
+		r.send(o, "setMathMode:", 0)
+		r.compile(source(), o)
+	}),
+	on("math-functions", "fast", func(r *rig) {
+		o := r.options()
+		r.send(o, "setMathFloatingPointFunctions:", 0)
+		r.compile(source(), o)
+	}),
+	on("math-functions", "the switch of macOS 14", func(r *rig) {
+		o := r.made("MTLCompileOptions")
+		r.send(o, "setFastMathEnabled:", 0)
+		r.compile(source(), o)
+	}, "METALSIM_OS=26"),
+	on("math-contraction", "no pragma", func(r *rig) { r.compile(without("#pragma"), r.options()) }),
+	on("math-contraction", "Metal's name below 3.2", func(r *rig) { r.compile(without("#pragma clang"), r.options()) }, "METALSIM_OS=14"),
+	on("math-contraction", "clang's name from 3.2 on", func(r *rig) { r.compile(without("#pragma METAL"), r.options()) }),
+	on("math-contraction", "of the branch of another version", func(r *rig) {
+		r.compile(strings.Replace(source(), ">= 320", "< 320", 1), r.options())
+	}),
+	on("math-contraction", "behind code", func(r *rig) {
+		r.compile("struct First { float v; };\n"+source(), r.options())
+	}),
+	on("os-gated", "math functions", func(r *rig) { r.send(r.made("MTLCompileOptions"), "setMathFloatingPointFunctions:", 1) }, "METALSIM_OS=14"),
 	on("function-missing", "descriptor", func(r *rig) {
 		d := r.made("MTLComputePipelineDescriptor")
 		r.send(r.dev, "newComputePipelineStateWithDescriptor:options:reflection:error:", uintptr(d), 0, 0, 0)

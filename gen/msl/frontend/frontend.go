@@ -31,17 +31,22 @@ var extensions = strings.Join([]string{
 // needs32 is how a source says that it needs version 3.2 of the language (macOS 15).
 var needs32 = regexp.MustCompile(`(?m)^#if __METAL_VERSION__ < 320\n#error `)
 
-// version is the __METAL_VERSION__ to check a source for: the oldest that it allows.
-func version(source string) int {
+// versions are the __METAL_VERSION__ to check a source for: the oldest that it allows, and
+// the one in which pragmas have other names.
+func versions(source string) []int {
 	if needs32.MatchString(source) {
-		return 320
+		return []int{320}
 	}
-	return 310
+	return []int{310, 320}
 }
 
-// Check parses source strictly, for the oldest version of the language that it
-// allows, and lints it. The error lists what clang and the lint say; a warning is
-// an error.
+// metalPragma is Metal's name for a pragma that clang has too, whose syntax and place it
+// can check then. Both are of one length, so that messages keep their columns.
+var metalPragma = regexp.MustCompile(`(?m)^#pragma METAL fp `)
+
+// Check parses source strictly, for each version of the language that matters, and lints
+// it. The error lists what clang and the lint say; a warning is an error, and so is what
+// C++14 does not have, which MSL is below version 4.
 func Check(source string) error {
 	clang, err := findClang()
 	if err != nil {
@@ -52,20 +57,33 @@ func Check(source string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.WriteFile(filepath.Join(dir, "kernels.metal"), []byte(source), 0o600); err != nil {
+	text := metalPragma.ReplaceAllString(source, "#pragma clang fp ")
+	if err := os.WriteFile(filepath.Join(dir, "kernels.metal"), []byte(text), 0o600); err != nil {
 		return err
 	}
 	if err := writeIncludes(dir); err != nil {
 		return err
 	}
+	for _, version := range versions(source) {
+		if err := parse(clang, dir, version); err != nil {
+			return err
+		}
+	}
+	return errors.Join(Lint(source)...)
+}
+
+// parse has clang look at kernels.metal in dir. C++ for OpenCL is C++17 at the least: what
+// C++14 lacks of it are warnings of -Wpre-c++17-compat.
+func parse(clang, dir string, version int) error {
 	cmd := exec.Command(clang, "-cc1", "-x", "clcpp", "-cl-std=clc++2021", "-triple", "spir64-unknown-unknown",
-		"-cl-ext="+extensions, "-Iinclude", fmt.Sprintf("-D__METAL_VERSION__=%d", version(source)), "-fsyntax-only", "-Wall", "-Wno-unknown-attributes", "-Wno-unused-function", "-Wno-unknown-pragmas", "kernels.metal")
+		"-cl-ext="+extensions, "-Iinclude", fmt.Sprintf("-D__METAL_VERSION__=%d", version), "-fsyntax-only", "-Wall", "-Wpre-c++17-compat", "-Werror",
+		"-Wno-unknown-attributes", "-Wno-unused-function", "kernels.metal")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if err != nil || len(out) > 0 {
-		return fmt.Errorf("%s rejects the Metal source (%v):\n%s", clang, err, out)
+		return fmt.Errorf("%s rejects the Metal source in version %d.%d (%v):\n%s", clang, version/100, version/10%10, err, out)
 	}
-	return errors.Join(Lint(source)...)
+	return nil
 }
 
 // writeIncludes puts the embedded headers where clang finds them.

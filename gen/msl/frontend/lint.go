@@ -48,18 +48,24 @@ func (l *linter) fail(t token, format string, args ...any) {
 	l.errs = append(l.errs, fmt.Errorf("line %d: %s", t.line, fmt.Sprintf(format, args...)))
 }
 
-// noContraction is the pragma that keeps products and sums apart, from its line to the
-// end of the file.
-var noContraction = regexp.MustCompile(`(?m)^#pragma METAL fp contract\(off\)$`)
+// noContraction keeps products and sums apart, from here to the end of the file. Below
+// version 3.2 of the language Metal's compiler has the pragma under clang's name only.
+const noContraction = `
+#if __METAL_VERSION__ >= 320
+#pragma METAL fp contract(off)
+#else
+#pragma clang fp contract(off)
+#endif
+`
 
 // anyContraction is a pragma that says something about contraction.
 var anyContraction = regexp.MustCompile(`(?m)^\s*#\s*pragma\s.*(?i:contract|math_mode).*$`)
 
 // contraction wants noContraction in front of all code, and nothing that revokes it.
 func (l *linter) contraction(source string) {
-	at := noContraction.FindStringIndex(source)
-	if at == nil || strings.Contains(source[:at[0]], "{") || len(anyContraction.FindAllString(source, -1)) > 1 {
-		l.errs = append(l.errs, errors.New("expected one #pragma METAL fp contract(off), before the first function, and no other pragma of its kind"))
+	before, _, found := strings.Cut(source, noContraction)
+	if !found || strings.Contains(before, "{") || len(anyContraction.FindAllString(source, -1)) > 2 {
+		l.errs = append(l.errs, errors.New("expected #pragma METAL fp contract(off) from version 3.2 on and #pragma clang fp contract(off) below, before the first brace, and no other pragma of their kind"))
 	}
 }
 

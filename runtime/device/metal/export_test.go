@@ -15,3 +15,6 @@ func InFlight(r device.Runner) int {
 	}
 	return n
 }
+
+// Language is the version of the shading language that a bundle is compiled for.
+var Language = language

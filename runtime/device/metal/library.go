@@ -26,6 +26,13 @@ func stem(b *plan.Bundle) string {
 // FromSource is the origin of kernels that were compiled when they were needed.
 const FromSource = "compiled from source"
 
+// Kernels come in three ways and are compiled alike on all of them: arithmetic as written,
+// precise functions, nothing contracted. From source, the options of mtl.Device.NewLibrary
+// ask for the first two; in make metallib, -fno-fast-math does (scripts/metallib.sh; a test
+// holds its flags to the options). That nothing is contracted is a pragma of the source on
+// both ways. An archive has no options of its own: it keeps what the GPU's compiler made of
+// a library's functions, and whatever it lacks is made of those again.
+
 // library takes kernels from a compiled library of the bundle's very source, or
 // compiles them, with what they are made of and nothing else (rule 23). A compiled
 // library only saves time, so one that cannot be loaded is passed over. origin is the

@@ -8,11 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"mla/generated"
 	"mla/runtime/device/check"
 	"mla/runtime/device/metal"
+	"mla/runtime/device/metal/mtl"
 	"mla/runtime/plan"
 )
 
@@ -117,18 +120,28 @@ shift 3
 while [ $# -gt 0 ]; do
 	case "$1" in
 	-o) to=$2; shift ;;
-	-std=metal3.[12]) std=$1 ;;
-	-*) ;;
+	-c) ;;
+	-*) flags="$flags $1" ;;
 	*) from=$1 ;;
 	esac
 	shift
 done
-[ "$tool" = metallib ] || [ "$std" = "-std=metal3.$(grep -q '__METAL_VERSION__ < 320' "$from" && echo 2 || echo 1)" ] || exit 1
+[ "$tool" = metallib ] || echo "$(basename "$(dirname "$from")")$flags" >>"$FLAGS"
 cp "$from" "$to"
 `
 
+// flags are the compiler's for a bundle, which ask for what mtl.Device.NewLibrary does.
+func flags(b *plan.Bundle) string {
+	version, macOS := metal.Language(b), "14.0"
+	if version == mtl.Language3_2 {
+		macOS = "15.0"
+	}
+	return fmt.Sprintf("%s -std=metal%d.%d -mmacosx-version-min=%s %s", b.Name, version>>16, version&0xffff, macOS, mtl.MathFlag)
+}
+
 // TestMetallibScript wants make metallib to give libraries the names that the
-// runtime looks for, and to say what is missing where there is no compiler.
+// runtime looks for, to compile them as the runtime does, and to say what is missing
+// where there is no compiler.
 func TestMetallibScript(t *testing.T) {
 	tools, out := t.TempDir(), t.TempDir()
 	script := exec.Command("sh", "../../../scripts/metallib.sh", out)
@@ -139,9 +152,14 @@ func TestMetallibScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	script = exec.Command("sh", "../../../scripts/metallib.sh", out)
-	script.Env = append(os.Environ(), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+	log := filepath.Join(tools, "flags")
+	script.Env = append(os.Environ(), "FLAGS="+log, "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
 	if text, err := script.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
+	}
+	compiled, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, b := range generated.Bundles() {
 		got, err := os.ReadFile(filepath.Join(out, metal.LibraryName(b)))
@@ -153,6 +171,9 @@ func TestMetallibScript(t *testing.T) {
 		}
 		if err != nil || string(got) != b.Source {
 			t.Errorf("bundle %s: %v, %d bytes", b.Name, err, len(got))
+		}
+		if want := flags(b); !slices.Contains(strings.Split(string(compiled), "\n"), want) {
+			t.Errorf("not compiled with %q, but:\n%s", want, compiled)
 		}
 	}
 }

@@ -9,7 +9,11 @@ import (
 
 // selfTestSource has two kernels of which the second needs what the first stores.
 const selfTestSource = `#include <metal_stdlib>
-using namespace metal;
+#if __METAL_VERSION__ >= 320
+#pragma METAL fp contract(off)
+#else
+#pragma clang fp contract(off)
+#endif
 
 kernel void squares(device const uint * in [[buffer(0)]], device uint * out [[buffer(1)]], constant uint & n [[buffer(2)]],
                     uint i [[thread_position_in_grid]]) {

@@ -6,6 +6,7 @@
 
 #include "../../exec/build.h"
 #include "config.h"
+#include "contraction.h"
 #include "protocol.h"
 
 namespace metalsim {
@@ -54,10 +55,19 @@ Object *libraryOf(msl::KernelTable kernels, const std::string &text, Error **err
 
 }  // namespace
 
+// The one switch of macOS 14 sets both. Where each has its own, it is deprecated, and what it
+// leaves the functions at is said nowhere.
+void CompileOptions::setFastMathEnabled(bool fast) {
+  safeMath = !fast;
+  preciseFunctions = !fast && config().os < 15;
+}
+
 Object *newLibraryWithSource(String *source, CompileOptions *options, Error **error) {
   REQUIRE(source, Rule::NilArgument, "newLibraryWithSource:options:error:");
   REQUIRE(options && options->safeMath, Rule::MathMode,
           "newLibraryWithSource:options:error: would compile with fast math, the default");
+  REQUIRE(options->preciseFunctions, Rule::MathFunctions,
+          "newLibraryWithSource:options:error: would compile exp as fast::exp, the default");
   if (options->languageVersion > newestLanguage()) {
     setError(error, 3, "MTLLibraryErrorDomain",
              "language version " + std::to_string(options->languageVersion) + " needs a newer macOS than " +
@@ -69,6 +79,9 @@ Object *newLibraryWithSource(String *source, CompileOptions *options, Error **er
     setError(error, 3, "MTLLibraryErrorDomain", std::string("program_source: ") + word + " needs version 3.2 of the language");
     return nullptr;
   }
+  const int version = static_cast<int>((language >> 16) * 100 + (language & 0xffff) * 10);
+  REQUIRE(forbidsContraction(source->text, version), Rule::MathContraction,
+          "newLibraryWithSource:options:error: in version %d.%d of the language", version / 100, version / 10 % 10);
   if (faultNow(Fault::Library)) {
     setError(error, 2, "MTLLibraryErrorDomain", "injected failure of the compiler");
     return nullptr;
@@ -162,6 +175,7 @@ void defineLibrary() {
   method<&CompileOptions::setLanguageVersion>(options, "setLanguageVersion:", "10.11");
   method<&CompileOptions::setFastMathEnabled>(options, "setFastMathEnabled:", "10.11");
   method<&CompileOptions::setMathMode>(options, "setMathMode:", "15.0");
+  method<&CompileOptions::setMathFloatingPointFunctions>(options, "setMathFloatingPointFunctions:", "15.0");
 
   Class *library = classOf<Library> = defineClass("MTLLibrary", object, "10.11", true);
   method<&Library::newFunctionWithName>(library, "newFunctionWithName:", "10.11");

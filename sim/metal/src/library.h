@@ -13,10 +13,12 @@ namespace metalsim {
 
 struct CompileOptions : Object {
   uint64_t languageVersion = 0;  // 0: the newest
-  bool safeMath = false;
+  bool safeMath = false;          // no rewriting of arithmetic
+  bool preciseFunctions = false;  // exp is not fast::exp
   void setLanguageVersion(uint64_t v) { languageVersion = v; }
-  void setFastMathEnabled(bool fast) { safeMath = !fast; }
+  void setFastMathEnabled(bool fast);
   void setMathMode(int64_t mode) { safeMath = mode == 0; }
+  void setMathFloatingPointFunctions(int64_t functions) { preciseFunctions = functions == 1; }
 };
 
 struct Library : Object {

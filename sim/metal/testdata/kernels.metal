@@ -2,6 +2,12 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#if __METAL_VERSION__ >= 320
+#pragma METAL fp contract(off)
+#else
+#pragma clang fp contract(off)
+#endif
+
 struct Args { uint n; float factor; };
 
 // out[i] = in[i] * factor + 1

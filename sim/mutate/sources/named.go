@@ -91,6 +91,7 @@ var named = []struct{ name, file, old, by string }{
 
 	{"math/fast", "mtl/device.go", "messages.mathMode.send(options.id, mathModeSafe)", ""},
 	{"math/fast-before-15", "mtl/device.go", "messages.fastMath.send(options.id, false)", ""},
+	{"math/fast-functions", "mtl/device.go", "messages.mathFunctions.send(options.id, mathFunctionsPrecise)", ""},
 	{"storage/logits-private", "memory.go", `a.buffer("logits", l.Logits, mtl.StorageShared)`, `a.buffer("logits", l.Logits, mtl.StoragePrivate)`},
 	{"bind/wrong-slot", "replay.go", "to.SetBuffer(buffer, offset, at)", "to.SetBuffer(buffer, offset, (at+1)%len(c.Bindings))"},
 	{"bind/last-missing", "replay.go", "			for at := range c.Bindings {\n				buffer, offset := m.at", "			for at := range c.Bindings[1:] {\n				buffer, offset := m.at"},

@@ -26,6 +26,7 @@ var constants = []constant{
 	{"Language3_1", Language3_1, "LanguageVersion3_1"},
 	{"Language3_2", Language3_2, "LanguageVersion3_2"},
 	{"mathModeSafe", mathModeSafe, "MathModeSafe"},
+	{"mathFunctionsPrecise", mathFunctionsPrecise, "MathFloatingPointFunctionsPrecise"},
 	{"pipelineOptionNone", pipelineOptionNone, "PipelineOptionNone"},
 	{"UsageRead", UsageRead, "ResourceUsageRead"},
 	{"UsageReadWrite", UsageReadWrite, "ResourceUsageRead | ResourceUsageWrite"},

@@ -24,6 +24,12 @@ const (
 	Language3_1  = 3<<16 | 1 // MTLLanguageVersion3_1
 	Language3_2  = 3<<16 | 2 // MTLLanguageVersion3_2: macOS 15
 	mathModeSafe = 0         // MTLMathModeSafe
+
+	mathFunctionsPrecise = 1 // MTLMathFloatingPointFunctionsPrecise
+
+	// MathFlag asks the compiler on the command line for the same as NewLibrary: no
+	// rewriting of arithmetic, and precise functions.
+	MathFlag = "-fno-fast-math"
 )
 
 // Device is a GPU.
@@ -85,10 +91,15 @@ func (d Device) NewLibrary(source string, language uint64) (Library, error) {
 	options := object{messages.newCompileOptions.send()}
 	defer options.Release()
 	messages.languageVersion.send(options.id, language)
-	if OSAtLeast(15) {
+	// The mode says nothing of functions like exp, which are fast by default; the switch
+	// of macOS 14 sets both.
+	if messages.respondsTo.send(options.id, messages.mathMode.sel) {
 		messages.mathMode.send(options.id, mathModeSafe)
 	} else {
 		messages.fastMath.send(options.id, false)
+	}
+	if messages.respondsTo.send(options.id, messages.mathFunctions.sel) {
+		messages.mathFunctions.send(options.id, mathFunctionsPrecise)
 	}
 	var e ID
 	l := messages.newLibrarySource.send(d.id, str(source), options.id, &e)

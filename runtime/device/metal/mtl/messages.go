@@ -26,6 +26,7 @@ type osVersion struct{ major, _, _ int64 }
 var messages struct {
 	retain     get0[ID]              `objc:"NSObject -retain"`
 	release    do0                   `objc:"NSObject -release"`
+	respondsTo get1[SEL, bool]       `objc:"NSObject -respondsToSelector:"`
 	conformsTo get1[ID, bool]        `objc:"NSObject -conformsToProtocol:"`
 	newString  make1[string]         `objc:"NSString +stringWithUTF8String:"`
 	utf8       get0[string]          `objc:"NSString -UTF8String"`
@@ -56,6 +57,7 @@ var messages struct {
 	languageVersion   do1[uint64]  `objc:"MTLCompileOptions -setLanguageVersion:"`
 	fastMath          do1[bool]    `objc:"MTLCompileOptions -setFastMathEnabled:"`
 	mathMode          do1[int64]   `objc:"MTLCompileOptions -setMathMode:"`
+	mathFunctions     do1[int64]   `objc:"MTLCompileOptions -setMathFloatingPointFunctions:"`
 	newFunction       get1[ID, ID] `objc:"MTLLibrary -newFunctionWithName:"`
 
 	newPipelineDescriptor make0        `objc:"MTLComputePipelineDescriptor +new"`

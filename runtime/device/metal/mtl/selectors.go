@@ -95,6 +95,7 @@ var Functions = []Function{
 var Selectors = []Selector{
 	{"NSObject", "-retain", nil, Object, "10.0", "objectivec/nsobjectprotocol/retain()"},
 	{"NSObject", "-release", nil, Void, "10.0", "objectivec/nsobjectprotocol/release()"},
+	{"NSObject", "-respondsToSelector:", []Type{Sel}, Bool, "10.0", "objectivec/nsobjectprotocol/responds(to:)"},
 	{"NSObject", "-conformsToProtocol:", []Type{Object}, Bool, "10.0", "objectivec/nsobjectprotocol/conforms(to:)"},
 	{"NSString", "+stringWithUTF8String:", []Type{CString}, Object, "10.0", "foundation/nsstring/stringwithutf8string:"},
 	{"NSString", "-UTF8String", nil, CString, "10.0", "foundation/nsstring/utf8string"},
@@ -125,6 +126,7 @@ var Selectors = []Selector{
 	{"MTLCompileOptions", "-setLanguageVersion:", []Type{UInt}, Void, "10.11", "metal/mtlcompileoptions/languageversion"},
 	{"MTLCompileOptions", "-setFastMathEnabled:", []Type{Bool}, Void, "10.11", "metal/mtlcompileoptions/fastmathenabled"},
 	{"MTLCompileOptions", "-setMathMode:", []Type{Int}, Void, "15.0", "metal/mtlcompileoptions/mathmode"},
+	{"MTLCompileOptions", "-setMathFloatingPointFunctions:", []Type{Int}, Void, "15.0", "metal/mtlcompileoptions/mathfloatingpointfunctions"},
 
 	{"MTLLibrary", "-newFunctionWithName:", []Type{Object}, Object, "10.11", "metal/mtllibrary/makefunction(name:)"},
 

@@ -63,7 +63,7 @@ func macOS(t *testing.T, version string) float64 {
 // not know. Whoever sends one of these has to look at the version first.
 func TestNewMessages(t *testing.T) {
 	gated := []string{"MTLResidencySet", "MTLResidencySetDescriptor"}
-	single := []string{"-newResidencySetWithDescriptor:error:", "-setMathMode:", "-addResidencySet:", "-removeResidencySet:"}
+	single := []string{"-newResidencySetWithDescriptor:error:", "-setMathMode:", "-setMathFloatingPointFunctions:", "-addResidencySet:", "-removeResidencySet:"}
 	for _, s := range Selectors {
 		want := slices.Contains(gated, s.Class) || slices.Contains(single, s.Name)
 		if is := macOS(t, s.Since) >= 15; is != want {
