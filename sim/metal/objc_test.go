@@ -28,6 +28,7 @@ type sim struct {
 	poolPop  func(uintptr)
 	device   func() id
 	leaks    func() int32
+	pass     func(float64)
 	methods  func() string
 	rules    func() string
 
@@ -59,6 +60,7 @@ func load(path string) (*sim, error) {
 	purego.RegisterLibFunc(&s.poolPop, h, "objc_autoreleasePoolPop")
 	purego.RegisterLibFunc(&s.device, h, "MTLCreateSystemDefaultDevice")
 	purego.RegisterLibFunc(&s.leaks, h, "metalsim_leaks")
+	purego.RegisterLibFunc(&s.pass, h, "metalsim_pass")
 	purego.RegisterLibFunc(&s.methods, h, "metalsim_methods")
 	purego.RegisterLibFunc(&s.rules, h, "metalsim_rules")
 	for _, f := range []any{&s.sendText, &s.textOf, &s.dispatch, &s.execute, &s.atLeast, &s.sendDouble, &s.sendPointer} {

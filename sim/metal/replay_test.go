@@ -3,10 +3,7 @@
 package metal_test
 
 import (
-	"encoding/binary"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unsafe"
@@ -23,7 +20,6 @@ var positive = map[string]func(*sim){
 	"doctor":      doctor,
 	"reorder":     reorder,
 	"early":       early,
-	"leaky":       leaky,
 	"fresh":       fresh,
 }
 
@@ -236,43 +232,6 @@ func fresh(s *sim) {
 	fmt.Printf("% x\n", unsafe.Slice((*byte)(r.contents(b)), 8))
 	r.send(b, "release")
 	r.finish()
-}
-
-// leaky ends with the device, two buffers and the ICB, one pool, and one command
-// buffer in flight, which only its queue knows.
-func leaky(s *sim) {
-	r := newRig(s).prepare().record()
-	r.send(r.replay(2, r.all()...), "commit")
-	r.poolPop(r.pool)
-	r.poolPush()
-	for _, o := range []id{r.scale, r.sum, r.beyond, r.lib, r.x, r.y, r.queue} {
-		r.send(o, "release")
-	}
-}
-
-// TestReport reads the counts that METALSIM_REPORT keeps, after a program that
-// leaves nothing and one that does.
-func TestReport(t *testing.T) {
-	compileKernels(t)
-	for name, want := range map[string][3]uint64{"replay": {0, 0, 0}, "leaky": {4, 1, 1}} {
-		path := filepath.Join(t.TempDir(), "report")
-		if out, err := child(t, name, "METALSIM_REPORT="+path); err != nil {
-			t.Fatalf("%s: %v\n%.2000s", name, err, out)
-		}
-		var got struct {
-			Left          [3]uint64 // objects, pools, command buffers in flight
-			Made, Commits uint64
-		}
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = binary.Read(file, binary.NativeEndian, &got)
-		file.Close()
-		if err != nil || got.Left != want || got.Made < 10 || got.Commits < 1 {
-			t.Errorf("%s: %v, %+v; want %v left", name, err, got, want)
-		}
-	}
 }
 
 // TestOrder sees, in the message about a missing barrier, that two commands run

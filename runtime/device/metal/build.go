@@ -35,23 +35,29 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 	if len(r.commands) > r.decode && !r.memory.sample.Nil() {
 		r.chain.Chain = device.NewChain(r.vocab, r.context)
 	}
+	var icbs []mtl.Indirect
 	if d.direct() {
 		r.replayer = &direct{s, r.memory, r.pipelines}
-		return nil
+	} else {
+		recording, err := record(r.gpu, s, r.memory, r.pipelines)
+		r.replayer = recording
+		if err != nil {
+			return err
+		}
+		icbs, recording.resident = recording.icbs[:], d.keepsResident()
+		if d.Family < 9 {
+			recording.warm = r.pipelines
+		}
 	}
-	recording, err := record(r.gpu, s, r.memory, r.pipelines)
-	r.replayer = recording
-	if err != nil {
-		return err
-	}
-	if d.Family < 9 {
-		recording.warm = r.pipelines
-	}
-	if d.ResidencySets {
-		return r.reside(recording)
+	if d.keepsResident() {
+		return r.reside(icbs)
 	}
 	return nil
 }
+
+// keepsResident tells whether memory is kept resident by sets (macOS 15). On a virtual
+// GPU, which breaks more than it says, commands declare what they use.
+func (d *Device) keepsResident() bool { return d.ResidencySets && !d.Virtual }
 
 // compile makes the pipelines of the sequence.
 func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
@@ -72,26 +78,29 @@ func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
 	return nil
 }
 
-// reside keeps all that the recording refers to resident, so that replays need
-// to declare only what they write. Pipelines are in the set where the system takes
-// them; before Apple9, what counts for them is recorded.warm.
-func (r *runner) reside(rec *recorded) (err error) {
-	if r.resident, err = r.gpu.NewResidencySet(len(rec.constant) + len(rec.mutable) + len(r.pipelines) + 2*ring); err != nil {
+// reside keeps all that commands refer to resident: replays of ICBs then need to
+// declare only what they write, and no token waits for memory that was idle. Pipelines
+// are in the set where the system takes them; before Apple9, what counts for those of
+// an ICB is recorded.warm.
+func (r *runner) reside(icbs []mtl.Indirect) (err error) {
+	constant, mutable := r.memory.constant(), r.memory.mutable()
+	if r.resident, err = r.gpu.NewResidencySet(len(constant) + len(mutable) + len(r.pipelines) + 2*ring); err != nil {
 		return err
 	}
-	for _, list := range [][]mtl.Buffer{rec.constant, rec.mutable, rec.steps[:]} {
+	for _, list := range [][]mtl.Buffer{constant, mutable, r.memory.steps[:]} {
 		for _, b := range list {
 			r.resident.AddBuffer(b)
 		}
 	}
+	for _, icb := range icbs {
+		r.resident.AddIndirect(icb)
+	}
 	for _, p := range r.pipelines {
 		r.resident.AddPipeline(p)
 	}
-	for _, icb := range rec.icbs {
-		r.resident.AddIndirect(icb)
-	}
+	r.resident.Commit()
 	r.resident.Request()
 	r.queue.AddResidency(r.resident)
-	rec.resident = true
+	r.heartbeat = keepResident(r.resident)
 	return nil
 }

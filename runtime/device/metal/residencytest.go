@@ -56,6 +56,7 @@ func (b *batch) reside(m members) error {
 				}
 			}
 		}
+		set.Commit()
 		set.Request()
 		b.queue.AddResidency(set)
 		b.resident = set

@@ -28,7 +28,8 @@ type runner struct {
 	origin    string   // see Device.library
 	saving    *saving  // of what was compiled; nil: it is there
 	memory    *memory
-	resident  mtl.ResidencySet // nil before macOS 15 and without ICBs
+	resident  mtl.ResidencySet // nil before macOS 15
+	heartbeat *heartbeat       // of resident
 	replayer  replayer
 
 	flying [ring]unit // committed, not yet waited for; oldest at next
@@ -103,6 +104,7 @@ func (r *runner) commit(slot int, runs []run, picks int) error {
 	}
 	encoder.End()
 	commands.Commit()
+	r.heartbeat.touch()
 	r.flying[r.next] = unit{commands, picks}
 	r.next = (r.next + 1) % ring
 	return nil
@@ -163,6 +165,7 @@ func (r *runner) Close() error {
 
 // release frees all objects, users before what they use.
 func (r *runner) release() {
+	r.heartbeat.close()
 	if !r.resident.Nil() {
 		r.queue.RemoveResidency(r.resident)
 		r.resident.End()

@@ -63,6 +63,7 @@ void CommandBuffer::commit() {
   state = Status::Committed;
   for (const auto &c : queue->inFlight) overlapping.push_back(c);
   for (const auto &i : icbs) i->replays++;
+  for (ResidencySet *s : queue->sets) s->use();
   takeSnapshots();
   queue->inFlight.emplace_back(this);
   report::inFlight(+1);

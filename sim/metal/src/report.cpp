@@ -56,6 +56,10 @@ void inFlight(int change) {
   counts().commits += change > 0;
 }
 
+void member() { counts().members++; }
+void requested() { counts().requests++; }
+void unwired() { counts().unwired++; }
+
 int leaks(bool poolsWillDrain) {
   std::lock_guard guard(apiLock());
   int n = 0;

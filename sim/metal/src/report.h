@@ -1,7 +1,7 @@
 // What must be gone at the end: objects, pools, command buffers in flight.
 //
 // A Go program ends without running destructors, so the counts are also kept in
-// the file that METALSIM_REPORT names: five uint64 in the machine's byte order,
+// the file that METALSIM_REPORT names: eight uint64 in the machine's byte order,
 // as in Counts, right at every moment and still there when the process is not.
 #pragma once
 
@@ -15,6 +15,9 @@ struct Counts {
   uint64_t inFlight;  // command buffers
   uint64_t made;     // objects, ever
   uint64_t commits;  // command buffers, ever
+  uint64_t members;  // allocations added to residency sets, ever
+  uint64_t requests;  // of residency, ever
+  uint64_t unwired;  // residency sets that a command buffer found un-wired, ever
 };
 
 void born(Object *o);
@@ -22,6 +25,9 @@ void died(Object *o);
 void owners(int change);  // objects that the application began (1) or ceased (-1) to own
 void poolDepth(int change);
 void inFlight(int change);
+void member();
+void requested();
+void unwired();
 
 // Number of things that leaked, each printed to stderr. Objects that wait in a
 // pool count as leaked unless poolsWillDrain.

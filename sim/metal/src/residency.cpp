@@ -1,10 +1,19 @@
 #include "residency.h"
 
 #include "config.h"
+#include "export.h"
 #include "foundation.h"
 #include "protocol.h"
+#include "report.h"
 
 namespace metalsim {
+namespace {
+
+constexpr double unwiredAfter = 1;  // seconds; llama.cpp measured 1 to 1.2
+
+double now;  // seconds that passed, as metalsim_pass says
+
+}  // namespace
 
 Object *newResidencySet(ResidencySetDescriptor *d, Error **error) {
   REQUIRE(d, Rule::NilArgument, "newResidencySetWithDescriptor:error:");
@@ -18,7 +27,9 @@ Object *newResidencySet(ResidencySetDescriptor *d, Error **error) {
 void ResidencySet::add(Allocation *a) {
   REQUIRE(a, Rule::NilArgument, "addAllocation:");
   REQUIRE(conforms(a->isa, "MTLAllocation"), Rule::SetMember, "%s", nameOf(a).c_str());
-  if (added.insert(a).second) hold(a);
+  if (!added.insert(a).second) return;
+  hold(a);
+  report::member();
 }
 
 void ResidencySet::addMany(Object *const *list, uint64_t n) {
@@ -38,6 +49,21 @@ void ResidencySet::remove(Allocation *a) {
 
 void ResidencySet::removeAll() {
   while (!added.empty()) remove(*added.begin());
+}
+
+void ResidencySet::wire() {
+  wired = true;
+  used = now;
+}
+
+void ResidencySet::requestResidency() {
+  report::requested();
+  wire();
+}
+
+void ResidencySet::use() {
+  if (!wired || now - used > unwiredAfter) report::unwired();
+  wire();
 }
 
 void ResidencySet::dealloc() { removeAll(); }
@@ -61,3 +87,9 @@ void defineResidency() {
 }
 
 }  // namespace metalsim
+
+// Lets time pass in which nothing but earlier calls happened.
+EXPORT void metalsim_pass(double seconds) {
+  std::lock_guard guard(metalsim::apiLock());
+  metalsim::now += seconds;
+}

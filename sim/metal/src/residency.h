@@ -1,4 +1,9 @@
 // Residency sets (macOS 15).
+//
+// macOS un-wires the memory of sets that nothing has used for a second (A24): what
+// comes next has to wait until it is wired again. No rule forbids that, so it is only
+// counted, see report.h. Time is what the program says (metalsim_pass), so that tests
+// need not wait.
 #pragma once
 
 #include <set>
@@ -18,10 +23,17 @@ struct ResidencySet : Object {
   void remove(Allocation *a);
   void removeAll();
   void commit() { committed = added; }
-  void requestResidency() {}
-  void endResidency() {}
+  void requestResidency();
+  void endResidency() { wired = false; }
+  // A command buffer needs the set: it is wired if it was not.
+  void use();
   bool contains(Allocation *a) { return added.count(a); }
   void dealloc() override;
+
+ private:
+  bool wired = false;
+  double used = 0;  // when it was requested or used last
+  void wire();
 };
 
 Object *newResidencySet(ResidencySetDescriptor *d, Error **error);

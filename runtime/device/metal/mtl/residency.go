@@ -37,11 +37,11 @@ func (r ResidencySet) addIfAllocation(o ID) bool {
 	return true
 }
 
-// Request commits what was added and makes it resident.
-func (r ResidencySet) Request() {
-	messages.residencyCommit.send(r.id)
-	messages.requestResidency.send(r.id)
-}
+// Commit makes what was added part of the set.
+func (r ResidencySet) Commit() { messages.residencyCommit.send(r.id) }
+
+// Request makes the set resident. The system may page it out when it is idle.
+func (r ResidencySet) Request() { messages.requestResidency.send(r.id) }
 
 // End lets the system page the set out.
 func (r ResidencySet) End() { messages.endResidency.send(r.id) }
