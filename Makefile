@@ -25,7 +25,7 @@ unit: sim
 race: sim
 	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
 
-msl: tools ## parse every kernels.metal in the strict front end
+msl: tools ## parse the Metal source of every bundle in the strict front end
 	$(GO) test ./gen/msl/...
 
 sim: tools ## build build/libmetalsim.so and build/libcudasim.so, which stand in for Metal and for NVIDIA's driver

@@ -90,13 +90,16 @@ func kernelNames(p *ir.Program) []string {
 	return names
 }
 
-// Generate returns the files of a bundle that Compile made of s.
-func Generate(s *spec.Spec, b *plan.Bundle, disable []string) ([]golang.File, error) {
-	files, err := golang.Print(b, Header(s, disable))
+// Generate returns the files of a package with bundles that Compile made of variants of s.
+func Generate(s *spec.Spec, pkg string, bundles []*plan.Bundle, disable []string) ([]golang.File, error) {
+	files, err := golang.Print(pkg, bundles, Header(s, disable))
 	if err != nil {
 		return nil, err
 	}
-	return append(files, golang.File{Name: "kernels.metal", Data: []byte(b.Source)}), nil
+	for _, b := range bundles {
+		files = append(files, golang.File{Name: golang.SourceFile(b.Name), Data: []byte(b.Source)})
+	}
+	return files, nil
 }
 
 // Header is the first line of every generated file.

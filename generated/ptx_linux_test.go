@@ -25,7 +25,7 @@ func TestPTXRefuses(t *testing.T) {
 		{&plan.Bundle{Name: "unknown"}, "bundle unknown: this program has no kernels of it for NVIDIA GPUs; run make ptx && make build"},
 		{&plan.Bundle{Name: "unknown", Spec: "unknown.yaml", Class: plan.ClassNVIDIA}, "run make ptx && make build"},
 		{all[general], "NVIDIA GPUs, which run " + all[general].Name + "nvidia: leave out -bundle"},
-		{&changed, "is not from this kernels.metal; run make ptx && make build"},
+		{&changed, "is not from this Metal source; run make ptx && make build"},
 	} {
 		if _, err := PTX(tt.b); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("PTX says %v, want %q", err, tt.says)

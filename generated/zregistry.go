@@ -4,58 +4,30 @@ package generated
 
 import (
 	"mla/generated/deepseekv2lite"
-	"mla/generated/deepseekv2litef16"
-	"mla/generated/deepseekv2litef16nvidia"
-	"mla/generated/deepseekv2litenvidia"
 	"mla/generated/dsv2litemini"
-	"mla/generated/dsv2liteminif16"
 	"mla/generated/dsv2liteminitails"
-	"mla/generated/dsv2liteminitailsf16"
 	"mla/generated/glm47flash"
-	"mla/generated/glm47flashf16"
-	"mla/generated/glm47flashf16nvidia"
-	"mla/generated/glm47flashnvidia"
 	"mla/generated/glm47mini"
-	"mla/generated/glm47minif16"
 	"mla/generated/glm47tiny"
 	"mla/generated/tinyglm"
-	"mla/generated/tinyglmf16"
 	"mla/generated/youtu2b"
-	"mla/generated/youtu2bf16"
-	"mla/generated/youtu2bf16nvidia"
-	"mla/generated/youtu2bnvidia"
 	"mla/generated/youtumini"
-	"mla/generated/youtuminif16"
 	"mla/generated/yoututiny"
 	"mla/generated/yoututinytails"
-	"mla/runtime/plan"
+	"slices"
 )
 
-// bundles lists every compiled model, by name.
-var bundles = []*plan.Bundle{
-	deepseekv2lite.Bundle,
-	deepseekv2litef16.Bundle,
-	deepseekv2litef16nvidia.Bundle,
-	deepseekv2litenvidia.Bundle,
-	dsv2litemini.Bundle,
-	dsv2liteminif16.Bundle,
-	dsv2liteminitails.Bundle,
-	dsv2liteminitailsf16.Bundle,
-	glm47flash.Bundle,
-	glm47flashf16.Bundle,
-	glm47flashf16nvidia.Bundle,
-	glm47flashnvidia.Bundle,
-	glm47mini.Bundle,
-	glm47minif16.Bundle,
-	glm47tiny.Bundle,
-	tinyglm.Bundle,
-	tinyglmf16.Bundle,
-	youtu2b.Bundle,
-	youtu2bf16.Bundle,
-	youtu2bf16nvidia.Bundle,
-	youtu2bnvidia.Bundle,
-	youtumini.Bundle,
-	youtuminif16.Bundle,
-	yoututiny.Bundle,
-	yoututinytails.Bundle,
-}
+// bundles lists every compiled model, by spec.
+var bundles = slices.Concat(
+	deepseekv2lite.Bundles,
+	dsv2litemini.Bundles,
+	dsv2liteminitails.Bundles,
+	glm47flash.Bundles,
+	glm47mini.Bundles,
+	glm47tiny.Bundles,
+	tinyglm.Bundles,
+	youtu2b.Bundles,
+	youtumini.Bundles,
+	yoututiny.Bundles,
+	yoututinytails.Bundles,
+)

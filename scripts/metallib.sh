@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles every kernels.metal that Apple GPUs run with Apple's compiler into a folder, which
+# Compiles the Metal source of every bundle that Apple GPUs run with Apple's compiler into a folder, which
 # is bin unless $1 names another: NAME-HASH.metallib, where HASH is the beginning of
 # the source's SHA-256. mlarun takes a library of that very name from beside itself,
 # or from -metallib DIR, and compiles the source where there is none.
@@ -19,9 +19,14 @@ hash_of() {
 mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for source in generated/*/kernels.metal; do
-	bundle=$(basename "$(dirname "$source")")
-	class=$(sed -n 's/^	Class: *"\(.*\)",$/\1/p' "generated/$bundle/zmodel.go")
+# class_of FOLDER BUNDLE is the class of devices that a bundle is for; "": any.
+class_of() {
+	awk -F'"' -v bundle="$2" '/^\t{$/ { class = "" } /^\t\tClass:/ { class = $2 } /^\t\tName:/ && $2 == bundle { print class }' "$1/zmodel.go"
+}
+
+for source in generated/*/*.metal; do
+	bundle=$(basename "$source" .metal)
+	class=$(class_of "$(dirname "$source")" "$bundle")
 	if [ -n "$class" ] && [ "$class" != apple ]; then continue; fi
 	library=$bundle-$(hash_of "$source").metallib
 	# As the runtime compiles: version 3.1, macOS 14, or the version that the source says it

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"mla/gen/golang"
-	"mla/gen/ptx"
 )
 
 // changes lists what differs between t and the disk.
@@ -55,13 +55,11 @@ func (g *generateFlags) checkFiles(t *tree) error {
 // mlagen generates now. A bundle may be without.
 func (t *tree) stalePTX() []string {
 	var lines []string
-	for _, folder := range t.folders {
-		path := filepath.Join(folder, ptx.FileName)
-		b := t.bundles[folder]
-		if _, err := os.Stat(path); b == nil || errors.Is(err, os.ErrNotExist) {
+	for _, path := range slices.Sorted(maps.Keys(t.ptx)) {
+		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		if err := checkPTX(path, b); err != nil {
+		if err := checkPTX(path, t.ptx[path]); err != nil {
 			lines = append(lines, fmt.Sprintf("%s is out of date: %v", path, err))
 		}
 	}

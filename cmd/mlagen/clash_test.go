@@ -30,7 +30,7 @@ func TestBundleNameClash(t *testing.T) {
 // TestNoSpecs: without specs -all removes nothing.
 func TestNoSpecs(t *testing.T) {
 	root := t.TempDir()
-	bundle := filepath.Join(root, "generated", "x", bundleMark)
+	bundle := filepath.Join(root, "generated", "x", packageMark)
 	if err := os.MkdirAll(filepath.Dir(bundle), 0o755); err != nil {
 		t.Fatal(err)
 	}

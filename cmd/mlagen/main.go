@@ -24,10 +24,10 @@ const (
 
 const usage = `mlagen compiles the spec of an MLA model into Metal kernels and Go dispatch tables.
 
-  mlagen -spec F                       write each of the spec's bundles to generated/: STEM for
+  mlagen -spec F                       write the spec's bundles to generated/STEM: STEM for
                                        activations f32, STEMf16 for f16; STEMnvidia and so on
                                        for classes of devices that its tuning names
-  mlagen -spec F -out DIR              write one bundle to DIR
+  mlagen -spec F -out DIR              write one bundle to DIR, a folder without other bundles
   mlagen -all                          every spec in specs/, and the registry
   mlagen init -gguf F -o specs/x.yaml  make a spec from a GGUF file's header (-f: overwrite;
                                        -act f32,f16: with both kinds of activations)

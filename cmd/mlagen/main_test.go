@@ -65,9 +65,13 @@ func TestDrift(t *testing.T) {
 		t.Errorf("nothing generated yet: exit %d, %s", code, stderr)
 	}
 	for _, damage := range []func() error{
-		func() error { return os.WriteFile(filepath.Join(out, "zdispatch.go"), []byte("package x\n"), 0o644) },
-		func() error { return os.Remove(filepath.Join(out, "kernels.metal")) },
-		func() error { return os.WriteFile(filepath.Join(out, "zold.go"), []byte(headerMark+"x"), 0o644) },
+		func() error {
+			return os.WriteFile(filepath.Join(out, "zdispatch.go"), []byte(headerMark+"specs/yoututiny.yaml (older)\npackage x\n"), 0o644)
+		},
+		func() error { return os.Remove(filepath.Join(out, "yoututiny.metal")) },
+		func() error {
+			return os.WriteFile(filepath.Join(out, "zold.go"), []byte(headerMark+"specs/yoututiny.yaml (older)"), 0o644)
+		},
 	} {
 		if code, _, stderr := mlagen(generate...); code != exitOK {
 			t.Fatalf("exit %d: %s", code, stderr)

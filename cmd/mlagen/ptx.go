@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"mla/gen"
+	"mla/gen/golang"
 	"mla/gen/ptx"
 	"mla/gen/spec"
 	"mla/runtime/atomicfile"
@@ -72,11 +73,10 @@ func writePTX(root string, s *spec.Spec, force bool, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	folder := folderOf(root, s.Name)
-	if metal, err := os.ReadFile(filepath.Join(folder, "kernels.metal")); err != nil || string(metal) != b.Source {
-		return fmt.Errorf("%s is out of date or missing; run go generate ./... first", filepath.Join(folder, "kernels.metal"))
+	source, name := filepath.Join(folderOf(root, s), golang.SourceFile(b.Name)), filepath.Join(folderOf(root, s), ptx.FileName(b.Name))
+	if metal, err := os.ReadFile(source); err != nil || string(metal) != b.Source {
+		return fmt.Errorf("%s is out of date or missing; run go generate ./... first", source)
 	}
-	name := filepath.Join(folder, ptx.FileName)
 	if checkPTX(name, b) == nil && !force {
 		return nil
 	}

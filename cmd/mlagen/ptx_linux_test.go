@@ -43,11 +43,11 @@ func TestPTXDrift(t *testing.T) {
 	}{
 		{"none", nil, exitOK, ""},
 		{"fresh", fresh, exitOK, ""},
-		{"stale", stale, exitDrift, "kernels.ptx.gz is out of date: it was made from another kernels.metal\nmend it with: make ptx"},
+		{"stale", stale, exitDrift, "yoututiny.ptx.gz is out of date: it was made from another Metal source\nmend it with: make ptx"},
 		{"damaged", stale[:100], exitDrift, "make ptx"},
 	} {
 		if tt.file != nil {
-			if err := os.WriteFile(filepath.Join(out, ptx.FileName), tt.file, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(out, ptx.FileName("yoututiny")), tt.file, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -63,7 +63,7 @@ func TestPTXDrift(t *testing.T) {
 // goes with its spec.
 func TestPTX(t *testing.T) {
 	root, text := project(t)
-	path := filepath.Join(root, "generated", "tiny", ptx.FileName)
+	path := filepath.Join(root, "generated", "tiny", ptx.FileName("tiny"))
 	if code, _, stderr := mlagen("ptx", "-all"); code != exitError || !strings.Contains(stderr, "go generate") {
 		t.Errorf("nothing generated yet: exit %d, %s", code, stderr)
 	}
@@ -78,7 +78,7 @@ func TestPTX(t *testing.T) {
 		{[]string{"ptx", "-all"}, false},
 		{[]string{"ptx", "-spec", "specs/tiny.yaml", "-f"}, true},
 	} {
-		if code, stdout, stderr := mlagen(tt.args...); code != exitOK || strings.Contains(stdout, ptx.FileName) != tt.made {
+		if code, stdout, stderr := mlagen(tt.args...); code != exitOK || strings.Contains(stdout, ptx.FileName("tiny")) != tt.made {
 			t.Errorf("%v: exit %d, %s%s", tt.args, code, stdout, stderr)
 		}
 	}
@@ -93,7 +93,7 @@ func TestPTX(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Errorf("%s is still there", path)
 	}
-	if code, stdout, stderr := mlagen("ptx", "-all"); code != exitOK || strings.Count(stdout, ptx.FileName) != 1 || !strings.Contains(stdout, "tinynvidia") {
+	if code, stdout, stderr := mlagen("ptx", "-all"); code != exitOK || strings.Count(stdout, ptx.Extension) != 1 || !strings.Contains(stdout, ptx.FileName("tinynvidia")) {
 		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
 	if err := os.Rename("specs/tiny.yaml", "specs/other.yaml"); err != nil {

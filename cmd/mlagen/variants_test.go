@@ -32,10 +32,19 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// bundles lists the folders below generated/ and the bundles that the registry names.
-func bundles(t *testing.T) (folders, registered string) {
+// bundles lists the bundles below generated/ and the packages that the registry names,
+// which have to be the folders.
+func bundles(t *testing.T) (names, registered string) {
 	t.Helper()
-	marks, err := filepath.Glob("generated/*/" + bundleMark)
+	sources, err := filepath.Glob("generated/*/*.metal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sources {
+		names += " " + strings.TrimSuffix(filepath.Base(s), ".metal")
+	}
+	folders := ""
+	marks, err := filepath.Glob("generated/*/" + packageMark)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +56,14 @@ func bundles(t *testing.T) (folders, registered string) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if name, ok := strings.CutSuffix(strings.TrimSpace(line), ".Bundle,"); ok {
+		if name, ok := strings.CutSuffix(strings.TrimSpace(line), ".Bundles,"); ok {
 			registered += " " + name
 		}
 	}
-	return folders, registered
+	if registered != folders {
+		t.Errorf("registered%s, folders%s", registered, folders)
+	}
+	return names, registered
 }
 
 // nvidia is a tuning for a class of devices.
@@ -78,8 +90,8 @@ func TestVariants(t *testing.T) {
 			if code, _, stderr := mlagen(all...); code != exitOK {
 				t.Fatalf("%s, %q: %s", all, tt.line, stderr)
 			}
-			if folders, registered := bundles(t); folders != tt.want || registered != tt.want {
-				t.Errorf("%s, %q: folders%s, registered%s; want%s", all, tt.line, folders, registered, tt.want)
+			if names, registered := bundles(t); names != tt.want || registered != " tiny" {
+				t.Errorf("%s, %q: bundles%s, registered%s; want%s", all, tt.line, names, registered, tt.want)
 			}
 			for _, check := range [][]string{append(all, "-check"), {"-all", "-check"}} {
 				if code, _, stderr := mlagen(check...); code != exitOK {
@@ -101,8 +113,8 @@ func TestVariantOfAnother(t *testing.T) {
 	if code, _, stderr := mlagen("-spec", "specs/tiny.yaml"); code != exitOK {
 		t.Fatal(stderr)
 	}
-	if folders, registered := bundles(t); folders != " tiny tinyf16" || registered != folders {
-		t.Errorf("folders%s, registered%s", folders, registered)
+	if names, registered := bundles(t); names != " tiny tinyf16" || registered != names {
+		t.Errorf("bundles%s, registered%s", names, registered)
 	}
 	writeFile(t, "specs/tiny.yaml", spec+"\nactivations: [f32, f16]")
 	for _, args := range [][]string{{"-all"}, {"-spec", "specs/tiny.yaml"}, {"-spec", "specs/tiny-f16.yaml"}} {
@@ -145,7 +157,7 @@ func TestActivations(t *testing.T) {
 			t.Errorf("mlagen %s: exit %d, want %d and %q:\n%s%s", tt.args, code, tt.code, tt.says, stdout, stderr)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(out, bundleMark))
+	text, err := os.ReadFile(filepath.Join(out, packageMark))
 	if err != nil || !strings.Contains(string(text), "package tinyf16\n") {
 		t.Errorf("-out takes the first variant: %v\n%.300s", err, text)
 	}

@@ -36,7 +36,7 @@ func TestFrontEnd(t *testing.T) {
 
 // TestGenerated parses the source of every bundle in the repository.
 func TestGenerated(t *testing.T) {
-	files, err := filepath.Glob("../../generated/*/kernels.metal")
+	files, err := filepath.Glob("../../generated/*/*.metal")
 	if err != nil {
 		t.Fatal(err)
 	}

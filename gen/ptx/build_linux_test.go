@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"mla/gen/spec"
 	"mla/generated"
 	"mla/runtime/plan"
 )
@@ -57,6 +58,11 @@ func checkEntries(t *testing.T, b *plan.Bundle, text string) {
 	}
 }
 
+// pathOf is where make ptx leaves a bundle's PTX.
+func pathOf(b *plan.Bundle) string {
+	return filepath.Join("../../generated", spec.Name(b.Spec), FileName(b.Name))
+}
+
 // compiled keeps what ptxOf compiled, by bundle.
 var compiled sync.Map
 
@@ -65,7 +71,7 @@ var compiled sync.Map
 func ptxOf(t *testing.T, b *plan.Bundle) string {
 	t.Helper()
 	build, _ := compiled.LoadOrStore(b.Name, sync.OnceValues(func() (string, error) {
-		file, err := os.ReadFile(filepath.Join("../../generated", b.Name, FileName))
+		file, err := os.ReadFile(pathOf(b))
 		if err != nil || Check(b, file) != nil {
 			if file, err = Build(b); err != nil {
 				return "", err
@@ -98,10 +104,10 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, m := range regexp.MustCompile(`(?m)^!/generated/(\w+)/`+regexp.QuoteMeta(FileName)+`$`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^!/generated/\w+/(\w+)`+regexp.QuoteMeta(Extension)+`$`).FindAllStringSubmatch(string(text), -1) {
 		n++
 		b := bundle(t, m[1])
-		file, err := os.ReadFile(filepath.Join("../../generated", b.Name, FileName))
+		file, err := os.ReadFile(pathOf(b))
 		if err == nil {
 			err = Check(b, file)
 		}
@@ -109,7 +115,7 @@ func TestKept(t *testing.T) {
 			err = generated.HasPTX(b)
 		}
 		if err != nil {
-			t.Errorf("generated/%s/%s: %v; mend it with: make ptx", b.Name, FileName, err)
+			t.Errorf("%s: %v; mend it with: make ptx", pathOf(b), err)
 		}
 	}
 	if n == 0 {
@@ -197,7 +203,7 @@ func TestCheck(t *testing.T) {
 		file []byte
 		says string
 	}{
-		{"source", &otherSource, file, "another kernels.metal"},
+		{"source", &otherSource, file, "another Metal source"},
 		{"threads", &otherThreads, file, "translated in another way"},
 		{"empty", b, nil, "EOF"},
 		{"no gzip", b, []byte("// PTX, not compressed"), "header"},

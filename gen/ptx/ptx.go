@@ -2,7 +2,7 @@
 // set of kernels: the tokens of kernels.metal that CUDA C++ writes differently are
 // rewritten (Translate), headers of our own give MSL's functions their meaning on a
 // warp (include), and clang makes PTX of it (Build). The result lies compressed
-// beside kernels.metal, headed by what it was made from, so that Check tells
+// beside the Metal source, headed by what it was made from, so that Check tells
 // without a compiler whether it is up to date.
 package ptx
 
@@ -19,8 +19,23 @@ import (
 	"mla/runtime/plan"
 )
 
-// FileName is the name of a bundle's PTX in its folder.
-const FileName = "kernels.ptx.gz"
+// Extension ends the name of a file of PTX.
+const Extension = ".ptx.gz"
+
+// FileName is the name of a bundle's PTX, which lies beside its Metal source.
+func FileName(bundle string) string { return bundle + Extension }
+
+// IsPTX says whether a file is one that Build made, for whatever bundle.
+func IsPTX(file io.Reader) bool {
+	r, err := gzip.NewReader(file)
+	if err != nil {
+		return false
+	}
+	first, _, _ := strings.Cut(headFormat, "\n")
+	text := make([]byte, len(first))
+	_, err = io.ReadFull(r, text)
+	return err == nil && string(text) == first
+}
 
 // head is how a PTX file begins; the order of lines is fixed.
 type head struct {
@@ -90,9 +105,9 @@ func Check(b *plan.Bundle, file []byte) error {
 	}
 	switch {
 	case got.source != want.source:
-		return errors.New("it was made from another kernels.metal")
+		return errors.New("it was made from another Metal source")
 	case got.translation != want.translation:
-		return errors.New("kernels.metal is now translated in another way")
+		return errors.New("the Metal source is now translated in another way")
 	}
 	return nil
 }

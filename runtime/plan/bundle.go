@@ -30,7 +30,7 @@ type Bundle struct {
 	Sample      []Dispatch // picks a token by the logits and makes the step that of the token
 	SampleBytes int64      // size of the sampler's memory, see SampleLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel has a tail
-	Source      string     // kernels.metal
+	Source      string     // Metal
 }
 
 // Model is what a GGUF file must have to fit a bundle. The names are those of

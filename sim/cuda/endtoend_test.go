@@ -24,7 +24,7 @@ func mlarun(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	program, overlay := filepath.Join(dir, "mlarun"), filepath.Join(dir, "overlay.json")
-	hidden, err := filepath.Abs("../../generated/" + without + "/kernels.ptx.gz")
+	hidden, err := filepath.Abs("../../generated/" + without + "/" + without + ".ptx.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func mlarun(t *testing.T) string {
 // line is a command line on the stand-in with a bundle's kernels.
 func line(program, bundle, args string, env ...string) (*exec.Cmd, error) {
 	cmd := exec.Command(program, append(strings.Fields(args), "-cuda-lib", os.Getenv(libVariable))...)
-	metal, err := filepath.Abs("../../generated/" + bundle + "/kernels.metal")
+	metal, err := filepath.Abs("../../generated/" + bundle + "/" + bundle + ".metal")
 	if err != nil {
 		return nil, err
 	}

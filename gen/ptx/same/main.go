@@ -33,7 +33,7 @@ func main() {
 
 // compare prints a line for each bundle that has PTX now and had some in the revision.
 func compare(revision string) (same bool, err error) {
-	files, err := filepath.Glob("generated/*/" + ptx.FileName)
+	files, err := filepath.Glob("generated/*/*" + ptx.Extension)
 	if err != nil {
 		return false, err
 	}
@@ -58,7 +58,7 @@ func compare(revision string) (same bool, err error) {
 			return false, fmt.Errorf("%s: %w", file, err)
 		}
 		report, equal := difference(before, after)
-		fmt.Printf("%s: %s\n", path.Base(path.Dir(file)), report)
+		fmt.Printf("%s: %s\n", strings.TrimSuffix(path.Base(file), ptx.Extension), report)
 		same, compared = same && equal, compared+1
 	}
 	if compared == 0 {

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mla/gen/golang"
+)
+
+// foreign refuses a folder of the caller's, of -out, that holds something else than an
+// earlier version of the bundle that it is for: nothing there is replaced or removed then.
+func (t *tree) foreign() error {
+	if t.alone == nil {
+		return nil
+	}
+	folder := t.folders[0]
+	paths, err := filesOf(folder)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if why := t.stranger(path); why != "" {
+			return fmt.Errorf("%s %s; give -out another folder than %s", path, why, folder)
+		}
+	}
+	return nil
+}
+
+// stranger says why a file is not of the bundle that t is for; "": it is, or it is none
+// of mlagen's and not in the way.
+func (t *tree) stranger(path string) string {
+	line, ours := headed(path), t.has(path)
+	switch {
+	case line == "" && ours:
+		return "is not mlagen's"
+	case line == "" && isPTX(path) && t.ptx[path] == nil:
+		return "is the PTX of another bundle"
+	case line == "":
+		return ""
+	case !strings.HasPrefix(line, headerMark+"specs/"+t.alone.File+" "):
+		return "is of another bundle: " + strings.TrimPrefix(line, "// ")
+	case !ours && strings.HasSuffix(path, golang.SourceFile("")):
+		return "is the source of another bundle of " + t.alone.File
+	case filepath.Base(path) == packageMark && packageOf(path) != t.alone.Name:
+		return "is of another bundle, " + packageOf(path)
+	}
+	return ""
+}
+
+// packageOf is the name in a Go file's package clause.
+func packageOf(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	_, clause, _ := bytes.Cut(text, []byte("\npackage "))
+	name, _, _ := bytes.Cut(clause, []byte("\n"))
+	return string(name)
+}

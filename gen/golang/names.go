@@ -1,0 +1,63 @@
+package golang
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"mla/runtime/plan"
+)
+
+// ordered is the bundles of a spec in a fixed order: for any device first, and of one
+// class those with f32 activations.
+func ordered(bundles []*plan.Bundle) []*plan.Bundle {
+	return slices.SortedFunc(slices.Values(bundles), func(a, b *plan.Bundle) int {
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Activations, b.Activations))
+	})
+}
+
+// suffix tells variables of bundles of one spec apart: F16 or F16Nvidia; "": f32
+// activations, for any device.
+func suffix(b *plan.Bundle) string {
+	text := ""
+	if b.Activations != plan.ElemF32 {
+		text = title(b.Act())
+	}
+	return text + title(b.Class)
+}
+
+func title(word string) string {
+	if word == "" {
+		return ""
+	}
+	return strings.ToUpper(word[:1]) + word[1:]
+}
+
+// kernelConsts names the indices of each bundle's kernels: q_a_kv_a is kQAKvA. Bundles
+// with the same kernels share the names.
+func kernelConsts(bundles []*plan.Bundle) [][]string {
+	var all [][]string
+	for i, b := range bundles {
+		same := slices.IndexFunc(bundles[:i], func(o *plan.Bundle) bool {
+			return slices.EqualFunc(o.Kernels, b.Kernels, func(x, y plan.Kernel) bool { return x.Name == y.Name })
+		})
+		if same >= 0 {
+			all = append(all, all[same])
+			continue
+		}
+		own := ""
+		if i > 0 { // the first has the names without more
+			own = suffix(b)
+		}
+		var names []string
+		for _, k := range b.Kernels {
+			name := "k"
+			for _, word := range strings.Split(k.Name, "_") {
+				name += title(word)
+			}
+			names = append(names, name+own)
+		}
+		all = append(all, names)
+	}
+	return all
+}

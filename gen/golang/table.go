@@ -1,0 +1,100 @@
+package golang
+
+import (
+	"reflect"
+
+	"github.com/dave/jennifer/jen"
+
+	"mla/runtime/plan"
+)
+
+// table is a part of a bundle that bundles of one spec may have alike.
+type table struct {
+	field    string // of plan.Bundle
+	variable string // that holds it; with a suffix where bundles differ
+	comment  string
+	// print gives the value; consts are the names of the bundle's kernels.
+	print func(value reflect.Value, consts []string) jen.Code
+}
+
+func (t *table) value(b *plan.Bundle) any {
+	return reflect.ValueOf(b).Elem().FieldByName(t.field).Interface()
+}
+
+// plain prints a value on one line.
+func plain(v reflect.Value, _ []string) jen.Code { return literal(v) }
+
+// rows prints a table with one line per entry.
+func rows(entries []jen.Code) jen.Code {
+	return jen.Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, entries...)
+}
+
+func weights(v reflect.Value, _ []string) jen.Code {
+	return jen.Index().Qual(planPath, "Weight").Add(rows(elements(v)))
+}
+
+func profiles(v reflect.Value, _ []string) jen.Code {
+	var list []jen.Code
+	for _, p := range v.Interface().([]plan.Profile) {
+		list = append(list, jen.Values(jen.Id("Name").Op(":").Lit(p.Name),
+			jen.Id("Types").Op(":").Index().Index().Qual(quantPath, "Type").Add(rows(elements(reflect.ValueOf(p.Types))))))
+	}
+	return jen.Index().Qual(planPath, "Profile").Add(rows(list))
+}
+
+func kernels(v reflect.Value, _ []string) jen.Code {
+	var list []jen.Code
+	for i := range v.Len() {
+		list = append(list, kernel(v.Index(i).Addr().Interface().(*plan.Kernel)))
+	}
+	return jen.Index().Qual(planPath, "Kernel").Add(rows(list))
+}
+
+func kernel(k *plan.Kernel) jen.Code {
+	fields := []jen.Code{
+		jen.Id("Name").Op(":").Lit(k.Name),
+		jen.Id("Doc").Op(":").Lit(k.Doc),
+		jen.Id("Threads").Op(":").Lit(k.Threads),
+		jen.Id("Slots").Op(":").Index().Qual(planPath, "Slot").Add(rows(elements(reflect.ValueOf(k.Slots)))),
+	}
+	if len(k.Args) > 0 {
+		fields = append(fields, jen.Id("Args").Op(":").Add(literal(reflect.ValueOf(k.Args))))
+	}
+	fields = append(fields, jen.Id("Parts").Op(":").Index().Qual(planPath, "Part").Add(rows(elements(reflect.ValueOf(k.Parts)))))
+	if len(k.Tails) > 0 {
+		fields = append(fields, jen.Id("Tails").Op(":").Index().Qual(planPath, "Tail").Add(rows(elements(reflect.ValueOf(k.Tails)))))
+	}
+	return rows(append(fields,
+		jen.Id("Variants").Op(":").Index().Qual(planPath, "Variant").Add(rows(elements(reflect.ValueOf(k.Variants))))))
+}
+
+// sequence prints dispatches, those of layers that repeat once.
+func sequence(v reflect.Value, consts []string) jen.Code {
+	list := v.Interface().([]plan.Dispatch)
+	runs := fold(list)
+	if len(runs) == 0 || len(runs) == 1 && runs[0].Times == 1 {
+		return dispatches(list, consts)
+	}
+	var entries []jen.Code
+	for _, r := range runs {
+		fields := []jen.Code{jen.Id("Times").Op(":").Lit(r.Times)}
+		if r.Times > 1 {
+			fields = append(fields, jen.Id("Layers").Op(":").Lit(r.Layers))
+		}
+		fields = append(fields, jen.Id("Dispatches").Op(":").Add(dispatches(r.Dispatches, consts)))
+		entries = append(entries, jen.Qual(planPath, "Repeat").Values(fields...))
+	}
+	return jen.Qual(planPath, "Expand").Custom(jen.Options{Open: "(", Close: ")", Separator: ",", Multi: true}, entries...)
+}
+
+func dispatches(list []plan.Dispatch, consts []string) jen.Code {
+	var entries []jen.Code
+	for _, d := range list {
+		entries = append(entries, jen.Values(
+			jen.Id("Kernel").Op(":").Id(consts[d.Kernel]),
+			jen.Id("Layer").Op(":").Lit(d.Layer),
+			jen.Id("Barrier").Op(":").Lit(d.Barrier),
+			jen.Id("Operands").Op(":").Add(literal(reflect.ValueOf(d.Operands)))))
+	}
+	return jen.Index().Qual(planPath, "Dispatch").Add(rows(entries))
+}
