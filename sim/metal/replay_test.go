@@ -196,7 +196,7 @@ func doctor(s *sim) {
 	r.send(o, "setLanguageVersion:", 196609)
 	lib, text := r.compile(source(), o)
 	fmt.Println(lib != 0, text)
-	_, text = r.compile("kernel void k(device float * a [[buffer(0)]]) { a[0] = nonsense; }", o)
+	_, text = r.compile(source()+"kernel void k(device float * a [[buffer(0)]]) { a[0] = nonsense; }", o)
 	fmt.Println("compile error:", text != "")
 }
 

@@ -208,6 +208,23 @@ var icbViolations = []violation{
 		r.icb = r.newIcb(r.icbDescriptor(), 1)
 		r.encode(0, r.sum, false, 0, r.x, r.z)
 	}),
+	on("storage-mode", "memoryless ICB", func(r *rig) {
+		r.send(r.dev, "newIndirectCommandBufferWithDescriptor:maxCommandCount:options:", uintptr(r.icbDescriptor()), 1, 48)
+	}),
+	with("grid-size", "more threadgroups than 32 bits count", func(r *rig) {
+		r.icb = r.newIcb(r.icbDescriptor(), 1)
+		r.encode(0, r.sum, false, 1<<32, r.x, r.z)
+	}),
+	with("bytes-written", "output", func(r *rig) {
+		e := r.encoder(r.object(r.queue, "commandBuffer"))
+		r.send(e, "setComputePipelineState:", uintptr(r.sum))
+		r.send(e, "setBuffer:offset:atIndex:", uintptr(r.x), 0, 0)
+		r.send(e, "setBytes:length:atIndex:", uintptr(unsafe.Pointer(&goMemory)), rows*4, 1)
+		r.dispatchOn(e, rows, 64)
+	}),
+	with("bytes-length", "nil", func(r *rig) {
+		r.send(r.encoder(r.object(r.queue, "commandBuffer")), "setBytes:length:atIndex:", 0, 4, 0)
+	}),
 	with("bytes-length", "4097", func(r *rig) {
 		e := r.encoder(r.object(r.queue, "commandBuffer"))
 		r.send(e, "setBytes:length:atIndex:", uintptr(unsafe.Pointer(&goMemory)), 4097, 0)

@@ -49,6 +49,27 @@ var replayViolations = []violation{
 		r.residencySet(true, append(r.all(), r.scale, r.sum)...)
 		r.replay(2)
 	}, "METALSIM_OS=26"),
+	with("set-uncommitted", "addition", func(r *rig) {
+		r.residencySet(true, r.x)
+		r.send(r.set, "addAllocation:", uintptr(r.y))
+		r.send(r.set, "requestResidency")
+	}),
+	on("set-count", "33", func(r *rig) {
+		for range 33 {
+			r.residencySet(true)
+		}
+	}),
+	with("argument-type", "pipeline as resource", func(r *rig) {
+		r.send(r.encoder(r.object(r.queue, "commandBuffer")), "useResource:usage:", uintptr(r.scale), 1)
+	}),
+	with("barrier-scope", "textures", func(r *rig) {
+		r.send(r.encoder(r.object(r.queue, "commandBuffer")), "memoryBarrierWithScope:", 2)
+	}),
+	recorded("command-buffer-state", "times before it is done", func(r *rig) {
+		cb := r.replay(2, r.all()...)
+		r.send(cb, "commit")
+		r.sendDouble(cb, r.selector("GPUStartTime"))
+	}),
 	with("set-member", "pipeline", func(r *rig) { r.residencySet(true, r.scale) }),
 	with("set-member", "pipeline in a list", func(r *rig) {
 		r.residencySet(false)

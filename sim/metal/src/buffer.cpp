@@ -24,6 +24,8 @@ void checkLength(uint64_t length) {
           config().workingSet);
 }
 
+}  // namespace
+
 bool isPrivate(uint64_t options) {
   const uint64_t storage = options & storageBits;
   REQUIRE(!(options & ~(cacheBits | storageBits | trackingBits)) && (options & cacheBits) <= 1 &&
@@ -31,8 +33,6 @@ bool isPrivate(uint64_t options) {
           Rule::StorageMode, "options %#" PRIx64, options);
   return storage == storagePrivate;
 }
-
-}  // namespace
 
 Buffer *newBuffer(uint64_t length, uint64_t options) {
   checkLength(length);

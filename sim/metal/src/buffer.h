@@ -29,6 +29,10 @@ struct Buffer : Allocation {
 Buffer *newBuffer(uint64_t length, uint64_t options);
 Buffer *newBufferNoCopy(void *memory, uint64_t length, uint64_t options, Object *deallocator);
 
+// Tells whether MTLResourceOptions ask for private memory; fails if they ask for
+// what no buffer can have.
+bool isPrivate(uint64_t options);
+
 // Bytes of all living buffers.
 uint64_t allocatedBytes();
 

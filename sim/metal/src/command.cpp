@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include <algorithm>
 #include <cinttypes>
 
 namespace metalsim {
@@ -22,13 +23,15 @@ void checkDispatch(const Command &c) {
     if (!(k->buffers >> i & 1)) continue;
     const Binding &b = c.bindings[i];
     REQUIRE(b.buffer, Rule::UnboundArgument, "%s, argument %u", k->name, i);
+    REQUIRE(!b.isBytes || !(k->writable >> i & 1), Rule::BytesWritten, "%s, argument %u", k->name, i);
     if (k->constants >> i & 1)
       REQUIRE(b.offset % 256 == 0, Rule::ConstantAlignment, "%s, argument %u: offset %" PRIu64, k->name, i, b.offset);
     else
       REQUIRE(b.offset % 4 == 0, Rule::DeviceAlignment, "%s, argument %u: offset %" PRIu64, k->name, i, b.offset);
   }
   const uint64_t threads = c.threads.count(), most = c.pipeline->maxTotalThreadsPerThreadgroup();
-  REQUIRE(c.groups.count() > 0 && threads > 0 && threads <= most, Rule::GridSize,
+  const bool fits = std::max({c.groups.width, c.groups.height, c.groups.depth}) <= UINT32_MAX;
+  REQUIRE(fits && c.groups.count() > 0 && threads > 0 && threads <= most, Rule::GridSize,
           "%s: %" PRIu64 "x%" PRIu64 "x%" PRIu64 " threadgroups of %" PRIu64 " threads, at most %" PRIu64, k->name,
           c.groups.width, c.groups.height, c.groups.depth, threads, most);
 }

@@ -12,6 +12,7 @@ namespace metalsim {
 struct Binding {
   Buffer *buffer = nullptr;
   uint64_t offset = 0;
+  bool isBytes = false;  // of setBytes, which kernels must not write
 };
 
 struct Command {

@@ -47,6 +47,7 @@ void Encoder::setBytes(void *bytes, uint64_t length, uint64_t i) {
   Buffer *b = make<Buffer>(memory::allocate(length), length, false, true);
   memcpy(b->memory, bytes, length);
   setBuffer(b, 0, i);
+  current.bindings[i].isBytes = true;
   b->release();
 }
 
@@ -83,12 +84,15 @@ void Encoder::dispatchThreadgroups(Size groups, Size threads) {
 
 void Encoder::memoryBarrierWithScope(uint64_t scope) {
   checkOpen("memoryBarrierWithScope:");
-  if (scope & 1) barrierPending = true;  // MTLBarrierScopeBuffers
+  REQUIRE(scope & 1, Rule::BarrierScope, "scope %" PRIu64, scope);  // MTLBarrierScopeBuffers
+  barrierPending = true;
 }
 
 void Encoder::useResource(Object *o, uint64_t usage) {
   checkOpen("useResource:usage:");
   REQUIRE(o, Rule::NilArgument, "useResource:usage:");
+  REQUIRE(dynamic_cast<Buffer *>(o) || dynamic_cast<Icb *>(o), Rule::ArgumentType, "useResource: %s is no MTLResource",
+          nameOf(o).c_str());
   REQUIRE(usage & (usageRead | usageWrite), Rule::BufferResidency, "usage %" PRIu64 " of %s", usage, nameOf(o).c_str());
   pass->tracked.insert(o);
   if (const auto *b = dynamic_cast<Buffer *>(o); b && (usage & usageWrite)) pass->written.insert(b);

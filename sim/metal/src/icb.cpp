@@ -20,7 +20,7 @@ void breakRecording() {
 
 constexpr uint64_t concurrentDispatch = 1 << 5;  // MTLIndirectCommandTypeConcurrentDispatch
 
-Object *newIcb(IcbDescriptor *d, uint64_t count, uint64_t) {
+Object *newIcb(IcbDescriptor *d, uint64_t count, uint64_t options) {
   REQUIRE(d, Rule::NilArgument, "newIndirectCommandBufferWithDescriptor:maxCommandCount:options:");
   REQUIRE(d->commandTypes == concurrentDispatch, Rule::IcbCommandType, "commandTypes is %" PRIu64, d->commandTypes);
   REQUIRE(d->inheritBuffers == false, Rule::IcbInherit, "inheritBuffers is %s", d->inheritBuffers ? "YES" : "not set");
@@ -29,6 +29,7 @@ Object *newIcb(IcbDescriptor *d, uint64_t count, uint64_t) {
   REQUIRE(d->maxKernelBufferBindCount >= 1 && d->maxKernelBufferBindCount <= MSL_MAX_BUFFERS, Rule::IcbBindCount,
           "maxKernelBufferBindCount is %" PRIu64, d->maxKernelBufferBindCount);
   REQUIRE(count > 0, Rule::IcbRange, "an ICB of no commands");
+  isPrivate(options);  // that they ask for a storage mode
   return make<Icb>(count, d->maxKernelBufferBindCount);
 }
 

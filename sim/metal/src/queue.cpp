@@ -13,6 +13,7 @@ namespace metalsim {
 namespace {
 
 constexpr size_t maxCommandBuffers = 64;        // of a queue
+constexpr size_t maxResidencySets = 32;         // of a queue
 constexpr uint64_t snapshotLimit = 64 << 10;  // bytes: argument buffers, not caches
 
 }  // namespace
@@ -101,6 +102,11 @@ Object *CommandBuffer::error() {
   return failure.get();
 }
 
+double CommandBuffer::time(double t) {
+  REQUIRE(observed, Rule::CommandBufferState, "GPUStartTime or GPUEndTime of %s before it is done", nameOf(this).c_str());
+  return t;
+}
+
 void Queue::dealloc() {
   while (!sets.empty()) removeResidencySet(*sets.begin());
 }
@@ -116,6 +122,7 @@ Object *Queue::commandBuffer() {
 void Queue::addResidencySet(ResidencySet *s) {
   REQUIRE(s, Rule::NilArgument, "addResidencySet:");
   if (sets.insert(s).second) hold(s);
+  REQUIRE(sets.size() <= maxResidencySets, Rule::SetCount, "%s", nameOf(this).c_str());
 }
 
 void Queue::removeResidencySet(ResidencySet *s) {

@@ -72,8 +72,8 @@ struct CommandBuffer : Object {
   void waitUntilCompleted();
   uint64_t status();
   Object *error();
-  double gpuStartTime() { return start; }
-  double gpuEndTime() { return end; }
+  double gpuStartTime() { return time(start); }
+  double gpuEndTime() { return time(end); }
 
   bool done() const { return state == Status::Completed || state == Status::Error; }
   bool inFlight() const { return state >= Status::Committed && !observed; }
@@ -81,6 +81,7 @@ struct CommandBuffer : Object {
  private:
   void takeSnapshots();
   void retire();
+  double time(double t);  // 0 until the work is done, so nobody asks before
   friend struct Queue;
 };
 

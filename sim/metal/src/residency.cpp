@@ -57,6 +57,7 @@ void ResidencySet::wire() {
 }
 
 void ResidencySet::requestResidency() {
+  REQUIRE(committed == added, Rule::SetUncommitted, "%s", nameOf(this).c_str());
   report::requested();
   wire();
 }
