@@ -51,10 +51,19 @@ func metalOptions(f *flags) metal.Options {
 	if exe, err := os.Executable(); err == nil && o.Compiled == "" {
 		o.Compiled = filepath.Dir(exe)
 	}
-	if dir, err := os.UserCacheDir(); err == nil {
-		o.Cache = filepath.Join(dir, "mla")
-	}
+	o.Cache = cacheFolder()
+	o.Trusted = f.trusted
 	return o
+}
+
+// cacheFolder is where what is quicker to read than to find out anew is kept; ""
+// where the user has no such place.
+func cacheFolder() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "mla")
 }
 
 func openMetal(f *flags) (device.Device, error) {

@@ -1,52 +1,21 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
 
-	"mla/runtime/bind"
+	"mla/runtime/checkup"
+	"mla/runtime/child"
 	"mla/runtime/device"
-	"mla/runtime/device/check"
 	"mla/runtime/gguf"
-	"mla/runtime/plan"
 )
-
-// patient is what the doctor examines: a device.
-type patient struct {
-	class string // of the device, see plan.Classes
-	facts []fact
-	tests []selfTest
-	// launcher makes functions of a bundle ready; done releases them.
-	launcher func(b *plan.Bundle, functions []string) (l check.Launcher, done func(), err error)
-	// runs says why a bundle's kernels cannot be made ready on this system; nil: it has all.
-	runs func(b *plan.Bundle) error
-	// sampler says that the device picks tokens by itself.
-	sampler bool
-}
-
-// samplerTokens is how many tokens it has to pick as the CPU does: enough for every
-// path of the sampler with every kind of logits.
-const samplerTokens = 200
-
-// fact is a line of the report.
-type fact struct{ name, value string }
-
-// selfTest is something small that the device has to get right. Without run it
-// was not made, for the reason why.
-type selfTest struct {
-	name string
-	run  func() error
-	why  string
-}
-
-// patients open the devices that can be examined.
-var patients = map[string]func(f *flags) (*patient, error){"auto": defaultPatient, "cpu": cpuPatient, "cuda": cudaPatient, "metal": metalPatient}
 
 // errSick is the doctor's verdict where something is wrong; the report says what.
 var errSick = errors.New("the device does not work as it should; the report above says where")
@@ -54,71 +23,196 @@ var errSick = errors.New("the device does not work as it should; the report abov
 // leastReplays is how many replays make a comparison: the first two are compared with.
 const leastReplays = 3
 
-// doctor describes a device and compares its kernels with their Go twins, or many
-// replays of a token with each other.
-func doctor(e *env, args []string) (err error) {
-	f := newFlags(e, "mlarun doctor", "[-device cpu|cuda|metal] [-model F] [-t 60s | -stress N] [flags]").running()
-	replays := f.Int("stress", 0, "instead of checking kernels, replay a token of the model this `many` times and compare the bits of what it computes")
-	limit := f.Duration("t", time.Minute, "stop checking kernels after this `time`; with -model there is no limit unless it is given")
+// doctorFlags are those of the doctor.
+type doctorFlags struct {
+	*flags
+	args    []string // the command line
+	cfg     device.Config
+	replays int
+	tokens  int
+	kernels time.Duration
+	limit   time.Duration
+	report  string
+	stages  string // those that this process runs; "": it starts a process for each
+}
+
+// doctor examines a device in stages, each in a process of its own: what it can do,
+// its kernels against their Go twins, and the speed of whole tokens; or it compares
+// many replays of a token with each other.
+func doctor(e *env, args []string) error {
+	f, err := newDoctorFlags(e, args)
+	if err != nil {
+		return err
+	}
+	if f.stages != "" {
+		child.Guard()
+		return f.runStages(strings.Split(f.stages, ","))
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
+	return f.examine()
+}
+
+func newDoctorFlags(e *env, args []string) (*doctorFlags, error) {
+	f := &doctorFlags{flags: newFlags(e, "mlarun doctor", "[-device cpu|cuda|metal] [-model F] [-t 60s | -stress N] [-report FILE] [flags]").running(), args: args}
+	f.IntVar(&f.replays, "stress", 0, "instead of checking kernels, replay a token of the model this `many` times and compare the bits of what it computes")
+	f.DurationVar(&f.kernels, "t", time.Minute, "stop checking kernels after this `time`; with -model there is no limit unless it is given")
+	f.IntVar(&f.tokens, "n", 200, "`tokens` to generate for speed, memory and idle behaviour; 0: none")
+	f.DurationVar(&f.limit, "limit", 0, "end a stage that takes longer than this `time` (default: every stage has its own)")
+	f.StringVar(&f.report, "report", "", "write a report of at most 20 kB to a `file`, as Markdown")
+	f.StringVar(&f.stages, "stage", "", "run only these `stages`, separated by commas, in this process, and print rows of JSON: what the doctor does to itself")
 	rest, err := f.parse(args)
-	if err != nil {
-		return err
-	}
-	if len(rest) > 0 {
-		return f.wrong("unexpected argument %q", rest[0])
-	}
-	if f.given("stress") && (*replays < leastReplays || f.model == "") {
-		return f.wrong("-stress needs a -model, and %d replays or more", leastReplays)
-	}
-	cfg, err := f.config(1)
-	if err != nil {
-		return err
-	}
-	open, ok := patients[f.device]
-	if !ok {
-		return f.wrong("-device: there is no doctor for %q", f.device)
-	}
-	p, err := open(f)
-	if err != nil {
-		return err
-	}
-	x := &examination{out: e.out, patient: p}
-	x.describe()
-	x.selfTests()
-	if f.model == "" || f.given("t") {
-		x.deadline = time.Now().Add(*limit)
-	}
 	switch {
-	case *replays > 0:
-		err = x.stress(f, *replays)
-	case f.model != "":
-		err = x.file(f, cfg)
-	default:
-		bundles := slices.DeleteFunc(plan.For(p.class, e.bundles), func(b *plan.Bundle) bool { return f.act != "" && f.act != b.Act() })
-		slices.SortStableFunc(bundles, func(a, b *plan.Bundle) int { return a.Model.HiddenSize - b.Model.HiddenSize })
-		x.kernels(x.able(bundles), func(*plan.Variant) bool { return true })
+	case err != nil:
+		return nil, err
+	case len(rest) > 0:
+		return nil, f.wrong("unexpected argument %q", rest[0])
+	case f.given("stress") && (f.replays < leastReplays || f.model == ""):
+		return nil, f.wrong("-stress needs a -model, and %d replays or more", leastReplays)
+	case f.tokens < 0 || f.tokens > maxTokens:
+		return nil, f.wrong("-n is %d; expected 0 to %d", f.tokens, maxTokens)
+	case f.limit < 0:
+		return nil, f.wrong("-limit is %v; expected a time", f.limit)
 	}
+	if _, ok := patients[f.device]; !ok {
+		return nil, f.wrong("-device: there is no doctor for %q", f.device)
+	}
+	if err := f.chooseBackend(); err != nil {
+		return nil, err
+	}
+	f.cfg, err = f.config(1)
+	return f, err
+}
+
+// check looks at what every stage would fail for.
+func (f *doctorFlags) check() (err error) {
+	if f.model == "" {
+		return nil
+	}
+	file, err := gguf.Open(f.model)
 	if err != nil {
 		return err
 	}
-	return x.verdict()
+	return file.Close()
 }
 
-// examination is one run of the doctor.
-type examination struct {
-	out      io.Writer
-	patient  *patient
-	deadline time.Time // of the kernel check; zero: none
-	sick     int       // checks that failed
-}
-
-func (x *examination) describe() {
-	fmt.Fprintln(x.out, "mlarun doctor")
-	t := tabwriter.NewWriter(x.out, 0, 0, 2, ' ', 0)
-	for _, fact := range append([]fact{{"program", buildInfo()}, {"platform", runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()}}, x.patient.facts...) {
-		fmt.Fprintf(t, "  %s\t%s\n", fact.name, fact.value)
+// examine runs the stages, and prints and reports what comes of them.
+func (f *doctorFlags) examine() error {
+	ctx, stop := interruptible()
+	defer stop()
+	r := &checkup.Report{Title: "mlarun doctor", Facts: append([]checkup.Row{
+		{Kind: checkup.Fact, Name: "program", Text: buildInfo()},
+		{Kind: checkup.Fact, Name: "command", Text: f.commandLine()},
+		{Kind: checkup.Fact, Name: "platform", Text: runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()},
+	}, machine()...)}
+	fmt.Fprintln(f.env.out, r.Title)
+	for _, fact := range r.Facts {
+		fmt.Fprintf(f.env.out, "  %s\n", fact)
 	}
-	_ = t.Flush() // what cannot be printed cannot be reported either
+	kind := f.device
+	if kind == "auto" && (runtime.GOOS == "darwin" || f.metalLib != "") {
+		kind = "metal" // and its stages are known even if the first one crashes
+	}
+	for _, s := range stages {
+		if !s.wanted(f, kind) {
+			continue
+		}
+		result := &checkup.Result{Stage: s.name, NotRun: f.hopeless(ctx, r)}
+		if r.Running = s.name; result.NotRun == "" {
+			if err := f.save(r); err != nil {
+				return err
+			}
+			result = f.inChild(ctx, s, kind)
+			if found, ok := result.Used[usedDevice]; ok {
+				kind = found
+			}
+		}
+		r.Results = append(r.Results, result)
+	}
+	r.Running = ""
+	if err := f.save(r); err != nil {
+		return err
+	}
+	return f.verdict(ctx, r)
+}
+
+// commandLine is the doctor's, without the name of the user's folder: reports are sent
+// to strangers.
+func (f *doctorFlags) commandLine() string {
+	line := strings.Join(append([]string{"mlarun doctor"}, f.args...), " ")
+	if home, err := os.UserHomeDir(); err == nil && len(home) > 1 {
+		line = strings.ReplaceAll(line, home, "~")
+	}
+	return line
+}
+
+// hopeless says why no further stage is run, "" if one is.
+func (f *doctorFlags) hopeless(ctx context.Context, r *checkup.Report) string {
+	switch {
+	case ctx.Err() != nil:
+		return "interrupted"
+	case len(r.Results) > 0 && r.Results[0].Refused():
+		return "the device cannot be opened"
+	}
+	return ""
+}
+
+// inChild runs a stage in a process of its own, on a kind of device.
+func (f *doctorFlags) inChild(ctx context.Context, s stage, kind string) *checkup.Result {
+	fmt.Fprintf(f.env.out, "\n%s\n", s.name)
+	bar := f.progress(s.name)
+	defer bar.clear()
+	print := func(row checkup.Row) {
+		if row.Kind == checkup.Now {
+			bar.show(row.Name)
+			return
+		}
+		bar.clear()
+		fmt.Fprintf(f.env.out, "  %s\n", row)
+	}
+	c, err := f.env.self(append(append([]string{"doctor", "-stage", s.name}, f.args...), "-device", kind))
+	if err != nil {
+		print(checkup.Row{Kind: checkup.Skip, Name: s.name, Text: err.Error()})
+		return &checkup.Result{Stage: s.name, NotRun: err.Error()}
+	}
+	if c.Limit = s.limit(f); f.limit > 0 {
+		c.Limit = f.limit
+	}
+	result := checkup.Run(ctx, s.name, c, print)
+	bar.clear()
+	fmt.Fprintf(f.env.out, "  %s, %.1f s\n", result.Status(), result.Outcome.Elapsed.Seconds())
+	if said := result.Said(); said != "" && result.Failures() > 0 {
+		fmt.Fprintf(f.env.out, "  it said: %s\n", strings.ReplaceAll(said, "\n", "\n    "))
+	}
+	return result
+}
+
+// save writes the report so far: what ends this machine, too, names its stage.
+func (f *doctorFlags) save(r *checkup.Report) error {
+	if f.report == "" {
+		return nil
+	}
+	if err := r.WriteFile(f.report); err != nil {
+		return fmt.Errorf("-report: %w", err)
+	}
+	return nil
+}
+
+func (f *doctorFlags) verdict(ctx context.Context, r *checkup.Report) error {
+	switch n := r.Failures(); {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case n > 0:
+		fmt.Fprintf(f.env.out, "\nresult: %d FAILED\n", n)
+		return errSick
+	}
+	if slices.ContainsFunc(r.Results, func(s *checkup.Result) bool { return s.NotRun != "" }) {
+		fmt.Fprintln(f.env.out, "\nresult: not examined")
+		return errSick
+	}
+	fmt.Fprintln(f.env.out, "\nresult: ok")
+	return nil
 }
 
 // buildInfo is the version of the program and the commit it was built from.
@@ -134,158 +228,4 @@ func buildInfo() string {
 		}
 	}
 	return text
-}
-
-func (x *examination) selfTests() {
-	if len(x.patient.tests) == 0 {
-		return
-	}
-	fmt.Fprintln(x.out, "\nself-tests")
-	t := tabwriter.NewWriter(x.out, 0, 0, 2, ' ', 0)
-	for _, test := range x.patient.tests {
-		result := "ok"
-		if test.run == nil {
-			result = "not made: " + test.why
-		} else if err := test.run(); errors.Is(err, errors.ErrUnsupported) {
-			result = "not made: " + err.Error()
-		} else if err != nil {
-			result = "FAILED: " + err.Error()
-			x.sick++
-		}
-		fmt.Fprintf(t, "  %s\t%s\n", test.name, result)
-	}
-	_ = t.Flush()
-}
-
-// file checks the kernels that the model file needs.
-func (x *examination) file(f *flags, cfg device.Config) (err error) {
-	file, err := gguf.Open(f.model)
-	if err != nil {
-		return err
-	}
-	defer closing(file, &err)
-	b, err := bind.Choose(file, f.env.bundles, bind.Wish{Bundle: f.bundle, Act: f.act, Class: x.patient.class})
-	if err != nil {
-		return err
-	}
-	m, err := bind.Bind(file, b)
-	if err != nil {
-		return err
-	}
-	used, err := m.Functions(cfg.KV)
-	if err != nil {
-		return err
-	}
-	x.kernels([]*plan.Bundle{b}, func(v *plan.Variant) bool { return slices.Contains(used, v.Func) })
-	return nil
-}
-
-// able leaves out the bundles that the system cannot run, and says why.
-func (x *examination) able(bundles []*plan.Bundle) []*plan.Bundle {
-	if x.patient.runs == nil {
-		return bundles
-	}
-	return slices.DeleteFunc(bundles, func(b *plan.Bundle) bool {
-		err := x.patient.runs(b)
-		if err != nil {
-			fmt.Fprintf(x.out, "not checked: %v\n", err)
-		}
-		return err != nil
-	})
-}
-
-// kernels checks the variants of bundles that are wanted until time is up.
-func (x *examination) kernels(bundles []*plan.Bundle, wanted func(*plan.Variant) bool) {
-	start := time.Now()
-	var checked, left int
-	for _, b := range bundles {
-		cases, err := check.Cases(b)
-		cases = slices.DeleteFunc(cases, func(c check.Case) bool { return !wanted(c.Variant) })
-		if err == nil && x.late() {
-			left += len(cases)
-			continue
-		}
-		n, err := x.bundle(b, cases, err)
-		checked += n
-		if err != nil {
-			fmt.Fprintf(x.out, "FAILED: %v\n", err)
-			x.sick++
-			continue
-		}
-		left += len(cases) - n
-	}
-	fmt.Fprintf(x.out, "\n%d launches checked in %.1f s", checked, time.Since(start).Seconds())
-	if left > 0 {
-		fmt.Fprintf(x.out, ", %d not checked (-t gives more time)", left)
-	}
-	fmt.Fprintln(x.out)
-}
-
-func (x *examination) late() bool { return !x.deadline.IsZero() && time.Now().After(x.deadline) }
-
-// bundle checks cases of one bundle, and returns how many.
-func (x *examination) bundle(b *plan.Bundle, cases []check.Case, err error) (int, error) {
-	fmt.Fprintf(x.out, "\nkernels of %s (%s, spec %.12s) against their Go twins\n", b.Name, b.Kind(), b.SpecHash)
-	if err != nil {
-		return 0, err
-	}
-	l, done, err := x.patient.launcher(b, functions(b, cases))
-	if err != nil {
-		return 0, err
-	}
-	defer done()
-	if o, ok := l.(interface{ Origin() string }); ok {
-		fmt.Fprintln(x.out, o.Origin())
-	}
-	var results []check.Result
-	for i := range cases {
-		if x.late() {
-			break
-		}
-		results = append(results, cases[i].Check(l))
-	}
-	if err := check.Write(x.out, results); err != nil {
-		return len(results), err
-	}
-	for i := range results {
-		if problem := results[i].Problem(); problem != "" {
-			fmt.Fprintf(x.out, "FAILED: %s\n", problem)
-			x.sick++
-		}
-	}
-	if x.patient.sampler && !x.late() {
-		err := check.Sampler(l, b, samplerTokens)
-		if errors.Is(err, errors.ErrUnsupported) {
-			fmt.Fprintf(x.out, "sampler: not able, so the CPU picks tokens: %v\n", err)
-			return len(results), nil
-		}
-		if err != nil {
-			return len(results), err
-		}
-		fmt.Fprintf(x.out, "sampler: %d tokens picked as by the CPU\n", samplerTokens)
-	}
-	return len(results), nil
-}
-
-// functions are those of cases and of the bundle's sampler.
-func functions(b *plan.Bundle, cases []check.Case) []string {
-	var list []string
-	for i := range cases {
-		list = append(list, cases[i].Variant.Func)
-	}
-	for i := range b.Sample {
-		for _, v := range b.Kernels[b.Sample[i].Kernel].Variants {
-			list = append(list, v.Func)
-		}
-	}
-	return list
-}
-
-func (x *examination) verdict() error {
-	if x.sick > 0 {
-		fmt.Fprintf(x.out, "result: %d FAILED\n", x.sick)
-		return errSick
-	}
-	fmt.Fprintln(x.out, "result: ok")
-	return nil
 }

@@ -12,12 +12,13 @@ import (
 )
 
 // cudaPatient examines an NVIDIA GPU.
-func cudaPatient(f *flags) (*patient, error) {
-	d, err := cuda.Open(cudaOptions(f))
+func cudaPatient(f *doctorFlags) (*patient, error) {
+	d, err := cuda.Open(cudaOptions(f.flags))
 	if err != nil {
 		return nil, err
 	}
 	return &patient{
+		kind:  "cuda",
 		class: d.Class(),
 		facts: []fact{
 			{"device", "cuda: " + d.Name()},

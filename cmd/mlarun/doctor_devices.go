@@ -11,17 +11,38 @@ import (
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/cuda/cu"
 	"mla/runtime/device/metal"
+	"mla/runtime/device/metal/trust"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
-// defaultPatient is Metal where there is Metal, an NVIDIA GPU where there is one,
-// else the CPU.
-func defaultPatient(f *flags) (*patient, error) {
-	if runtime.GOOS == "darwin" || f.metalLib != "" {
-		return metalPatient(f)
-	}
+// patient is what the doctor examines: a device.
+type patient struct {
+	kind  string // a value of -device
+	class string // of the device, see plan.Classes
+	facts []fact
+	// launcher makes functions of a bundle ready; done releases them.
+	launcher func(b *plan.Bundle, functions []string) (l check.Launcher, done func(), err error)
+	// runs says why a bundle's kernels cannot be made ready on this system; nil: it has all.
+	runs func(b *plan.Bundle) error
+	// sampler says that the device picks tokens by itself.
+	sampler bool
+	metal   *metal.Device // nil: the device is another
+}
+
+// fact is a line of the report.
+type fact struct{ name, value string }
+
+// virtual tells whether the GPU is a virtual machine's.
+func (p *patient) virtual() bool { return p.metal != nil && p.metal.Virtual }
+
+// patients open the devices that can be examined.
+var patients = map[string]func(f *doctorFlags) (*patient, error){"auto": defaultPatient, "cpu": cpuPatient, "cuda": cudaPatient, "metal": metalPatient}
+
+// defaultPatient is an NVIDIA GPU where there is one, else the CPU. Where there is
+// Metal it is not asked.
+func defaultPatient(f *doctorFlags) (*patient, error) {
 	p, err := cudaPatient(f)
 	if errors.Is(err, cu.ErrNoDriver) || errors.Is(err, cuda.ErrNoDevice) {
 		return cpuPatient(f)
@@ -30,11 +51,9 @@ func defaultPatient(f *flags) (*patient, error) {
 }
 
 // cpuPatient compares the inner loops of this machine with plain Go.
-func cpuPatient(f *flags) (*patient, error) {
-	if err := f.chooseBackend(); err != nil {
-		return nil, err
-	}
+func cpuPatient(*doctorFlags) (*patient, error) {
 	return &patient{
+		kind: "cpu",
 		facts: []fact{
 			{"device", "cpu"},
 			{"cores", fmt.Sprint(runtime.GOMAXPROCS(0))},
@@ -57,34 +76,16 @@ func (plainGo) Launch(l *check.Launch) error {
 }
 
 // metalPatient examines the GPU.
-func metalPatient(f *flags) (*patient, error) {
-	d, err := metal.Open(metalOptions(f))
+func metalPatient(f *doctorFlags) (*patient, error) {
+	d, err := metal.Open(metalOptions(f.flags))
 	if err != nil {
 		return nil, err
 	}
-	tests := []selfTest{
-		{name: "direct encoding", run: func() error { return d.SelfTest(metal.ReplayEncode) }},
-		{name: "indirect command buffer", run: func() error { return d.SelfTest(metal.ReplayICB) }},
-		{name: "residency set: buffers", run: d.ResidencyBuffers},
-		{name: "residency set: indirect command buffer", run: d.ResidencyIndirect},
-		{name: "residency set: pipelines", run: d.ResidencyPipelines},
-	}
-	// Virtual GPUs are known to break indirect command buffers, and the runtime
-	// does without there; -replay icb tries all the same.
-	if d.Virtual && f.replay != string(metal.ReplayICB) {
-		for _, t := range []*selfTest{&tests[1], &tests[3], &tests[4]} {
-			t.run, t.why = nil, "the GPU is virtual; -replay icb tries it"
-		}
-	}
-	for i := range tests[2:] {
-		if t := &tests[2+i]; !d.ResidencySets {
-			t.run, t.why = nil, "it needs macOS 15"
-		}
-	}
 	return &patient{
+		kind:  "metal",
+		metal: d,
 		class: d.Class(),
-		facts: metalFacts(d),
-		tests: tests,
+		facts: append(metalFacts(d), fact{"replay", f.expectedReplay(d)}),
 		launcher: func(b *plan.Bundle, functions []string) (check.Launcher, func(), error) {
 			l, err := d.NewLauncher(b, functions)
 			if err != nil {
@@ -102,10 +103,6 @@ func metalFacts(d *metal.Device) []fact {
 	if d.Family > 0 {
 		family = fmt.Sprintf("Apple%d", d.Family)
 	}
-	threads := "unknown"
-	if n, width, err := d.Limits(); err == nil {
-		threads = fmt.Sprintf("%d, in simdgroups of %d", n, width)
-	}
 	return []fact{
 		{"device", "metal: " + d.Info.Name},
 		{"system", d.OS},
@@ -115,12 +112,24 @@ func metalFacts(d *metal.Device) []fact {
 		{"recommendedMaxWorkingSetSize", engine.Size(int64(d.MaxMemory))},
 		{"maxBufferLength", engine.Size(int64(d.MaxBuffer))},
 		{"page size", fmt.Sprintf("%d B; files are mapped at multiples of %d", os.Getpagesize(), device.MappedAlign)},
-		{"threads per threadgroup", threads},
 		{"threadgroup memory", fmt.Sprintf("%d B", d.MaxThreadgroupMemory)},
 		{"shading language", d.Language()},
 		{"residency sets", yesNo(d.ResidencySets)},
-		{"replay", string(d.HowReplayed())},
 	}
+}
+
+// expectedReplay says how -replay auto would replay, without a test.
+func (f *doctorFlags) expectedReplay(d *metal.Device) string {
+	verdict, kept := trust.Kept(cacheFolder(), f.trustKey(&d.Info))
+	switch {
+	case d.Virtual:
+		return "auto takes encode, as the GPU is virtual"
+	case !kept:
+		return "auto will test indirect command buffers before it uses them"
+	case verdict.OK:
+		return "auto takes icb, as a test went well"
+	}
+	return "auto takes encode, as a test failed: " + verdict.Why
 }
 
 func yesNo(b bool) string {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,8 @@ import (
 	"testing"
 
 	"mla/generated"
+	"mla/runtime/checkup"
+	"mla/runtime/child"
 )
 
 // The simulator of Metal reads its environment once: with argsVariable set, this
@@ -23,7 +27,18 @@ const (
 func TestMain(m *testing.M) {
 	args, ok := os.LookupEnv(argsVariable)
 	if !ok {
-		os.Exit(m.Run())
+		// Verdicts on simulated GPUs are none of the user's.
+		folder, err := os.MkdirTemp("", "mlarun-cache")
+		if err == nil {
+			err = os.Setenv("XDG_CACHE_HOME", folder)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		code := m.Run()
+		os.RemoveAll(folder)
+		os.Exit(code)
 	}
 	bundles := generated.Bundles()
 	if what := os.Getenv(corruptVariable); what != "" {
@@ -31,8 +46,31 @@ func TestMain(m *testing.M) {
 			b.Source = strings.ReplaceAll(b.Source, what, "1.01f * "+what)
 		}
 	}
-	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: bundles, devices: devices}
+	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: bundles, devices: devices, self: selfTested}
 	os.Exit(e.main(strings.Split(args, "\n")))
+}
+
+// childrenVariable names a file that gets a line for every process that mlarun starts,
+// goneVariable keeps it from starting any.
+const (
+	childrenVariable = "MLARUN_TEST_CHILDREN"
+	goneVariable     = "MLARUN_TEST_GONE"
+)
+
+// selfTested runs a command line of mlarun in a process of this test binary.
+func selfTested(args []string) (child.Command, error) {
+	exe, err := os.Executable()
+	if os.Getenv(goneVariable) != "" {
+		exe += " (deleted)"
+	}
+	if path := os.Getenv(childrenVariable); path != "" && err == nil {
+		var file *os.File
+		if file, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+			_, err = fmt.Fprintln(file, args)
+			err = errors.Join(err, file.Close())
+		}
+	}
+	return child.Command{Path: exe, Env: []string{argsVariable + "=" + strings.Join(args, "\n")}}, err
 }
 
 // process runs mlarun in a process of its own.
@@ -69,6 +107,7 @@ func simulator(t *testing.T) string {
 func TestDoctor(t *testing.T) {
 	lib, cache := simulator(t), t.TempDir()
 	const tiny = references + "youtu-tiny-F32.gguf"
+	const file = "-n 0 -model " + tiny
 	for _, tt := range []struct {
 		name string
 		env  []string
@@ -76,23 +115,24 @@ func TestDoctor(t *testing.T) {
 		code int
 		want []string // on stdout
 	}{
-		{"macOS 15, Apple9", nil, "-model " + tiny, 0,
-			[]string{`Apple M3 \(simulated\)`, "GPU family +Apple9", "virtual GPU +no", "maxBufferLength", "recommendedMaxWorkingSetSize", "1024, in simdgroups of 32",
+		{"macOS 15, Apple9", nil, "-n 10 -model " + tiny, 0,
+			[]string{`Apple M3 \(simulated\)`, "GPU family +Apple9", "virtual GPU +no", "maxBufferLength", "recommendedMaxWorkingSetSize", "threads per threadgroup +1024 for 12 of 12 kernels",
 				"threadgroup memory +32768 B", "direct encoding +ok", "indirect command buffer +ok", "residency set: buffers +ok", "residency set: indirect command buffer +ok", "residency set: pipelines +not made: on this system pipelines are no allocations",
-				"kernels of yoututiny", "attend_f16 .* ok", "launches checked", "result: ok"}},
-		{"macOS 26", []string{"METALSIM_OS=26"}, "-t 0s", 0, []string{"residency set: pipelines +ok"}},
-		{"both caches", nil, "-kv f32 -model " + tiny, 0, []string{"attend_f32 .* ok"}},
-		{"macOS 14, Apple7", []string{"METALSIM_OS=14", "METALSIM_GPU=m1"}, "-model " + tiny, 0, []string{"Apple7", "residency set: buffers +not made: it needs macOS 15"}},
-		{"tails", nil, "-bundle yoututinytails -model " + tiny, 0, []string{"shading language +Metal 3.1, and 3.2", "kernels of yoututinytails", "q_b_store_kv_k_b_f32_f16_f32 .* ok", "result: ok"}},
-		{"tails, macOS 14", []string{"METALSIM_OS=14"}, "-t 0s", 0, []string{"shading language +Metal 3.1, safe", "not checked: bundle yoututinytails has kernels with tails, which need macOS 15"}},
-		{"a virtual GPU", []string{"METALSIM_GPU=paravirtual"}, "-model " + tiny, 0, []string{"system +macOS 15.0", "GPU family +Apple5", "virtual GPU +yes", "replay +encode", "residency set: buffers +ok", "residency set: pipelines +not made: the GPU is virtual", "indirect command buffer +not made: the GPU is virtual"}},
-		{"a virtual GPU that is not able", []string{"METALSIM_GPU=paravirtual", "METALSIM_MAX_THREADS=128"}, "-model " + tiny, 0, []string{"attend_f16 +not able", "sampler: not able", "result: ok"}},
-		{"no time", nil, "-t 0s", 0, []string{"0 launches checked in .* not checked"}},
-		{"a failing self-test", []string{"METALSIM_FAULT=replay:4"}, "-model " + tiny, 1, []string{"direct encoding +ok", "indirect command buffer +FAILED: .*command", "result: 1 FAILED"}},
-		{"a failing kernel", []string{"METALSIM_FAULT=replay:15"}, "-model " + tiny, 1, []string{`FAILED: [a-z_0-9]+ at position \d+: .*command`, "result: 1 FAILED"}},
-		{"a wrong kernel", []string{corruptVariable + "=sqrt("}, "-model " + tiny, 1,
-			[]string{`q_a_kv_a_f32_f32 .* FAILED`, `embed_f32 .* ok`, `FAILED: q_a_kv_a_f32_f32 at position 37, \w+: number 0 is .*; the twin's`}},
-		{"no compiler", []string{"METALSIM_FAULT=library:7"}, "-model " + tiny, 1, []string{"self-tests", "FAILED: bundle yoututiny: compile the kernels"}},
+				"kernels of yoututiny", "attend_f16 .* ok", "launches checked", "tokens by direct encoding +10 tokens +ok", "tokens by indirect command buffer +10 tokens +ok",
+				"speed +[0-9.]+ tok/s over 9 tokens", "memory +weights .*in this process", "idle +a token after 3s takes", "tokens of the CPU +the first 10 are equal +ok", "result: ok"}},
+		{"both caches", nil, "-kv f32 " + file, 0, []string{"attend_f32 .* ok"}},
+		{"macOS 14, Apple7", []string{"METALSIM_OS=14", "METALSIM_GPU=m1"}, file, 0, []string{"Apple7", "residency set: buffers +not made: it needs macOS 15"}},
+		{"macOS 26", []string{"METALSIM_OS=26"}, "-n 0 -t 0s", 0, []string{"residency set: pipelines +ok"}},
+		{"tails", nil, "-bundle yoututinytails " + file, 0, []string{"shading language +Metal 3.1, and 3.2", "kernels of yoututinytails", "q_b_store_kv_k_b_f32_f16_f32 .* ok", "result: ok"}},
+		{"tails, macOS 14", []string{"METALSIM_OS=14"}, "-n 0 -t 0s", 0, []string{"shading language +Metal 3.1, safe", "kernels of yoututinytails +not made: bundle yoututinytails has kernels with tails, which need macOS 15"}},
+		{"a virtual GPU that is not able", []string{"METALSIM_GPU=paravirtual", "METALSIM_MAX_THREADS=128"}, "-n 2 -model " + tiny, 0, []string{"attend_f16 +not made: not able", "sampler of yoututiny +not made: not able", "tokens by direct encoding +not made: not able", "result: ok"}},
+		{"a virtual GPU", []string{"METALSIM_GPU=paravirtual"}, "-n 2 -model " + tiny, 0, []string{"system +macOS 15.0", "GPU family +Apple5", "virtual GPU +yes", "residency set: buffers +ok", "residency set: pipelines +not made: the GPU is virtual", "replay +auto takes encode", "indirect command buffer +not made: the GPU is virtual", "tokens by indirect command buffer +not made: the GPU is virtual", "tokens by direct encoding +2 tokens +ok"}},
+		{"no time", nil, "-n 0 -t 0s", 0, []string{"0 launches checked in .* not checked"}},
+		{"failing command buffers", []string{"METALSIM_FAULT=replay:3"}, file, 1, []string{"direct encoding +FAILED: .*command", "indirect command buffer +FAILED: .*command", `[a-z_0-9]+ +FAILED: at position \d+: .*command`, "result: 5 FAILED"}},
+		{"a wrong kernel", []string{corruptVariable + "=sqrt("}, file, 1,
+			[]string{`embed_f32 .* ok`, `q_a_kv_a_f32_f32 +FAILED: at position 37, \w+: number 0 is .*; the twin's`, `kernels\n(?s:.*)\n  \d+ FAILED, `}},
+		{"few threads", []string{"METALSIM_MAX_THREADS=200"}, file, 1, []string{"attend_f16 +FAILED: 256 threads in a threadgroup; this GPU allows 200", "result: [0-9]+ FAILED"}},
+		{"an old system", []string{"METALSIM_OS=13"}, file, 1, []string{"system +FAILED: .*needs macOS 14 or later", "result: 1 FAILED"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			args := append([]string{"doctor", "-device", "metal", "-metal-lib", lib}, strings.Fields(tt.args)...)
@@ -112,11 +152,73 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// TestDoctorStages has stages crash, hang and fail: each is named, those after it run
+// nevertheless, and the report stays small.
+func TestDoctorStages(t *testing.T) {
+	lib, cache := simulator(t), t.TempDir()
+	const tiny = "-n 2 -model " + references + "youtu-tiny-F32.gguf"
+	const passed = `\| ok \| [1-9]`
+	for _, tt := range []struct {
+		name   string
+		env    []string
+		args   string
+		failed string   // heading of the first section of failures; "": none
+		want   []string // in the report
+	}{
+		{"recording crashes", []string{"METALSIM_FAULT=icb-segv"}, tiny, "indirect command buffer",
+			[]string{`indirect command buffer \| CRASHED \|`, "SIGSEGV: segmentation violation", "mtl.Command.SetPipeline", `tokens by indirect command buffer \| CRASHED \|`,
+				`direct encoding ` + passed, `kernels ` + passed, `tokens by direct encoding ` + passed}},
+		{"recording hangs", []string{"METALSIM_FAULT=icb-hang"}, tiny + " -limit 20s", "indirect command buffer",
+			[]string{`indirect command buffer \| HUNG \|`, "no end after 20s", `direct encoding ` + passed, `kernels ` + passed, `tokens by direct encoding ` + passed, `tokens by indirect command buffer \| HUNG \|`}},
+		{"no library", []string{"METALSIM_FAULT=library:1"}, tiny, "compile",
+			[]string{`system \| ok`, `compile \| 1 FAILED`, "compile the kernels", `direct encoding \| 1 FAILED`, `indirect command buffer \| 1 FAILED`, `kernels \| 1 FAILED`, `tokens by indirect command buffer \| 1 FAILED`}},
+		{"a virtual GPU", []string{"METALSIM_GPU=paravirtual"}, tiny, "",
+			[]string{"Result: ok", `indirect command buffer \| not made`, "the GPU is virtual", `kernels ` + passed, `tokens by direct encoding ` + passed}},
+		{"not a model", nil, "-n 2 -t 0s -bundle glm47tiny -model " + references + "youtu-tiny-F32.gguf", "compile", []string{`kernels \| 1 FAILED`, `direct encoding ` + passed}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			report := filepath.Join(t.TempDir(), "report.md")
+			args := append([]string{"doctor", "-device", "metal", "-metal-lib", lib, "-report", report}, strings.Fields(tt.args)...)
+			got := process(t, append(tt.env, "METALSIM_CACHE="+cache), args...)
+			text, err := os.ReadFile(report)
+			if err != nil || len(text) > checkup.MostBytes {
+				t.Fatalf("%v, %d bytes\n%s%s", err, len(text), got.out, got.err)
+			}
+			_, failures, _ := strings.Cut(string(text), "\n## Failed: ")
+			if first, _, _ := strings.Cut(failures, "\n"); first != tt.failed || (got.code == exitOK) != (tt.failed == "") {
+				t.Errorf("exit code %d, the first failure is of %q; expected %q", got.code, first, tt.failed)
+			}
+			for _, w := range tt.want {
+				if !regexp.MustCompile(w).Match(text) {
+					t.Errorf("no %q", w)
+				}
+			}
+			if t.Failed() {
+				t.Logf("%s", text)
+			}
+		})
+	}
+}
+
+// TestDoctorReport has a place for the report that is none.
+func TestDoctorReport(t *testing.T) {
+	folder := t.TempDir()
+	for _, path := range []string{folder, filepath.Join(folder, "missing", "r.md")} {
+		if got := mlarun("", "doctor", "-device", "cpu", "-t", "0s", "-n", "0", "-report", path); got.code != exitError || !strings.Contains(got.err, "-report: ") {
+			t.Errorf("%s: exit code %d, %q", path, got.code, got.err)
+		}
+	}
+	if files, err := os.ReadDir(folder); err != nil || len(files) != 0 {
+		t.Errorf("%v, %v; nothing should be left", files, err)
+	}
+}
+
 // TestDoctorCPU compares assembly with plain Go. What -device auto examines is tested
 // where the GPU is simulated, in sim/cuda.
 func TestDoctorCPU(t *testing.T) {
-	got := mlarun("", "doctor", "-device", "cpu", "-model", glm)
-	for _, w := range []string{"device +cpu", "inner loops", "kernels of glm47tiny", "attend_f16 .* ok", "result: ok"} {
+	got := mlarun("", "doctor", "-device", "cpu", "-n", "20", "-model", glm)
+	for _, w := range []string{"device +cpu", "inner loops", "kernels of glm47tiny", "attend_f16 .* ok", "tokens +20 tokens +ok", "result: ok"} {
 		if !regexp.MustCompile(w).MatchString(got.out) {
 			t.Errorf("no %q in the report", w)
 		}
@@ -136,6 +238,9 @@ func TestDoctorUsage(t *testing.T) {
 		"doctor -t soon":              `invalid value "soon"`,
 		"doctor -kv q8":               `-kv is "q8"`,
 		"doctor -device cpu -simd no": `-simd: cpu back end "no"`,
+		"doctor -n -1":                "-n is -1",
+		"doctor -limit -1s":           "-limit is -1s",
+		"doctor -stress 2 -model F":   "-stress needs a -model, and 3 replays",
 	} {
 		if got := mlarun("", strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: exit code %d, %q; expected %q", args, got.code, got.err, want)

@@ -67,7 +67,7 @@ func (f *flags) running() *flags {
 	f.StringVar(&f.metalLib, "metal-lib", "", "`library` that stands in for Apple's Metal, e.g. build/libmetalsim.so")
 	f.StringVar(&f.metallib, "metallib", "", "`folder` with compiled Metal kernels, see make metallib (default: where the program is)")
 	f.StringVar(&f.cudaLib, "cuda-lib", "", "`library` that stands in for NVIDIA's driver, e.g. build/libcudasim.so")
-	f.StringVar(&f.replay, "replay", "auto", "`how` the Metal device replays a token: auto, icb or encode")
+	f.StringVar(&f.replay, "replay", "auto", "`how` the Metal device replays a token: icb, encode, or auto: icb if a test in another process went well")
 	f.IntVar(&f.threads, "threads", 0, "CPU threads (default: one per core)")
 	f.StringVar(&f.simd, "simd", "", "inner loops of the CPU device, to compare them, by `name`: avx512, avx2 or go (default: the best of this machine)")
 	f.StringVar(&f.kv, "kv", "f16", "element `type` of the KV cache: f16 or f32")

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"mla/generated"
+	"mla/runtime/child"
 	"mla/runtime/plan"
 )
 
@@ -38,7 +39,7 @@ var commands = []command{
 	{"greedy", "-model F -tokens 3,40,200 [-n 16]", "print the most likely continuation as token ids", greedy},
 	{"tokenize", "-model F -p TEXT | -f FILE | -", "print the token ids of a text", tokenize},
 	{"detokenize", "-model F -tokens 3,40,200 | -", "print the text of token ids", detokenize},
-	{"doctor", "[-device D] [-model F] [-t 60s]", "describe the device and check its kernels, as a report to paste into an issue", doctor},
+	{"doctor", "[-device D] [-model F] [-t 60s] [-report FILE]", "examine the device and its kernels, with a report to paste into an issue", doctor},
 	{"inspect", "F", "list metadata, tensors, and the bundle that fits or what does not", inspect},
 }
 
@@ -48,11 +49,20 @@ type env struct {
 	out, err io.Writer
 	bundles  []*plan.Bundle
 	devices  map[string]openDevice
+	// self runs a command line of this program in a process of its own.
+	self func(args []string) (child.Command, error)
 }
 
 func main() {
-	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: generated.Bundles(), devices: devices}
+	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: generated.Bundles(), devices: devices, self: self}
 	os.Exit(e.main(os.Args[1:]))
+}
+
+// self names the file that this program was started from.
+func self(args []string) (c child.Command, err error) {
+	c.Args = args
+	c.Path, err = os.Executable()
+	return c, err
 }
 
 // main runs a command line and returns the exit code.

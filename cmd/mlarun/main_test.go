@@ -35,7 +35,7 @@ func mlarun(stdin string, args ...string) result { return with(generated.Bundles
 
 func with(bundles []*plan.Bundle, stdin string, args ...string) result {
 	var out, err bytes.Buffer
-	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: testDevices()}
+	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: testDevices(), self: selfTested}
 	return result{e.main(args), out.String(), err.String()}
 }
 

@@ -171,11 +171,11 @@ func TestProgram(t *testing.T) {
 	})
 	t.Run("stress", func(t *testing.T) {
 		args := "doctor -quiet -stress 5" + youtu
-		if out, stderr, err := run(program, "yoututiny", args); err != nil || !strings.Contains(out, "\n5 replays of two tokens") || !strings.Contains(out, "; 0 differ\nresult: ok\n") {
+		if out, stderr, err := run(program, "yoututiny", args); err != nil || !strings.Contains(out, "\n  5 replays of two tokens") || !strings.Contains(out, "; 0 differ\n  ok, ") || !strings.HasSuffix(out, "\nresult: ok\n") {
 			t.Errorf("%v\n%s\n%s", err, out, stderr)
 		}
 		out, stderr, err := run(program, "yoututiny", args, "CUDASIM_KERNELS=run", "CUDASIM_FLIP=lm_head:5")
-		if err == nil || !strings.Contains(out, "; 1 differ\nFAILED: replay 3: element 383 of the logits is 0x") || !strings.Contains(out, "\nresult: 1 FAILED\n") {
+		if err == nil || !strings.Contains(out, "; 1 differ\n  stress                        FAILED: replay 3: element 383 of the logits is 0x") || !strings.Contains(out, "\nresult: 1 FAILED\n") {
 			t.Errorf("with a wrong bit: %v\n%s\n%s", err, out, stderr)
 		}
 		if _, stderr, err := run(program, "yoututiny", "doctor -stress 2"+youtu); err == nil || !strings.Contains(stderr, "-stress needs a -model, and 3 replays or more") {
@@ -195,7 +195,7 @@ func TestProgram(t *testing.T) {
 			}
 		}
 		args = "doctor -quiet -stress 5" + youtu + bundle
-		if out, stderr, err := run(program, "yoututinytails", args); err != nil || !strings.Contains(out, "; 0 differ\nresult: ok\n") {
+		if out, stderr, err := run(program, "yoututinytails", args); err != nil || !strings.Contains(out, "; 0 differ\n  ok, ") {
 			t.Errorf("%v\n%s\n%s", err, out, stderr)
 		}
 		args = "bench -kernels -o csv -d 0" + youtu + bundle
@@ -205,8 +205,8 @@ func TestProgram(t *testing.T) {
 		}
 	})
 	t.Run("doctor", func(t *testing.T) {
-		auto := strings.Replace("doctor"+youtu, "-device cuda ", "", 1)
-		for want, env := range map[string]string{"compute capability  9.0": "CUDASIM_DEVICES=1", "inner loops": "CUDASIM_DEVICES=0"} {
+		auto := strings.Replace("doctor -n 4"+youtu, "-device cuda ", "", 1)
+		for want, env := range map[string]string{"  9.0\n": "CUDASIM_DEVICES=1", "inner loops": "CUDASIM_DEVICES=0"} {
 			if out, stderr, err := run(program, "yoututiny", auto, env); err != nil || !strings.Contains(out, want) || !strings.HasSuffix(out, "result: ok\n") {
 				t.Errorf("%s: %v\n%s\n%s", env, err, out, stderr)
 			}

@@ -141,10 +141,8 @@ func TestAltered(t *testing.T) {
 // TestNotAble tells a kernel that a device is not made for from one that fails.
 func TestNotAble(t *testing.T) {
 	r := cases(t, bundle(t, "glm47tiny"))[0].Check(altered(func(*check.Launch) error { return fmt.Errorf("too wide: %w", errors.ErrUnsupported) }))
-	var table strings.Builder
-	err := check.Write(&table, []check.Result{r})
-	if err != nil || r.OK() || !r.NotAble() || r.Problem() != "" || !strings.Contains(table.String(), "not able") || strings.Contains(table.String(), "FAILED") {
-		t.Errorf("%v, %q\n%s", err, r.Problem(), &table)
+	if r.OK() || !r.NotAble() || r.Problem() != "" {
+		t.Errorf("%v, %q", r.Err, r.Problem())
 	}
 }
 
@@ -212,8 +210,8 @@ func (plainGo) Launch(l *check.Launch) error {
 	return errors.Join(check.Twins{}.Launch(l), quant.SetBackend(before))
 }
 
-// TestWrite prints a table with one line a variant.
-func TestWrite(t *testing.T) {
+// TestWorst keeps one result a variant, the worst.
+func TestWorst(t *testing.T) {
 	var results []check.Result
 	list := cases(t, bundle(t, "yoututiny"))
 	for i := range list {
@@ -223,18 +221,14 @@ func TestWrite(t *testing.T) {
 		}
 		results = append(results, list[i].Check(l))
 	}
-	var out strings.Builder
-	if err := check.Write(&out, results); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	worst := check.Worst(results)
 	var bad []string
-	for _, l := range lines {
-		if strings.HasSuffix(l, "FAILED") {
-			bad = append(bad, l)
+	for _, r := range worst {
+		if !r.OK() {
+			bad = append(bad, r.Case.Variant.Func+" "+r.Measured())
 		}
 	}
-	if len(lines) != 13 || len(bad) != 1 || !strings.HasPrefix(bad[0], "attend_f16 ") {
-		t.Errorf("%d lines:\n%s", len(lines), out.String())
+	if len(worst) != 12 || len(bad) != 1 || !strings.HasPrefix(bad[0], "attend_f16 attend_out: ") {
+		t.Errorf("%d results, of which bad: %q", len(worst), bad)
 	}
 }

@@ -1,32 +1,14 @@
 package check
 
-import (
-	"fmt"
-	"io"
-	"text/tabwriter"
-)
+import "fmt"
 
-// Write prints a table of results, a variant a line: of its positions the worst.
-func Write(w io.Writer, results []Result) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "variant\tslot\terror\tallowed\t")
-	for _, r := range worst(results) {
-		switch {
-		case r.NotAble():
-			fmt.Fprintf(t, "%s\t\t\t\tnot able\n", r.Case.Variant.Func)
-		case r.Err != nil:
-			fmt.Fprintf(t, "%s\t\t\t\tFAILED\n", r.Case.Variant.Func)
-		case !r.OK():
-			fmt.Fprintf(t, "%s\t%s\t%.1e\t%.1e\tFAILED\n", r.Case.Variant.Func, r.Slot, r.Error, r.Tolerance)
-		default:
-			fmt.Fprintf(t, "%s\t%s\t%.1e\t%.1e\tok\n", r.Case.Variant.Func, r.Slot, r.Error, r.Tolerance)
-		}
-	}
-	return t.Flush()
+// Measured says how far a result is off, and what is allowed.
+func (r *Result) Measured() string {
+	return fmt.Sprintf("%s: %.1e of %.1e", r.Slot, r.Error, r.Tolerance)
 }
 
-// worst keeps the worst result of each variant, in order.
-func worst(results []Result) []Result {
+// Worst keeps the worst result of each variant, in order.
+func Worst(results []Result) []Result {
 	var list []Result
 	at := map[string]int{}
 	for _, r := range results {

@@ -1,7 +1,8 @@
 // Package metal replays plans on Apple GPUs. A token is one command buffer that
 // executes an indirect command buffer (ICB), recorded once: every dispatch of
 // the plan with its pipeline, its buffers and the plan's barriers. Where the GPU
-// is virtual, or on request, the dispatches are encoded anew for every token.
+// is virtual or its ICBs are not known to work, or on request, the dispatches are
+// encoded anew for every token.
 //
 // Weights stay where the file is mapped: window.go cuts the mapping into buffers.
 // layout.go and sequence.go say what a recording needs, without Metal;
@@ -22,7 +23,7 @@ type Replay string
 
 // The ways to replay.
 const (
-	ReplayAuto   Replay = "auto"   // an ICB, or direct encoding on a virtual GPU
+	ReplayAuto   Replay = "auto"   // an ICB where Options.Trusted says so, else direct encoding
 	ReplayICB    Replay = "icb"    // one ICB recorded in advance
 	ReplayEncode Replay = "encode" // every dispatch encoded for every token
 )
@@ -32,6 +33,11 @@ type Options struct {
 	// Library stands in for Apple's frameworks; "" opens those.
 	Library string
 	Replay  Replay // "" is ReplayAuto
+	// Trusted tells whether ICBs work on a GPU. It is asked once, by Open, for
+	// ReplayAuto on a GPU that is not virtual. It has to know from elsewhere: a GPU or
+	// a system where they do not may end the process that tries (rule 18). nil: they
+	// are not used.
+	Trusted func(*Info) bool
 	// Compiled is a folder that may hold NAME.metallib for a bundle, see
 	// [LibraryName]; "": kernels are always compiled from the bundle's source.
 	Compiled string
@@ -55,6 +61,7 @@ type Info struct {
 type Device struct {
 	Info
 	options Options
+	how     Replay // ReplayICB or ReplayEncode
 }
 
 // Open loads Metal and checks that system and GPU can run the kernels. It holds
@@ -85,6 +92,12 @@ func Open(o Options) (*Device, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if d.how = o.Replay; d.how == ReplayAuto {
+		d.how = ReplayEncode
+		if !d.Virtual && o.Trusted != nil && o.Trusted(&d.Info) {
+			d.how = ReplayICB
+		}
 	}
 	return d, nil
 }
@@ -125,11 +138,11 @@ func (d *Device) Name() string { return d.Info.Name }
 // Class implements device.Device.
 func (d *Device) Class() string { return plan.ClassApple }
 
-// direct tells whether dispatches are encoded anew for every token: virtual GPUs
-// break ICBs.
-func (d *Device) direct() bool {
-	return d.options.Replay == ReplayEncode || d.options.Replay == ReplayAuto && d.Virtual
-}
+// HowReplayed is how the device replays tokens: ReplayICB or ReplayEncode.
+func (d *Device) HowReplayed() Replay { return d.how }
+
+// direct tells whether dispatches are encoded anew for every token.
+func (d *Device) direct() bool { return d.how == ReplayEncode }
 
 // Runs says why the system cannot compile a bundle's kernels, nil if it can.
 func (d *Device) Runs(b *plan.Bundle) error {

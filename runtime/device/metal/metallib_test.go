@@ -34,7 +34,7 @@ const (
 // origin runs a kernel and wants it to come from where it should.
 func origin(folder, want string) func(lib string) error {
 	return func(lib string) error {
-		d, err := metal.Open(metal.Options{Library: lib, Compiled: folder})
+		d, err := metal.Open(metal.Options{Library: lib, Replay: metal.ReplayICB, Compiled: folder})
 		if err != nil {
 			return err
 		}

@@ -40,34 +40,6 @@ func (d *Device) Language() string {
 	return "Metal 3.1, safe math mode"
 }
 
-// HowReplayed is how the device replays tokens: an indirect command buffer, or
-// direct encoding.
-func (d *Device) HowReplayed() Replay {
-	if d.direct() {
-		return ReplayEncode
-	}
-	return ReplayICB
-}
-
-// Limits are how many threads a threadgroup of a small kernel can have, and a
-// simdgroup has.
-func (d *Device) Limits() (threads, simdWidth uint64, err error) {
-	l, err := d.selfTestLauncher(ReplayEncode)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer l.Close()
-	err = mtl.Pool(func() error {
-		if err := l.prepare("squares", selfTestThreads); err != nil {
-			return err
-		}
-		p := l.pipelines["squares"]
-		threads, simdWidth = p.MaxThreads(), p.SimdWidth()
-		return nil
-	})
-	return threads, simdWidth, err
-}
-
 func (d *Device) selfTestLauncher(how Replay) (*Launcher, error) {
 	return d.launcher(how == ReplayICB, func(gpu mtl.Device) (mtl.Library, string, error) {
 		l, err := gpu.NewLibrary(selfTestSource, mtl.Language3_1)

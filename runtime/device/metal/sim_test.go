@@ -45,7 +45,7 @@ var cases = map[string]func(lib string) error{
 	"logits youtu": logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB),
 	"logits glm":   logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayICB),
 	"encode":       logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayEncode),
-	"auto":         logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayAuto),
+	"auto":         automatic,
 	"legacy":       logits("youtu-tiny-legacykvb-F32", quant.F32, 1e-3, metal.ReplayICB),
 	"tails youtu":  logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB, bundle("yoututinytails")),
 	"tails encode": logits("youtu-tiny-F32", quant.F16, 0.05, metal.ReplayEncode, bundle("yoututinytails")),
@@ -109,6 +109,7 @@ func TestSimulator(t *testing.T) {
 		{"no pipeline for the sampler", "no sampler", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=pipeline:12", "GOMAXPROCS=1"}, ""},
 		{"a chain that fails", "lost chain", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=replay:4"}, "command buffer"},
 		{"a virtual GPU", "auto", []string{"METALSIM_GPU=paravirtual"}, ""},
+		{"automatic replay", "auto", nil, ""},
 		{"a legacy file", "legacy", nil, ""},
 		{"tails", "tails youtu", nil, ""},
 		{"tails, store delay", "tails youtu", []string{"METALSIM_STORE_DELAY=1"}, ""},
@@ -218,6 +219,43 @@ func logits(name string, kv quant.Type, tolerance float64, replay metal.Replay, 
 			return ref.InFlight(r, tolerance)
 		}, bundles...)
 	}
+}
+
+// automatic asks whether ICBs are trusted, once, unless the GPU is virtual.
+func automatic(lib string) error {
+	for _, tt := range []struct {
+		replay       metal.Replay
+		answer, asks bool
+		want         metal.Replay
+	}{
+		{"", true, true, metal.ReplayICB},
+		{metal.ReplayAuto, true, true, metal.ReplayICB},
+		{metal.ReplayAuto, false, true, metal.ReplayEncode},
+		{metal.ReplayICB, false, false, metal.ReplayICB},
+		{metal.ReplayEncode, true, false, metal.ReplayEncode},
+	} {
+		asked := 0
+		d, err := metal.Open(metal.Options{Library: lib, Replay: tt.replay, Trusted: func(i *metal.Info) bool {
+			asked++
+			return i.Name != "" && tt.answer
+		}})
+		if err != nil {
+			return err
+		}
+		if d.Virtual {
+			tt.asks = false
+			if tt.replay != metal.ReplayICB {
+				tt.want = metal.ReplayEncode
+			}
+		}
+		if got := d.HowReplayed(); got != tt.want || asked > 1 || asked == 1 != tt.asks {
+			return fmt.Errorf("%+v: %s, asked %d times", tt, got, asked)
+		}
+	}
+	if d, err := metal.Open(metal.Options{Library: lib}); err != nil || d.HowReplayed() != metal.ReplayEncode {
+		return fmt.Errorf("without anyone to ask: %v, %v", d, err)
+	}
+	return logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayAuto)(lib)
 }
 
 // half compares activations in half with their Go twins.

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,7 +95,11 @@ func (m *machine) watched(t *testing.T, settings, args []string, wrote func(*os.
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report")
 	settings = append([]string{"METALSIM_STRICT=1", "METALSIM_CACHE=" + m.cache, "METALSIM_REPORT=" + report}, settings...)
-	cmd := m.line(settings, append(args, "-device", "metal", "-metal-lib", m.lib))
+	args = append(args, "-device", "metal", "-metal-lib", m.lib)
+	if !slices.Contains(args, "-replay") {
+		args = append(args, "-replay", "icb") // auto runs the simulator in two processes, which would share the report
+	}
+	cmd := m.line(settings, args)
 	o = run(cmd, func() { wrote(cmd.Process) })
 	file, err := os.Open(report)
 	if err != nil {

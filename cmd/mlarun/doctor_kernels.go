@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mla/runtime/bind"
+	"mla/runtime/checkup"
+	"mla/runtime/device/check"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+)
+
+// samplerTokens is how many tokens the sampler has to pick as the CPU does: enough for
+// every path of the sampler with every kind of logits.
+const samplerTokens = 200
+
+// kernelCheck compares kernels with their Go twins.
+type kernelCheck struct {
+	*examination
+	deadline      time.Time // zero: none
+	checked, left int       // launches
+}
+
+// kernels compares those that the model file needs, or those of all bundles until time
+// is up, small models first.
+func (x *examination) kernels() error {
+	k := &kernelCheck{examination: x}
+	if x.flags.hasDeadline() {
+		k.deadline = time.Now().Add(x.flags.kernels)
+	}
+	start := time.Now()
+	if x.flags.model != "" {
+		b, used, err := x.chosen(x.flags.model)
+		if err != nil {
+			return err
+		}
+		k.bundle(b, func(v *plan.Variant) bool { return slices.Contains(used, v.Func) })
+	} else {
+		for _, b := range x.bundles() {
+			k.bundle(b, func(*plan.Variant) bool { return true })
+		}
+	}
+	text := fmt.Sprintf("%d launches checked in %.1f s", k.checked, time.Since(start).Seconds())
+	if k.left > 0 {
+		text += fmt.Sprintf(", %d not checked (-t gives more time)", k.left)
+	}
+	x.Write(checkup.Note, "", "%s", text)
+	return nil
+}
+
+// chosen is the bundle for a model file, with the kernel functions that it needs.
+func (x *examination) chosen(model string) (b *plan.Bundle, used []string, err error) {
+	f := x.flags
+	file, err := gguf.Open(model)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer closing(file, &err)
+	if b, err = bind.Choose(file, f.env.bundles, bind.Wish{Bundle: f.bundle, Act: f.act, Class: x.patient.class}); err != nil {
+		return nil, nil, err
+	}
+	m, err := bind.Bind(file, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	used, err = m.Functions(f.cfg.KV)
+	return b, used, err
+}
+
+// bundles are those for the device that the system can run, small models first.
+func (x *examination) bundles() []*plan.Bundle {
+	f := x.flags
+	list := slices.DeleteFunc(plan.For(x.patient.class, f.env.bundles), func(b *plan.Bundle) bool {
+		if f.act != "" && f.act != b.Act() {
+			return true
+		}
+		if x.patient.runs == nil {
+			return false
+		}
+		err := x.patient.runs(b)
+		if err != nil {
+			x.Write(checkup.Skip, "kernels of "+b.Name, "%v", err)
+		}
+		return err != nil
+	})
+	slices.SortStableFunc(list, func(a, b *plan.Bundle) int { return a.Model.HiddenSize - b.Model.HiddenSize })
+	return list
+}
+
+func (k *kernelCheck) late() bool { return !k.deadline.IsZero() && time.Now().After(k.deadline) }
+
+// bundle checks the variants of a bundle that are wanted, until time is up.
+func (k *kernelCheck) bundle(b *plan.Bundle, wanted func(*plan.Variant) bool) {
+	cases, err := check.Cases(b)
+	if err != nil {
+		k.Write(checkup.Fail, b.Name, "%v", err)
+		return
+	}
+	cases = slices.DeleteFunc(cases, func(c check.Case) bool { return !wanted(c.Variant) })
+	k.left += len(cases)
+	if k.late() {
+		return
+	}
+	k.Write(checkup.Note, "", "kernels of %s (%s, spec %.12s) against their Go twins", b.Name, b.Kind(), b.SpecHash)
+	k.Write(checkup.Now, "compile "+b.Name, "")
+	l, done, err := k.patient.launcher(b, functions(b, cases))
+	if err != nil {
+		k.Write(checkup.Fail, b.Name, "%v", err)
+		return
+	}
+	defer done()
+	if o, ok := l.(interface{ Origin() string }); ok {
+		k.Write(checkup.Note, "", "%s", o.Origin())
+	}
+	k.cases(l, cases)
+	if k.patient.sampler && !k.late() {
+		k.sampler(l, b)
+	}
+}
+
+// cases checks until time is up. Of a kernel that is right everywhere the worst
+// position is told, of one that is not every position that is wrong.
+func (k *kernelCheck) cases(l check.Launcher, cases []check.Case) {
+	var results []check.Result
+	for i := range cases {
+		if k.late() {
+			break
+		}
+		k.Write(checkup.Now, cases[i].Variant.Func, "")
+		r := cases[i].Check(l)
+		if problem := r.Problem(); problem != "" {
+			k.Write(checkup.Fail, r.Case.Variant.Func, "%s", strings.TrimPrefix(problem, r.Case.Variant.Func+" "))
+		}
+		results = append(results, r)
+	}
+	k.checked, k.left = k.checked+len(results), k.left-len(results)
+	for _, r := range check.Worst(results) {
+		switch {
+		case r.NotAble():
+			k.Write(checkup.Skip, r.Case.Variant.Func, "not able: %v", r.Err)
+		case r.OK():
+			k.Write(checkup.Pass, r.Case.Variant.Func, "%s", r.Measured())
+		}
+	}
+}
+
+// functions are those of cases and of the bundle's sampler.
+func functions(b *plan.Bundle, cases []check.Case) []string {
+	var list []string
+	for i := range cases {
+		list = append(list, cases[i].Variant.Func)
+	}
+	return append(list, samplers(b)...)
+}
+
+// samplers are the functions that pick tokens.
+func samplers(b *plan.Bundle) (list []string) {
+	for i := range b.Sample {
+		for _, v := range b.Kernels[b.Sample[i].Kernel].Variants {
+			list = append(list, v.Func)
+		}
+	}
+	return list
+}
+
+func (k *kernelCheck) sampler(l check.Launcher, b *plan.Bundle) {
+	k.Write(checkup.Now, "sampler of "+b.Name, "")
+	switch err := check.Sampler(l, b, samplerTokens); {
+	case errors.Is(err, errors.ErrUnsupported):
+		k.Write(checkup.Skip, "sampler of "+b.Name, "not able, so the CPU picks tokens: %v", err)
+	case err != nil:
+		k.Write(checkup.Fail, "sampler of "+b.Name, "%v", err)
+	default:
+		k.Write(checkup.Pass, "sampler of "+b.Name, "%d tokens picked as by the CPU", samplerTokens)
+	}
+}

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"syscall"
+
+	"mla/runtime/checkup"
+)
+
+// machine says which Mac this is. A program without cgo is told that macOS 26 is 16.0
+// (rule 19); the kernel's product version is not bent.
+func machine() (facts []checkup.Row) {
+	for _, v := range []struct{ name, variable string }{
+		{"macOS", "kern.osproductversion"}, {"build", "kern.osversion"}, {"machine", "hw.model"}, {"chip", "machdep.cpu.brand_string"},
+	} {
+		if text, err := syscall.Sysctl(v.variable); err == nil {
+			facts = append(facts, checkup.Row{Kind: checkup.Fact, Name: v.name, Text: text})
+		}
+	}
+	return facts
+}

@@ -1,0 +1,41 @@
+package checkup
+
+import (
+	"regexp"
+	"strings"
+)
+
+// noise is what a traceback of Go's has besides functions and lines.
+var noise = []struct {
+	find *regexp.Regexp
+	put  string
+}{
+	{regexp.MustCompile(` fp=0x\S+ sp=0x\S+ pc=0x\S+`), ""},
+	{regexp.MustCompile(` gp=0x\S+ m=\S+ mp=\S+`), ""},
+	{regexp.MustCompile(`\((\{*\[*(0x[0-9a-f]+\??|\.\.\.)[^\n]*)\)(\n|$)`), "(…)$3"},
+	{regexp.MustCompile(` \+0x[0-9a-f]+(\n|$)`), "$1"},
+}
+
+// Said is what a stage's process wrote to its standard error. Of a crash only the
+// goroutine that crashed is kept, without addresses. A process that has done its work
+// has said what matters in rows.
+func (r *Result) Said() string {
+	if r.ended {
+		return ""
+	}
+	text := strings.TrimSpace(r.Outcome.Said)
+	const goroutine = "\n\ngoroutine "
+	if at := strings.Index(text, goroutine); at >= 0 {
+		end := len(text)
+		for _, mark := range []string{"\n\n", "\n… "} {
+			if i := strings.Index(text[at+len(goroutine):], mark); i >= 0 {
+				end = min(end, at+len(goroutine)+i)
+			}
+		}
+		text = text[:end]
+		for _, n := range noise {
+			text = n.find.ReplaceAllString(text, n.put)
+		}
+	}
+	return text
+}

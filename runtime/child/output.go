@@ -1,0 +1,80 @@
+package child
+
+import (
+	"fmt"
+	"sync"
+)
+
+// LongestLine is how much of a line is kept.
+const LongestLine = 64 << 10
+
+// lines cuts what is written to it into lines.
+type lines struct {
+	mu    sync.Mutex
+	call  func([]byte)
+	begun []byte
+	ended bool
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range p {
+		switch {
+		case b == '\n':
+			l.flush()
+		case len(l.begun) < LongestLine:
+			l.begun = append(l.begun, b)
+		}
+	}
+	return len(p), nil
+}
+
+func (l *lines) flush() {
+	if l.call != nil && !l.ended {
+		l.call(l.begun)
+	}
+	l.begun = l.begun[:0]
+}
+
+// end takes a last line without an end, and none after it.
+func (l *lines) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.begun) > 0 {
+		l.flush()
+	}
+	l.ended = true
+}
+
+// shortened keeps the beginning and the end of what is written to it: a crash says
+// at first what it was, an error at last.
+type shortened struct {
+	mu         sync.Mutex
+	head, tail []byte
+	left       int // bytes between them that were dropped
+}
+
+// keptHead and keptTail are how much is kept, in bytes.
+const keptHead, keptTail = 3 << 10, 1 << 10
+
+func (s *shortened) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(len(p), keptHead-len(s.head))
+	s.head = append(s.head, p[:n]...)
+	s.tail = append(s.tail, p[n:]...)
+	if over := len(s.tail) - keptTail; over > 0 {
+		s.tail, s.left = append([]byte(nil), s.tail[over:]...), s.left+over
+	}
+	return len(p), nil
+}
+
+func (s *shortened) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left == 0 {
+		return string(s.head) + string(s.tail)
+	}
+	return fmt.Sprintf("%s\n… %d bytes left out …\n%s", s.head, s.left, s.tail)
+}

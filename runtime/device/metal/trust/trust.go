@@ -1,0 +1,123 @@
+// Package trust keeps verdicts about indirect command buffers (ICB). A mistake in
+// recording one is a crash of the process, not an error, and it may be the system's
+// mistake (rule 18). So ICBs are tried in another process first; what came of it is
+// kept in a file and holds until something that it may depend on changes.
+package trust
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// Key is all that a verdict may depend on.
+type Key struct {
+	GPU     string `json:"gpu"`
+	System  string `json:"system"`  // version and build
+	Program string `json:"program"` // version, and which file it is
+	Library string `json:"library"` // that stands in for Metal, and which file it is; "": Apple's
+	// Settings are the variables of the environment that Metal, or what stands in for
+	// it, may read.
+	Settings string `json:"settings"`
+}
+
+// Verdict says whether ICBs can be used.
+type Verdict struct {
+	OK  bool   `json:"ok"`
+	Why string `json:"why,omitempty"` // not; in a line
+}
+
+// entry is what a file holds.
+type entry struct {
+	Key     Key     `json:"key"`
+	Verdict Verdict `json:"verdict"`
+}
+
+// most is more than the bytes of any entry that Keep writes.
+const most = 16 << 10
+
+// longestWhy is how many bytes of a reason are kept.
+const longestWhy = 400
+
+// Path is the file in a folder that the verdict for a key is kept in. Verdicts on
+// one GPU share it: an older one is of no use any more, and files do not pile up.
+func Path(folder string, k Key) string {
+	hash := sha256.Sum256([]byte(k.GPU + "\x00" + k.Library))
+	return filepath.Join(folder, "icb-"+hex.EncodeToString(hash[:6])+".json")
+}
+
+// Kept returns the verdict for a key that is kept in a folder. Whatever else lies
+// there, broken or another's, is no verdict.
+func Kept(folder string, k Key) (v Verdict, ok bool) {
+	path := Path(folder, k)
+	// Not a pipe, whose opening would wait, nor anything without an end.
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > most {
+		return v, false
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return v, false
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, most))
+	if err != nil {
+		return v, false
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	var e entry
+	if d.Decode(&e) != nil || e.Key != k || e.Verdict.OK != (e.Verdict.Why == "") {
+		return v, false
+	}
+	e.Verdict.Why = line(e.Verdict.Why) // it is printed, and the file could be anybody's
+	return e.Verdict, true
+}
+
+// Keep writes a verdict into a folder, in place of what is there.
+func Keep(folder string, k Key, v Verdict) error {
+	v.Why = line(v.Why)
+	data, err := json.MarshalIndent(entry{k, v}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if len(data) > most {
+		return fmt.Errorf("a verdict of %d bytes; at most %d are kept", len(data), most)
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(folder, "icb-*.new")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(append(data, '\n'))
+	if err = errors.Join(err, temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), Path(folder, k))
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+	}
+	return err
+}
+
+// line makes one line without control characters of a text, not too long.
+func line(text string) string {
+	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)), " ")
+	if len(text) > longestWhy {
+		text = strings.ToValidUTF8(text[:longestWhy], "") + " …"
+	}
+	return text
+}
