@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"mla/gen/msl/reserved"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -46,7 +47,7 @@ func (p *printer) check(k *plan.Kernel) error {
 }
 
 func (p *printer) checkVariant(k *plan.Kernel, v *plan.Variant) error {
-	if !isIdentifier(v.Func) || p.funcs[v.Func] || reserved()[v.Func] {
+	if !isIdentifier(v.Func) || p.funcs[v.Func] || taken(v.Func) || reserved.Library().Has(v.Func) {
 		return fmt.Errorf("variant %q: expected an identifier of its own", v.Func)
 	}
 	p.funcs[v.Func] = true

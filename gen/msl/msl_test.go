@@ -140,7 +140,8 @@ func TestPrintRefuses(t *testing.T) {
 		return k
 	}
 	attend := func(change func(k *plan.Kernel, p *plan.Attend)) plan.Kernel {
-		k := attentionKernels()[4] // 16 heads
+		all := attentionKernels()
+		k := all[slices.IndexFunc(all, func(k plan.Kernel) bool { return k.Name == "attend_16_512" })]
 		change(&k, k.Parts[0].(*plan.Attend))
 		return k
 	}
@@ -204,5 +205,25 @@ func TestPrintRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Print says %v; expected %q", err, c.want)
 		}
+	}
+}
+
+// TestNamespace: only kernels are outside of our namespace, and they are nowhere else.
+func TestNamespace(t *testing.T) {
+	source := print(t, synthetic(plan.ElemF32))
+	inside := regexp.MustCompile(`(?s)\nnamespace mla \{\n.*?\n\} // namespace mla\n`)
+	for _, text := range inside.FindAllString(source, -1) {
+		if strings.Contains(text, "\nkernel ") {
+			t.Errorf("a kernel in the namespace:\n%.300s", text)
+		}
+	}
+	outside := inside.ReplaceAllString(source, "\n")
+	for _, declares := range []string{"\nstatic ", "\nstruct ", "\ntypedef ", "\nconstant ", "\nusing ", "\ntemplate "} {
+		if strings.Contains(outside, declares) {
+			t.Errorf("%q outside of the namespace:\n%.300s", declares, outside[strings.Index(outside, declares):])
+		}
+	}
+	if !strings.Contains(outside, "\nkernel void ") || strings.Contains(outside, "{\n}") {
+		t.Error("no kernel outside of the namespace, or one without a body")
 	}
 }

@@ -191,12 +191,12 @@ static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 
 #define AND_OR(a, b, c) (((a) & (b)) | (c))
 #endif
 
-//: LOWER_HALVES UPPER_HALVES using pair
+//: LOWER_HALVES UPPER_HALVES using two_halves
 // The halves in the lower, and in the upper 16 bits of two words, where one instruction makes such a
 // pair: a compiler that does not know it is one value makes it anew for each product.
 #ifndef LOWER_HALVES
-#define LOWER_HALVES(a, b) pair(as_type<half2>(a).x, as_type<half2>(b).x)
-#define UPPER_HALVES(a, b) pair(as_type<half2>(a).y, as_type<half2>(b).y)
+#define LOWER_HALVES(a, b) two_halves(as_type<half2>(a).x, as_type<half2>(b).x)
+#define UPPER_HALVES(a, b) two_halves(as_type<half2>(a).y, as_type<half2>(b).y)
 #endif
 
 //: SIXTEENS
@@ -343,8 +343,8 @@ static inline void load_eight(X x, uint a, uint b, thread eight_floats & y) {
   load4(x, b, y.y + 4);
 }
 
-//: pair
-static inline half2 pair(half a, half b) {
+//: two_halves
+static inline half2 two_halves(half a, half b) {
   half2 v;
   v.x = a;
   v.y = b;
@@ -409,15 +409,15 @@ static inline void load_two(in_halves x, uint a, uint b, thread eight_halves * y
   y[1] = in_order(u.zw, v.zw);
 }
 
-//: unit using eight_floats
+//: unit_of using eight_floats
 // Products of halves take weights of up to RANGE, a power of two, in units of 4 RANGE: so the
 // sum of four of them stays in half's range whatever the inputs are. Floats take weights as they are.
 template <short RANGE>
-static inline half unit(thread const eight_floats &) { return half(1.0f); }
+static inline half unit_of(thread const eight_floats &) { return half(1.0f); }
 
-//: unit using eight_halves
+//: unit_of using eight_halves
 template <short RANGE>
-static inline half unit(thread const eight_halves &) { return half(0.25f / float(RANGE)); }
+static inline half unit_of(thread const eight_halves &) { return half(0.25f / float(RANGE)); }
 
 //: add_pair
 // s + v.x * y[0] + v.y * y[2].
@@ -442,11 +442,11 @@ static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread 
   return fma(float(four.y), 4.0f * float(RANGE), fma(float(four.x), 4.0f * float(RANGE), s));
 }
 
-//: sum_of_eights using UNROLL add_products unit
+//: sum_of_eights using UNROLL add_products unit_of
 // The sum of N times eight inputs; halves are summed as their products are.
 template <ushort N, typename Y>
 static inline float sum_of_eights(thread const Y * y) {
-  const half2 one = half2(unit<1>(*y));
+  const half2 one = half2(unit_of<1>(*y));
   float sum = 0.0f;
   UNROLL for (ushort k = 0; k < N; ++k) sum = add_products<1>(one, one, one, one, y[k], sum);
   return sum;
@@ -456,57 +456,57 @@ static inline float sum_of_eights(thread const Y * y) {
 // 1024 + n for the number n below 1024 in each 16 bits of q & mask.
 static inline half2 plus_1024(uint q, uint mask) { return as_type<half2>(AND_OR(q, mask, 0x64006400u)); }
 
-//: without_1024 using plus_1024 unit
+//: without_1024 using plus_1024
 // The numbers n - BIAS, and n / 16 - 8, in units. All steps are exact.
 template <short BIAS>
 static inline half2 without_1024(half2 plus_1024, half unit) { return fma(plus_1024, half2(unit), half2(unit * half(-1024 - BIAS))); }
 
-//: less using plus_1024 unit without_1024
+//: lowered using plus_1024 without_1024
 template <short BIAS>
-static inline half2 less(uint q, uint mask, half unit) { return without_1024<BIAS>(plus_1024(q, mask), unit); }
+static inline half2 lowered(uint q, uint mask, half unit) { return without_1024<BIAS>(plus_1024(q, mask), unit); }
 
-//: sixteenth_less_8 using plus_1024 unit
+//: sixteenth_less_8 using plus_1024
 static inline half2 sixteenth_less_8(uint q, uint mask, half unit) {
   return fma(plus_1024(q, mask), half2(unit * half(0.0625f)), half2(unit * half(-64 - 8)));
 }
 
-//: add_low using add_products less unit
+//: add_low using add_products lowered unit_of
 // Sums of halves are rounded by a part of their size, which is least if numbers count from their
 // middle. Where a format has them count from 0, s begins with Σ middle * y.
 
 // s + Σ (low nibble - 8) * y over 4 bytes of low, and of high.
 template <typename Y>
 static inline float add_low(uint low, uint high, thread const Y & y, float s) {
-  const half u = unit<8>(y);
-  return add_products<8>(less<8>(low, 0x000f000fu, u), less<8>(low >> 8, 0x000f000fu, u),
-                         less<8>(high, 0x000f000fu, u), less<8>(high >> 8, 0x000f000fu, u), y, s);
+  const half u = unit_of<8>(y);
+  return add_products<8>(lowered<8>(low, 0x000f000fu, u), lowered<8>(low >> 8, 0x000f000fu, u),
+                         lowered<8>(high, 0x000f000fu, u), lowered<8>(high >> 8, 0x000f000fu, u), y, s);
 }
 
-//: add_high using add_products sixteenth_less_8 unit
+//: add_high using add_products sixteenth_less_8 unit_of
 // The same of the high nibbles.
 template <typename Y>
 static inline float add_high(uint low, uint high, thread const Y & y, float s) {
-  const half u = unit<8>(y);
+  const half u = unit_of<8>(y);
   return add_products<8>(sixteenth_less_8(low, 0x00f000f0u, u), sixteenth_less_8(low >> 8, 0x00f000f0u, u),
                          sixteenth_less_8(high, 0x00f000f0u, u), sixteenth_less_8(high >> 8, 0x00f000f0u, u), y, s);
 }
 
-//: add_nibbles using add_products less sixteenth_less_8 unit
+//: add_nibbles using add_products lowered sixteenth_less_8 unit_of
 // The same of the low nibbles of 4 bytes and then of their high ones.
 template <typename Y>
 static inline float add_nibbles(uint q, thread const Y & y, float s) {
-  const half u = unit<8>(y);
-  return add_products<8>(less<8>(q, 0x000f000fu, u), less<8>(q >> 8, 0x000f000fu, u),
+  const half u = unit_of<8>(y);
+  return add_products<8>(lowered<8>(q, 0x000f000fu, u), lowered<8>(q >> 8, 0x000f000fu, u),
                          sixteenth_less_8(q, 0x00f000f0u, u), sixteenth_less_8(q >> 8, 0x00f000f0u, u), y, s);
 }
 
-//: add_bytes using ODD_BYTES_PLUS_1024 add_products less unit without_1024
+//: add_bytes using ODD_BYTES_PLUS_1024 add_products lowered unit_of without_1024
 // s + Σ (byte - MIDDLE) * y over 4 bytes of low and 4 of high, all below 2 MIDDLE, a power of two.
 template <short MIDDLE, typename Y>
 static inline float add_bytes(uint low, uint high, thread const Y & y, float s) {
-  const half u = unit<MIDDLE>(y);
-  return add_products<MIDDLE>(less<MIDDLE>(low, 0x00ff00ffu, u), without_1024<MIDDLE>(ODD_BYTES_PLUS_1024(low), u),
-                              less<MIDDLE>(high, 0x00ff00ffu, u), without_1024<MIDDLE>(ODD_BYTES_PLUS_1024(high), u), y, s);
+  const half u = unit_of<MIDDLE>(y);
+  return add_products<MIDDLE>(lowered<MIDDLE>(low, 0x00ff00ffu, u), without_1024<MIDDLE>(ODD_BYTES_PLUS_1024(low), u),
+                              lowered<MIDDLE>(high, 0x00ff00ffu, u), without_1024<MIDDLE>(ODD_BYTES_PLUS_1024(high), u), y, s);
 }
 
 //: fifth_bits
@@ -606,11 +606,11 @@ struct dealt<T<SHARE>, BLOCKS, LANES> {
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
 
-//: dot using IN_FLIGHT dealt share
+//: dot_one using IN_FLIGHT dealt share
 // sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
 // LANES lanes.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
-static inline void dot(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
+static inline void dot_one(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
   typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
@@ -619,8 +619,8 @@ static inline void dot(device const uchar * w, X x, uint begin, uint end, uint l
   if (b + mine < last) T::template step<N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot share
-// dot with two matrices. Where their blocks are dealt out alike each input is loaded
+//: dot_both using BOTH_IN_FLIGHT dealt dot_one share
+// dot_one with two matrices. Where their blocks are dealt out alike each input is loaded
 // once for both.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
@@ -641,8 +641,8 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
       U::template step<N, COLS>(u, x, b + mine, part, sum_u);
     }
   } else {
-    dot<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, end, lane, sum_w);
-    dot<OTHER, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
+    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, end, lane, sum_w);
+    dot_one<OTHER, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
   }
 }
 //: held using load
@@ -661,7 +661,7 @@ struct held {
 };
 
 //: first_pass using dealt held
-// The blocks of dot's first pass over whole rows of one of so many MATRICES. Lanes without one
+// The blocks of dot_one's first pass over whole rows of one of so many MATRICES. Lanes without one
 // hold the last one, and leave it out. More than 32 registers would be at the cost of threads.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
 struct first_pass {
@@ -686,14 +686,14 @@ struct first_pass {
   }
 };
 
-//: dot_held using dot first_pass
-// dot over whole rows, of which p holds the first pass.
+//: dot_held using dot_one first_pass
+// dot_one over whole rows, of which p holds the first pass.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_held(thread const first_pass<FORMAT, N, COLS, LANES, 1> & p, device const uchar * w, X x, uint lane, thread float * sum) {
   typedef first_pass<FORMAT, N, COLS, LANES, 1> P;
   const uint begin = P::HOLDS ? P::end() : 0u;
   if (P::HOLDS) P::add(p, x, lane, sum);
-  if (begin < COLS) dot<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, COLS, lane, sum);
+  if (begin < COLS) dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, COLS, lane, sum);
 }
 
 //: dot_both_held using dot_both first_pass
@@ -712,7 +712,7 @@ static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES,
   }
 }
 
-//: f32 using UNROLL get load4 put share
+//: f32 using UNROLL load4 share
 // F32: float, also a latent cache's element.
 struct f32 {
   enum { COLUMNS = 4 };
@@ -742,7 +742,7 @@ struct f32 {
   static inline void put(device uchar * row, ulong i, float v) { ((device float *)row)[i] = v; }
 };
 
-//: f16 using UNROLL get load4 put share
+//: f16 using UNROLL load4 share
 // F16: half, also a latent cache's element.
 struct f16 {
   enum { COLUMNS = 4 };
@@ -1456,10 +1456,10 @@ struct Sampling {
 // A 64-bit number in memory that is aligned to 4 bytes.
 struct Wide { uint low; uint high; };
 
-//: get using Wide
-static inline ulong get(threadgroup const Wide * w) { return ulong(w->high) << 32 | ulong(w->low); }
-//: put using Wide
-static inline void put(threadgroup Wide * w, ulong v) {
+//: load_wide using Wide
+static inline ulong load_wide(threadgroup const Wide * w) { return ulong(w->high) << 32 | ulong(w->low); }
+//: store_wide using Wide
+static inline void store_wide(threadgroup Wide * w, ulong v) {
   w->low = uint(v);
   w->high = uint(v >> 32);
 }
@@ -1474,9 +1474,9 @@ static inline float settle(float x) {
   return magnitude > 0x7f800000u ? as_type<float>(0xff800000u) : finite;
 }
 
-//: rank
+//: rank_of
 // An integer that grows with x; minus infinity has 0x007fffff.
-static inline uint rank(float x) {
+static inline uint rank_of(float x) {
   const uint bits = as_type<uint>(x);
   return bits >> 31 != 0u ? ~bits : bits | 0x80000000u;
 }
@@ -1485,11 +1485,11 @@ static inline uint rank(float x) {
 // The number that has a rank.
 static inline float unrank(uint r) { return as_type<float>(r >> 31 != 0u ? r & 0x7fffffffu : ~r); }
 
-//: token_key using rank
+//: token_key using rank_of
 // Orders tokens: the greater logit first, the lower id among equals.
-static inline ulong token_key(float x, uint id) { return ulong(rank(x)) << 32 | ulong(~id); }
+static inline ulong token_key(float x, uint id) { return ulong(rank_of(x)) << 32 | ulong(~id); }
 
-//: penalise using Sampling settle
+//: penalise using Sampling lowered settle
 // The logit of a token that is among the recent ones n times.
 static inline float penalise(float x, uint n, device const Sampling * s) {
   if (n == 0u) return x;
@@ -1531,17 +1531,17 @@ static inline uint token_weight(float x) {
   return uint(p);
 }
 
-//: mix
+//: mixed
 // SplitMix64 of a seed and the number of a draw.
-static inline ulong mix(ulong z) {
+static inline ulong mixed(ulong z) {
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ul;
   z = (z ^ z >> 27) * 0x94D049BB133111EBul;
   return z ^ z >> 31;
 }
-//: draw_bits using mix
+//: draw_bits using mixed
 static inline ulong draw_bits(ulong seed, ulong draw) {
   const ulong golden = 0x9E3779B97F4A7C15ul;
-  return mix(mix(seed + golden) + (draw + 1ul) * golden);
+  return mixed(mixed(seed + golden) + (draw + 1ul) * golden);
 }
 
 //: mul_high
@@ -1617,20 +1617,20 @@ static inline ulong bin_amount(threadgroup atomic_uint * bin) {
          (ulong(atomic_load_explicit(bin + 3u * BINS, memory_order_relaxed)) << 20);
 }
 
-//: sum_up using Wide get put
+//: sum_up using Wide load_wide store_wide
 // Adds up n sums by 32; all can be read afterwards.
 template <uint SUMS>
 static inline void sum_up(threadgroup Wide * sums, uint n, uint tid) {
   threadgroup_barrier(mem_flags::mem_threadgroup);
   if (tid < (n + 31u) / 32u) {
     ulong sum = 0ul;
-    for (uint i = tid * 32u; i < min(tid * 32u + 32u, n); ++i) sum += get(sums + i);
-    put(sums + SUMS + tid, sum);
+    for (uint i = tid * 32u; i < min(tid * 32u + 32u, n); ++i) sum += load_wide(sums + i);
+    store_wide(sums + SUMS + tid, sum);
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-//: threshold_of_few using Wide get put token_key token_weight
+//: threshold_of_few using Wide load_wide store_wide token_key token_weight
 // threshold of logits of which each thread takes one. Threads may still read found when
 // others are back: what comes next has a barrier before it writes there.
 template <uint THREADS, bool WEIGHED>
@@ -1641,17 +1641,17 @@ static inline ulong threshold_of_few(device const float * logits, uint n, float 
   const float x = logits[min(tid, n - 1u)];
   const ulong k = token_key(x, tid);
   const uint amount = tid >= n ? 0u : (WEIGHED ? token_weight(x - top) : 1u);
-  put(keys + tid, k);
+  store_wide(keys + tid, k);
   amounts[tid] = amount;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   ulong above = 0ul;
-  for (uint i = 0; i < n; ++i) above += get(keys + i) > k ? ulong(amounts[i]) : 0ul;
-  if (above < need && above + ulong(amount) >= need) put(found, k);
+  for (uint i = 0; i < n; ++i) above += load_wide(keys + i) > k ? ulong(amounts[i]) : 0ul;
+  if (above < need && above + ulong(amount) >= need) store_wide(found, k);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  return get(found);
+  return load_wide(found);
 }
 
-//: threshold_of_many using BINS Wide bin_amount fill_bins get put sum_up
+//: threshold_of_many using BINS Wide bin_amount fill_bins load_wide store_wide sum_up
 // threshold of more. Each round settles ten more bits of it: the bin in which the sum
 // from above reaches the need. What holds for found in threshold_of_few holds here, in
 // the next round too.
@@ -1666,13 +1666,13 @@ static inline ulong threshold_of_many(device const float * logits, uint n, float
     fill_bins<THREADS, WEIGHED>(logits, n, top, low, high, shift, bins, tid);
     ulong own_bins = 0ul;
     for (uint i = 0; i < per; ++i) own_bins += bin_amount<WEIGHED>(bins + tid * per + i);
-    put(sums + tid, own_bins);
+    store_wide(sums + tid, own_bins);
     sum_up<SUMS>(sums, THREADS, tid);
     if (tid == 0u) {
       uint s = THREADS / 32u - 1u;
-      for (; s > 0u && get(sums + SUMS + s) < need; --s) need -= get(sums + SUMS + s);
+      for (; s > 0u && load_wide(sums + SUMS + s) < need; --s) need -= load_wide(sums + SUMS + s);
       uint t = s * 32u + 31u;
-      for (; t > s * 32u && get(sums + t) < need; --t) need -= get(sums + t);
+      for (; t > s * 32u && load_wide(sums + t) < need; --t) need -= load_wide(sums + t);
       uint b = t * per + per - 1u;
       for (; b > t * per && bin_amount<WEIGHED>(bins + b) < need; --b) need -= bin_amount<WEIGHED>(bins + b);
       found[0] = b;
@@ -1695,7 +1695,7 @@ static inline ulong threshold(device const float * logits, uint n, float top, ul
                       : threshold_of_many<SUMS, THREADS, WEIGHED>(logits, n, top, need, work, tid);
 }
 
-//: keep_tokens using BLOCK UNROLL rank token_key
+//: keep_tokens using BLOCK UNROLL rank_of token_key
 // Copies the logits with keys from one on to kept, and their ids to ids, in the order
 // of the ids. Returns how many there are. Each simdgroup takes a run of blocks and looks
 // into those whose best is good enough, first to count, then to copy.
@@ -1707,7 +1707,7 @@ static inline uint keep_tokens(device const float * logits, device const float *
   for (uint pass = 0; pass < 2u; ++pass) {
     for (uint first = sg * run; first < end; first += 32u) {
       const uint own_block = first + lane;
-      uint block = own_block < end && rank(tops[min(own_block, BLOCKS - 1u)]) >= uint(from >> 32) ? own_block : BLOCKS;
+      uint block = own_block < end && rank_of(tops[min(own_block, BLOCKS - 1u)]) >= uint(from >> 32) ? own_block : BLOCKS;
       for (uint b = simd_min(block); b < BLOCKS; b = simd_min(block)) {
         block = block == b ? BLOCKS : block;
         UNROLL for (uint j = 0; j < BLOCK; j += 32u) {
@@ -1746,7 +1746,7 @@ static inline uint chosen_weight(device const float * logits, uint n, uint i, fl
   return token_key(x, i) >= from && below >= lowest ? token_weight(scaled) : 0u;
 }
 
-//: weigh_tokens using BLOCK UNROLL Wide chosen_weight get put sum_up
+//: weigh_tokens using BLOCK UNROLL Wide chosen_weight load_wide store_wide sum_up
 // The weights of the chosen among n logits, by blocks and 32 blocks in sums, and together.
 template <uint SUMS, uint SIMDGROUPS>
 static inline ulong weigh_tokens(device const float * logits, uint n, float top, ulong from, float lowest, float scale,
@@ -1756,15 +1756,15 @@ static inline ulong weigh_tokens(device const float * logits, uint n, float top,
     ulong sum = 0ul;
     UNROLL for (uint j = 0; j < BLOCK; j += 32u) sum += ulong(chosen_weight(logits, n, b * BLOCK + j + lane, top, from, lowest, scale));
     const ulong whole = (ulong(simd_sum(uint(sum >> 17))) << 17) + ulong(simd_sum(uint(sum & 0x1fffful)));
-    if (lane == 0) put(sums + b, whole);
+    if (lane == 0) store_wide(sums + b, whole);
   }
   sum_up<SUMS>(sums, blocks, tid);
   ulong all = 0ul;
-  for (uint i = 0; i < (blocks + 31u) / 32u; ++i) all += get(sums + SUMS + i);
+  for (uint i = 0; i < (blocks + 31u) / 32u; ++i) all += load_wide(sums + SUMS + i);
   return all;
 }
 
-//: draw_token using BLOCK Wide chosen_weight get mul_high weigh_tokens
+//: draw_token using BLOCK Wide chosen_weight load_wide mul_high weigh_tokens
 // Which of n logits a draw meets: the chosen ones lie side by side in their order, each
 // as wide as its weight.
 template <uint SUMS, uint SIMDGROUPS>
@@ -1773,8 +1773,8 @@ static inline uint draw_token(device const float * logits, uint n, float top, ul
   const ulong all = weigh_tokens<SUMS, SIMDGROUPS>(logits, n, top, from, lowest, scale, sums, tid, sg, lane);
   ulong left = mul_high(random, all);
   uint b = 0u;
-  for (; left >= get(sums + SUMS + b); ++b) left -= get(sums + SUMS + b);
-  for (b *= 32u; left >= get(sums + b); ++b) left -= get(sums + b);
+  for (; left >= load_wide(sums + SUMS + b); ++b) left -= load_wide(sums + SUMS + b);
+  for (b *= 32u; left >= load_wide(sums + b); ++b) left -= load_wide(sums + b);
   if (sg == 0) {
     for (uint i = b * BLOCK + lane; i < (b + 1u) * BLOCK; i += 32u) {
       const uint w = chosen_weight(logits, n, i, top, from, lowest, scale);
@@ -2559,7 +2559,7 @@ kernel void q_a_kv_a_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START Step UNROLL WEIGHTS_SOON add_slices dot_held first_pass in_halves load_partials norm_factor own pair put_slice share sum_lanes sum_of total turn_by
+//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START Step UNROLL WEIGHTS_SOON add_slices dot_held first_pass in_halves load_partials norm_factor own put_slice share sum_lanes sum_of total turn_by
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -4000,7 +4000,7 @@ kernel void lm_head_bf16(
 
 //:
 namespace mla {
-//: sample_scan_body using EARLIER_DONE LATER_MAY_START Sampling best_key penalise rank settle share_best unrank
+//: sample_scan_body using EARLIER_DONE LATER_MAY_START Sampling best_key penalise rank_of settle share_best unrank
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -4022,8 +4022,8 @@ static inline void sample_scan_body(
     const float biased = logits_[i] + bias_[i];
     const float x = penalise(settle(biased), counts_[i], state);
     values_[i] = x;
-    at = rank(x) > best ? i : at;
-    best = max(best, rank(x));
+    at = rank_of(x) > best ? i : at;
+    best = max(best, rank_of(x));
   }
   share_best<8u>(best, at, work, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -4055,7 +4055,7 @@ kernel void sample_scan(
 
 //:
 namespace mla {
-//: sample_pick_body using EARLIER_DONE LATER_MAY_START Sampling Step best_key rank remember sample_token share_best
+//: sample_pick_body using EARLIER_DONE LATER_MAY_START Sampling Step best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
@@ -4081,7 +4081,7 @@ static inline void sample_pick_body(
   const uint pos = step_->pos, nkv = step_->nkv;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = tid; i < 501u; i += 512u) {
-    const uint r = rank(tops_[i]), id = top_ids[i];
+    const uint r = rank_of(tops_[i]), id = top_ids[i];
     at = r > best ? id : at;
     best = max(best, r);
   }

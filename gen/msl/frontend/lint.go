@@ -18,12 +18,13 @@ const (
 // though the strict front end accepts it: double literals, pointers without an
 // address space, infinities, recursion, kernels that call kernels, returns from
 // functions with barriers, wrong buffer indices, too much threadgroup memory, products
-// and sums that may be contracted.
+// and sums that may be contracted, names that Apple's language or library uses.
 func Lint(source string) []error {
 	l := &linter{tokens: scan(source)}
 	l.contraction(source)
 	l.literals()
 	l.pointers()
+	l.names(source)
 	l.functions = l.findFunctions()
 	for i := range l.functions {
 		f := &l.functions[i]

@@ -31,40 +31,69 @@ func main() {
 	}
 }
 
-// compare prints a line for each bundle that has PTX now and had some in the revision.
+// compare prints a line for each bundle that has PTX now and had some in the revision,
+// wherever it lay.
 func compare(revision string) (same bool, err error) {
 	files, err := filepath.Glob("generated/*/*" + ptx.Extension)
 	if err != nil {
 		return false, err
 	}
+	then, err := bundles(revision)
+	if err != nil {
+		return false, err
+	}
 	same, compared := true, 0
 	for _, file := range files {
-		file = filepath.ToSlash(file)
-		old, err := exec.Command("git", "cat-file", "blob", revision+":"+file).Output()
-		if err != nil {
-			fmt.Printf("%s: %s has none\n", file, revision)
+		name := strings.TrimSuffix(filepath.Base(file), ptx.Extension)
+		before, err := unpacked(exec.Command("git", "cat-file", "blob", revision+":"+then[name]).Output())
+		if then[name] == "" {
+			fmt.Printf("%s: %s has none\n", name, revision)
 			continue
 		}
-		now, err := os.ReadFile(file)
 		if err != nil {
-			return false, err
+			return false, fmt.Errorf("%s in %s: %w", name, revision, err)
 		}
-		before, err := ptx.Text(old)
-		if err != nil {
-			return false, fmt.Errorf("%s in %s: %w", file, revision, err)
-		}
-		after, err := ptx.Text(now)
+		after, err := unpacked(os.ReadFile(file))
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", file, err)
 		}
 		report, equal := difference(before, after)
-		fmt.Printf("%s: %s\n", strings.TrimSuffix(path.Base(file), ptx.Extension), report)
+		fmt.Printf("%s: %s\n", name, report)
 		same, compared = same && equal, compared+1
 	}
 	if compared == 0 {
 		return false, fmt.Errorf("%s has the PTX of no bundle that has some now", revision)
 	}
 	return same, nil
+}
+
+// bundles are the paths of PTX files in a revision by the names of their bundles, which
+// once were those of folders.
+func bundles(revision string) (map[string]string, error) {
+	list, err := exec.Command("git", "ls-tree", "-r", "--name-only", revision, "generated").Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-tree %s: %w", revision, err)
+	}
+	paths := map[string]string{}
+	for file := range strings.Lines(string(list)) {
+		file = strings.TrimSuffix(file, "\n")
+		name, isPTX := strings.CutSuffix(path.Base(file), ptx.Extension)
+		if name == "kernels" {
+			name = path.Base(path.Dir(file))
+		}
+		if isPTX {
+			paths[name] = file
+		}
+	}
+	return paths, nil
+}
+
+// unpacked is the text of a file that was read.
+func unpacked(file []byte, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return ptx.Text(file)
 }
 
 // difference says how two texts compare.

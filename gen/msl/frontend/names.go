@@ -1,0 +1,101 @@
+package frontend
+
+import (
+	"regexp"
+	"strings"
+
+	"mla/gen/msl/reserved"
+)
+
+// spoken are words of reserved.Anywhere that our sources use for what they mean. Nothing can be
+// declared by such a name here: to the strict front end they are keywords, types or macros.
+var spoken = func() map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(`bool char const constexpr continue do else enum false float for if inline int long namespace
+		return short sizeof static static_assert struct template true typedef typename using void while class auto break switch case default
+		unsigned operator kernel constant device thread threadgroup coherent half uchar ushort uint ulong size_t as_type`) {
+		set[w] = true
+	}
+	return set
+}()
+
+// defined is a macro's definition.
+var defined = regexp.MustCompile(`(?m)^\s*#\s*define\s+(\w+)`)
+
+// names holds what a source declares to the words that Apple's language and library use.
+//
+// Names at the scope of a namespace, ours or the global one, and macros are none of the library's.
+// Within our namespace they would hide the library's, so that a call that means theirs is ours;
+// and where an argument is of a type of the library its functions are found as well, and a call
+// of one that both have is ambiguous. Members, parameters and local names are found before either:
+// only macros and words of the language can reach them, so they are held to those alone.
+func (l *linter) names(source string) {
+	for _, t := range l.tokens {
+		if t.kind == word && reserved.Anywhere().Has(t.text) && !spoken[t.text] {
+			l.fail(t, "%s is a word of the language, or a macro of Apple's headers", t.text)
+		}
+		if t.kind == word && implementations(t.text) {
+			l.fail(t, "%s: names with two underscores, or one before a capital letter, are the compiler's", t.text)
+		}
+	}
+	for _, m := range defined.FindAllStringSubmatchIndex(source, -1) {
+		t := token{source[m[2]:m[3]], word, 1 + strings.Count(source[:m[2]], "\n")}
+		if reserved.Anywhere().Has(t.text) || reserved.Library().Has(t.text) || implementations(t.text) {
+			l.fail(t, "the macro %s has a name of Apple's headers", t.text)
+		}
+	}
+	for _, t := range l.outermost() {
+		if reserved.Library().Has(t.text) {
+			l.fail(t, "%s is a name of Metal's library", t.text)
+		}
+	}
+}
+
+// implementations says whether C++ keeps a name for its implementation. __METAL_VERSION__ is used.
+func implementations(name string) bool {
+	return strings.Contains(name, "__") || len(name) > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z'
+}
+
+// outermost are the names declared outside of functions and structs: types, functions,
+// constants, namespaces.
+func (l *linter) outermost() []token {
+	var list []token
+	for i := 0; i < len(l.tokens); i++ {
+		t := l.tokens[i]
+		switch {
+		case t.text == "template":
+			i = l.match(i, "<", ">")
+		case t.text == "namespace" && l.text(i+2) == "{":
+			list = append(list, l.tokens[i+1])
+			i += 2
+		case t.text == "using": // of names that are theirs
+			i = l.statementEnd(i)
+		case t.text == "typedef":
+			i = l.statementEnd(i)
+			list = append(list, l.tokens[min(i, len(l.tokens))-1])
+		case t.text == "struct" || t.text == "enum" || t.text == "class":
+			for i++; l.text(i) == "class"; i++ {
+			}
+			if i < len(l.tokens) {
+				list = append(list, l.tokens[i])
+			}
+		case t.text == "{":
+			i = l.match(i, "{", "}")
+		case t.kind == word && (l.text(i+1) == "[" || l.text(i+1) == "="):
+			list = append(list, t)
+			i = l.statementEnd(i)
+		case t.kind == word && l.text(i+1) == "(":
+			list = append(list, t)
+			i = l.match(i+1, "(", ")")
+		}
+	}
+	return list
+}
+
+// text is that of a token, "" past the end.
+func (l *linter) text(i int) string {
+	if i >= len(l.tokens) {
+		return ""
+	}
+	return l.tokens[i].text
+}
