@@ -1,6 +1,10 @@
 package metal
 
-import "mla/runtime/device"
+import (
+	"time"
+
+	"mla/runtime/device"
+)
 
 // Ring is how many units can be in flight.
 const Ring = ring
@@ -18,3 +22,9 @@ func InFlight(r device.Runner) int {
 
 // Language is the version of the shading language that a bundle is compiled for.
 var Language = language
+
+// SetPatience says how long a runner's Close waits for its archive.
+func SetPatience(d time.Duration) { patience = d }
+
+// Stale is the age at which an archive that is not finished is removed.
+const Stale = stale

@@ -3,8 +3,6 @@ package metal_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
@@ -100,32 +98,4 @@ func failure(lib string) error {
 		}
 		return first
 	})
-}
-
-// archive writes a pipeline archive, then uses it, then finds it damaged.
-func archive(lib string) error {
-	folder, err := os.MkdirTemp("", "archive")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	for _, damage := range []bool{false, false, true} {
-		files, err := filepath.Glob(filepath.Join(folder, "*"))
-		if err != nil {
-			return err
-		}
-		if damage {
-			if len(files) != 1 {
-				return fmt.Errorf("archives: %v", files)
-			}
-			if err := os.WriteFile(files[0], []byte("damaged"), 0o600); err != nil {
-				return err
-			}
-		}
-		one := func(r device.Runner) error { _, err := r.Replay(reference.Step(1, 0), true); return err }
-		if err := with(lib, tiny, tinyConfig, metal.Options{Cache: folder}, one); err != nil {
-			return err
-		}
-	}
-	return nil
 }

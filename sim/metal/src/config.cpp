@@ -28,7 +28,7 @@ uint64_t number(const char *name, uint64_t otherwise) {
 }
 
 // The faults that take no number happen every time.
-bool isCounted(Fault f) { return f != Fault::IcbSegv && f != Fault::IcbHang; }
+bool isCounted(Fault f) { return f != Fault::IcbSegv && f != Fault::IcbHang && f != Fault::ArchiveSlow; }
 
 // Parses KIND:N, or KIND alone.
 void readFault(Config &c) {
@@ -39,6 +39,8 @@ void readFault(Config &c) {
                                                      {"pipeline", Fault::Pipeline},
                                                      {"encoder", Fault::Encoder},
                                                      {"residency", Fault::Residency},
+                                                     {"archive", Fault::Archive},
+                                                     {"archive-slow", Fault::ArchiveSlow},
                                                      {"replay", Fault::Replay},
                                                      {"lost", Fault::Lost},
                                                      {"icb-segv", Fault::IcbSegv},

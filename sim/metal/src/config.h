@@ -34,7 +34,7 @@
 namespace metalsim {
 
 enum class Kernels { Run, Fast, Stub };
-enum class Fault { None, Alloc, Library, Pipeline, Encoder, Residency, Replay, Lost, IcbSegv, IcbHang, Count };
+enum class Fault { None, Alloc, Library, Pipeline, Encoder, Residency, Archive, Replay, Lost, IcbSegv, IcbHang, ArchiveSlow, Count };
 
 struct Config {
   int os = 15;

@@ -1,5 +1,7 @@
 #include "library.h"
 
+#include <unistd.h>
+
 #include <cinttypes>
 #include <cstring>
 #include <fstream>
@@ -41,6 +43,12 @@ msl::KernelTable compileUnlocked(const std::string &source, std::string &error) 
   const msl::KernelTable t = msl::compile(source, {config().root, config().cache}, flags, error);
   apiLock().lock();
   return t;
+}
+
+bool archiveFails(Error **error) {
+  if (!faultNow(Fault::Archive)) return false;
+  setError(error, 2, "MTLBinaryArchiveDomain", "injected failure of an archive");
+  return true;
 }
 
 Object *libraryOf(msl::KernelTable kernels, const std::string &text, Error **error) {
@@ -139,6 +147,7 @@ Object *newPipeline(PipelineDescriptor *d, uint64_t options, Error **error) {
 
 Object *newArchive(ArchiveDescriptor *d, Error **error) {
   REQUIRE(d, Rule::NilArgument, "newBinaryArchiveWithDescriptor:error:");
+  if (archiveFails(error)) return nullptr;
   Archive *a = make<Archive>();
   if (!d->url) return a;
   std::ifstream in(d->url->file);
@@ -152,8 +161,14 @@ Object *newArchive(ArchiveDescriptor *d, Error **error) {
   return a;
 }
 
-bool Archive::add(PipelineDescriptor *d, Error **) {
+bool Archive::add(PipelineDescriptor *d, Error **error) {
   REQUIRE(d && d->function, Rule::FunctionMissing, "addComputePipelineFunctionsWithDescriptor:error:");
+  if (faultNow(Fault::ArchiveSlow)) {  // as a compiler is; other threads go on meanwhile
+    apiLock().unlock();
+    usleep(200000);
+    apiLock().lock();
+  }
+  if (archiveFails(error)) return false;
   functions.insert(d->function->kernel->name);
   return true;
 }
@@ -162,6 +177,7 @@ bool Archive::serializeToUrl(Url *url, Error **error) {
   REQUIRE(url, Rule::NilArgument, "serializeToURL:error:");
   std::ofstream out(url->file);
   out << archiveMagic << '\n';
+  if (archiveFails(error)) return false;  // with half a file
   for (const auto &f : functions) out << f << '\n';
   out.close();
   if (!out) setError(error, 1, "MTLBinaryArchiveDomain", url->file + ": " + strerror(errno));

@@ -1,0 +1,217 @@
+package metal_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mla/generated"
+	"mla/runtime/device"
+	"mla/runtime/device/metal"
+	"mla/runtime/device/reference"
+)
+
+func init() {
+	cases["archive"] = inFolder(archive)
+	cases["archives"] = inFolder(archives)
+	cases["archive, no token"] = inFolder(func(lib, folder string) error {
+		err := withArchive(lib, tiny, folder, func(device.Runner) error { return nil })
+		return orElse(err, holds(folder))
+	})
+	cases["archive, slow"] = inFolder(slowArchive)
+	cases["archive, given up"] = inFolder(givenUp)
+	cases["archive, failure"] = inFolder(archiveFailure)
+	cases["archive, nowhere"] = inFolder(func(lib, folder string) error {
+		file := filepath.Join(folder, "file")
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			return err
+		}
+		return withArchive(lib, tiny, filepath.Join(file, "cache"), token)
+	})
+	cases["archive, remains"] = inFolder(remains)
+}
+
+// TestArchive keeps archives of pipelines, whatever becomes of them.
+func TestArchive(t *testing.T) {
+	lib, cache := library(t), t.TempDir()
+	for _, tt := range []struct{ run, fault string }{
+		{"archive", ""}, {"archives", ""}, {"archive, no token", ""}, {"archive, slow", "archive-slow"}, {"archive, given up", "archive-slow"},
+		{"archive, nowhere", ""}, {"archive, remains", ""},
+		{"archive, failure", "archive:1"},  // a new archive
+		{"archive, failure", "archive:2"},  // the first kernel
+		{"archive, failure", "archive:5"},  // another one
+		{"archive, failure", "archive:13"}, // the file, half of which is there
+	} {
+		t.Run(tt.run+" "+tt.fault, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1", "METALSIM_CACHE="+cache, "METALSIM_KERNELS=fast", "METALSIM_FAULT="+tt.fault)
+			out, err := cmd.CombinedOutput()
+			if err != nil || bytes.Contains(out, []byte("[metalsim]")) {
+				t.Fatalf("%v\n%s", err, head(out))
+			}
+		})
+	}
+}
+
+// inFolder gives a case a folder for archives.
+func inFolder(run func(lib, folder string) error) func(lib string) error {
+	return func(lib string) error {
+		folder, err := os.MkdirTemp("", "archive")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(folder)
+		metal.SetPatience(time.Minute)
+		return run(lib, folder)
+	}
+}
+
+// withArchive runs f on a runner that keeps its archive in folder.
+func withArchive(lib, name, folder string, f func(device.Runner) error) error {
+	return with(lib, name, tinyConfig, metal.Options{Cache: folder}, f)
+}
+
+func token(r device.Runner) error {
+	_, err := r.Replay(reference.Step(1, 0), true)
+	return err
+}
+
+func orElse(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// holds wants folder to have one complete archive for each of the named files, and
+// nothing else.
+func holds(folder string, names ...string) error {
+	var want []string
+	for _, name := range names {
+		m, done, err := reference.Bind(name, generated.Bundles(), "f32")
+		if err != nil {
+			return err
+		}
+		functions, err := m.Functions(tinyConfig.KV)
+		if err = orElse(err, done()); err != nil {
+			return err
+		}
+		slices.Sort(functions)
+		want = append(want, strings.Join(functions, "\n"))
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	var got []string
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil || !strings.HasSuffix(e.Name(), ".metalarchive") {
+			return fmt.Errorf("%s: %v", e.Name(), err)
+		}
+		_, functions, _ := strings.Cut(strings.TrimSpace(string(text)), "\n") // behind the simulator's line
+		got = append(got, functions)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("archives with %q; expected %q", got, want)
+	}
+	return nil
+}
+
+// archive writes an archive, then uses it, then finds it damaged.
+func archive(lib, folder string) error {
+	var before os.FileInfo
+	for round := range 3 {
+		if round == 2 {
+			if err := os.WriteFile(filepath.Join(folder, before.Name()), []byte("damaged"), 0o600); err != nil {
+				return err
+			}
+		}
+		if err := orElse(withArchive(lib, tiny, folder, token), holds(folder, tiny)); err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return err
+		}
+		after, err := entries[0].Info()
+		if err != nil {
+			return err
+		}
+		if round > 0 && os.SameFile(before, after) != (round == 1) {
+			return fmt.Errorf("round %d: written anew is %t", round, round == 1)
+		}
+		before = after
+	}
+	return nil
+}
+
+// archives keeps one for each set of kernels of the same bundle.
+func archives(lib, folder string) error {
+	const one, other = "youtu-mini-Q4_0", "youtu-mini-Q4_K_M"
+	return orElse(orElse(withArchive(lib, one, folder, token), holds(folder, one)), orElse(withArchive(lib, other, folder, token), holds(folder, one, other)))
+}
+
+// slowArchive wants the first token long before the archive, and Close to wait for it.
+func slowArchive(lib, folder string) error {
+	err := withArchive(lib, tiny, folder, func(r device.Runner) error {
+		return orElse(token(r), holds(folder))
+	})
+	return orElse(err, holds(folder, tiny))
+}
+
+// givenUp wants nothing to be left of an archive that Close does not wait for.
+func givenUp(lib, folder string) error {
+	metal.SetPatience(0)
+	return orElse(withArchive(lib, tiny, folder, token), holds(folder))
+}
+
+// archiveFailure wants an archive that fails to change nothing else, and the next
+// process, here the next runner, to write it.
+func archiveFailure(lib, folder string) error {
+	if err := orElse(withArchive(lib, tiny, folder, token), holds(folder)); err != nil {
+		return err
+	}
+	return orElse(withArchive(lib, tiny, folder, token), holds(folder, tiny))
+}
+
+// remains wants what a killed process has left of an archive to go when that is old,
+// and everything else to stay.
+func remains(lib, folder string) error {
+	old := time.Now().Add(-metal.Stale - time.Minute)
+	for _, name := range []string{"x.metalarchive.new1", "x.metalarchive.new2", "other.new3"} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(path, "archive"), nil, 0o600); err != nil {
+			return err
+		}
+		if strings.HasSuffix(name, "2") {
+			continue
+		}
+		if err := os.Chtimes(path, old, old); err != nil {
+			return err
+		}
+	}
+	if err := withArchive(lib, tiny, folder, token); err != nil {
+		return err
+	}
+	for name, stays := range map[string]bool{"x.metalarchive.new1": false, "x.metalarchive.new2": true, "other.new3": true} {
+		if _, err := os.Stat(filepath.Join(folder, name)); (err == nil) != stays {
+			return fmt.Errorf("%s: %v; expected to stay: %t", name, err, stays)
+		}
+		if err := os.RemoveAll(filepath.Join(folder, name)); err != nil {
+			return err
+		}
+	}
+	return holds(folder, tiny)
+}
