@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -135,6 +136,12 @@ func TestProgram(t *testing.T) {
 		}
 		if got := string(out.text); got == "" || len(got) >= len(whole) || !strings.HasPrefix(whole, got) {
 			t.Errorf("%q is no beginning of %q", got, whole)
+		}
+	})
+	t.Run("compiled", func(t *testing.T) {
+		_, stderr, err := run(program, "tinyglm", "-p a -n 1 -v -device cuda -model ../../testdata/tinyglm.gguf", "CUDASIM_KERNELS=stub")
+		if err != nil || !regexp.MustCompile(`compiled: \d\d of \d\d kernels from PTX, \d+ of \d+ bytes\n`).MatchString(stderr) {
+			t.Errorf("%v\n%s", err, stderr)
 		}
 	})
 	t.Run("kernels", func(t *testing.T) {

@@ -28,3 +28,6 @@ func SetPatience(d time.Duration) { patience = d }
 
 // Stale is the age at which an archive that is not finished is removed.
 const Stale = stale
+
+// Compile says what would be compiled of a bundle for some functions.
+var Compile = compilation
