@@ -3,13 +3,33 @@
 # is bin unless $1 names another: NAME-HASH.metallib, where HASH is the beginning of
 # the source's SHA-256. mlarun takes a library of that very name from beside itself,
 # or from -metallib DIR, and compiles the source where there is none.
+# METAL_STD=metal3.2 compiles all of them for that version instead, only to see that
+# it can be done; METAL_STD=list prints the versions that this compiler knows.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-bin}
 
-if ! xcrun -sdk macosx -f metal >/dev/null 2>&1; then
-	echo "make metallib needs Apple's Metal compiler: a Mac with Xcode, and from Xcode 26 on its Metal toolchain (xcodebuild -downloadComponent MetalToolchain). Without it, mlarun compiles the kernels when it starts." >&2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# knows STD: the compiler takes this version. Only compiling something tells: Xcode 15
+# refuses metal3.2, and in Xcode 26 xcrun finds a compiler that is yet to be downloaded
+# (rule 22).
+: >"$work/empty.metal"
+knows() {
+	xcrun -sdk macosx metal -std="$1" -c "$work/empty.metal" -o "$work/empty.air" >"$work/probe.txt" 2>&1
+}
+
+if ! knows metal3.1; then
+	cat "$work/probe.txt" >&2
+	echo "make metallib needs Apple's Metal compiler with -std=metal3.1: a Mac with Xcode 15 or later, and from Xcode 26 on its Metal toolchain (xcodebuild -downloadComponent MetalToolchain). Without it, mlarun compiles the kernels when it starts." >&2
 	exit 1
+fi
+if [ "${METAL_STD:-}" = list ]; then
+	for std in metal3.0 metal3.1 metal3.2 metal4.0; do
+		if knows $std; then echo $std; fi
+	done
+	exit
 fi
 
 hash_of() {
@@ -17,8 +37,6 @@ hash_of() {
 }
 
 mkdir -p "$out"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 # class_of FOLDER BUNDLE is the class of devices that a bundle is for; "": any.
 class_of() {
 	awk -F'"' -v bundle="$2" '/^\t{$/ { class = "" } /^\t\tClass:/ { class = $2 } /^\t\tName:/ && $2 == bundle { print class }' "$1/zmodel.go"
@@ -34,6 +52,17 @@ for source in generated/*/*.metal; do
 	# for. That nothing is contracted is a pragma in the source.
 	std=metal3.1 macos=14.0
 	if grep -q '^#if __METAL_VERSION__ < 320' "$source"; then std=metal3.2 macos=15.0; fi
+	case ${METAL_STD:-} in
+	'') ;;
+	metal3.1) if [ $std = metal3.2 ]; then continue; fi ;;
+	metal3.2) std=metal3.2 macos=15.0 ;;
+	metal4.0) std=metal4.0 macos=26.0 ;;
+	*) echo "METAL_STD=$METAL_STD: the kernels need metal3.1 or later; known are metal3.1, metal3.2 and metal4.0" >&2; exit 1 ;;
+	esac
+	if ! knows $std; then
+		echo "$source needs -std=$std, which this Xcode does not have; mlarun compiles it when it starts" >&2
+		continue
+	fi
 	xcrun -sdk macosx metal -std=$std -mmacosx-version-min=$macos -fno-fast-math -c "$source" -o "$work/$bundle.air"
 	xcrun -sdk macosx metallib "$work/$bundle.air" -o "$work/$library"
 	mv "$work/$library" "$out/$library"

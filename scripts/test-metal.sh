@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests the Metal device on a Mac's own GPU: reference logits encoded directly and,
-# where the GPU is not virtual, by indirect command buffers; then the doctor.
+# where the GPU is not virtual, by indirect command buffers; then the doctor, with a
+# report in build/metal-report.md.
 # MLA_METAL_LIB names a library that stands in for Metal elsewhere.
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,5 +10,6 @@ if [ "$(uname -s)" != Darwin ] && [ -z "${MLA_METAL_LIB:-}" ]; then
 	exit 1
 fi
 go=${GO:-go}
+mkdir -p build
 $go test -count 1 -tags metal -run 'TestSystem|TestWindow|TestTable' ./runtime/device/metal/...
-$go run ./cmd/mlarun doctor -device metal -metal-lib "${MLA_METAL_LIB:-}"
+$go run ./cmd/mlarun doctor -device metal -metal-lib "${MLA_METAL_LIB:-}" -report build/metal-report.md

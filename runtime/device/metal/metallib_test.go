@@ -126,7 +126,8 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[ "$tool" = metallib ] || echo "$(basename "$(dirname "$from")")$flags" >>"$FLAGS"
+case "$flags" in *" -std=${REFUSED:-none}"*) echo "error: invalid value '$REFUSED' in '-std='" >&2; exit 1 ;; esac
+[ "$tool" = metallib ] || echo "$(basename "$from" .metal)$flags" >>"$FLAGS"
 cp "$from" "$to"
 `
 
@@ -137,6 +138,36 @@ func flags(b *plan.Bundle) string {
 		macOS = "15.0"
 	}
 	return fmt.Sprintf("%s -std=metal%d.%d -mmacosx-version-min=%s %s", b.Name, version>>16, version&0xffff, macOS, mtl.MathFlag)
+}
+
+// TestMetallibProbe has an older Xcode, which refuses a version of the language: the
+// script says so, leaves out what needs it, and compiles the rest (rule 22).
+func TestMetallibProbe(t *testing.T) {
+	tools := t.TempDir()
+	if err := os.WriteFile(filepath.Join(tools, "xcrun"), []byte(xcrun), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := func(std, refused, out string) (string, error) {
+		script := exec.Command("sh", "../../../scripts/metallib.sh", out)
+		script.Env = append(os.Environ(), "METAL_STD="+std, "REFUSED="+refused, "FLAGS="+filepath.Join(tools, "flags"), "PATH="+tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+		text, err := script.CombinedOutput()
+		return string(text), err
+	}
+	if text, err := run("list", "metal3.2", ""); err != nil || text != "metal3.0\nmetal3.1\nmetal4.0\n" {
+		t.Errorf("%v, %q", err, text)
+	}
+	out := t.TempDir()
+	if text, err := run("", "metal3.2", out); err != nil || !strings.Contains(text, "yoututinytails.metal needs -std=metal3.2") {
+		t.Errorf("%v, %q", err, text)
+	}
+	for name, want := range map[string]bool{"yoututiny": true, "yoututinytails": false} {
+		if _, err := os.Stat(filepath.Join(out, metal.LibraryName(bundle(name)))); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if text, err := run("", "metal3.1", out); err == nil || !strings.Contains(text, "invalid value") || !strings.Contains(text, "needs Apple's Metal compiler") {
+		t.Errorf("%v, %q", err, text)
+	}
 }
 
 // TestMetallibScript wants make metallib to give libraries the names that the
