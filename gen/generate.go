@@ -60,6 +60,9 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 	}
 	kernel.Sample(b)
 	kernel.Variants(b)
+	if err = forClasses(b); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.File, err)
+	}
 	if b.Source, err = msl.Print(b, Header(s, disable)); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}

@@ -21,7 +21,9 @@ import (
 type patient struct {
 	kind  string // a value of -device
 	class string // of the device, see plan.Classes
-	facts []fact
+	// kernels is the kernel class of the device, see plan.Kernel.
+	kernels string
+	facts   []fact
 	// launcher makes functions of a bundle ready; done releases them.
 	launcher func(b *plan.Bundle, functions []string) (l check.Launcher, done func(), err error)
 	// runs says why a bundle's kernels cannot be made ready on this system; nil: it has all.
@@ -82,10 +84,11 @@ func metalPatient(f *doctorFlags) (*patient, error) {
 		return nil, err
 	}
 	return &patient{
-		kind:  "metal",
-		metal: d,
-		class: d.Class(),
-		facts: append(metalFacts(d), fact{"replay", f.expectedReplay(d)}),
+		kind:    "metal",
+		metal:   d,
+		class:   d.Class(),
+		kernels: d.KernelClass(),
+		facts:   append(metalFacts(d), fact{"replay", f.expectedReplay(d)}),
 		launcher: func(b *plan.Bundle, functions []string) (check.Launcher, func(), error) {
 			l, err := d.NewLauncher(b, functions)
 			if err != nil {

@@ -19,6 +19,7 @@ type Report struct {
 	KVBytesPerContextToken int64        `json:"kv_bytes_per_context_token"`
 	FlopsPerToken          int64        `json:"flops_per_token"`
 	Dispatches             []Dispatch   `json:"dispatches"`
+	Attention              []Attention  `json:"attention"`
 	Predictions            []Prediction `json:"predictions"`
 }
 
@@ -56,6 +57,7 @@ func Make(b *plan.Bundle, pi, depth int) *Report {
 			r.BarriersPerToken++
 		}
 	}
+	r.Attention = attention(b)
 	r.Predictions = predict(&b.Model, r)
 	return r
 }

@@ -47,6 +47,7 @@ func TestRealModels(t *testing.T) {
 			t.Errorf("%s: %d cache bytes per context token, want %d", m.spec, r.KVBytesPerContextToken, m.kvBytesPerRow)
 		}
 		predictions(t, r)
+		registers(t, r)
 		for _, d := range r.Dispatches {
 			if d.Variant == "" || d.Groups <= 0 || d.BytesWritten == 0 {
 				t.Errorf("%s: step %d: %+v", m.spec, d.Step, d)

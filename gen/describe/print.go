@@ -32,6 +32,9 @@ func (r *Report) Table(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\nper token: %d dispatches, %d barriers, %d weight bytes, %d cache bytes per context token, %d flop\n\n",
 		r.DispatchesPerToken, r.BarriersPerToken, r.WeightBytesPerToken, r.KVBytesPerContextToken, r.FlopsPerToken)
+	if err := r.registers(w); err != nil {
+		return err
+	}
 	return r.predictions(w)
 }
 

@@ -39,7 +39,11 @@ func kernelConsts(bundles []*plan.Bundle) [][]string {
 	var all [][]string
 	for i, b := range bundles {
 		same := slices.IndexFunc(bundles[:i], func(o *plan.Bundle) bool {
-			return slices.EqualFunc(o.Kernels, b.Kernels, func(x, y plan.Kernel) bool { return x.Name == y.Name })
+			n := len(b.Kernels)
+			if n < len(o.Kernels) && o.Kernels[n].Class == "" { // kernels of classes come last, and b may lack them
+				return false
+			}
+			return n <= len(o.Kernels) && slices.EqualFunc(o.Kernels[:n], b.Kernels, func(x, y plan.Kernel) bool { return x.Name == y.Name })
 		})
 		if same >= 0 {
 			all = append(all, all[same])

@@ -42,20 +42,23 @@ func profiles(v reflect.Value, _ []string) jen.Code {
 	return jen.Index().Qual(planPath, "Profile").Add(rows(list))
 }
 
-func kernels(v reflect.Value, _ []string) jen.Code {
+func kernels(v reflect.Value, consts []string) jen.Code {
 	var list []jen.Code
 	for i := range v.Len() {
-		list = append(list, kernel(v.Index(i).Addr().Interface().(*plan.Kernel)))
+		list = append(list, kernel(v.Index(i).Addr().Interface().(*plan.Kernel), consts))
 	}
 	return jen.Index().Qual(planPath, "Kernel").Add(rows(list))
 }
 
-func kernel(k *plan.Kernel) jen.Code {
+func kernel(k *plan.Kernel, consts []string) jen.Code {
 	fields := []jen.Code{
 		jen.Id("Name").Op(":").Lit(k.Name),
 		jen.Id("Doc").Op(":").Lit(k.Doc),
 		jen.Id("Threads").Op(":").Lit(k.Threads),
 		jen.Id("Slots").Op(":").Index().Qual(planPath, "Slot").Add(rows(elements(reflect.ValueOf(k.Slots)))),
+	}
+	if k.Class != "" {
+		fields = append(fields, jen.Id("Class").Op(":").Lit(k.Class), jen.Id("Instead").Op(":").Id(consts[k.Instead]))
 	}
 	if len(k.Args) > 0 {
 		fields = append(fields, jen.Id("Args").Op(":").Add(literal(reflect.ValueOf(k.Args))))

@@ -22,7 +22,7 @@ func Variants(b *plan.Bundle) {
 		for pi := range b.Profiles {
 			for _, kv := range cacheTypes {
 				types := dispatchTypes(b, &d, &b.Profiles[pi], kv)
-				name := variantName(k.Name, types)
+				name := VariantName(k.Name, types)
 				if !seen[d.Kernel][name] {
 					seen[d.Kernel][name] = true
 					k.Variants = append(k.Variants, plan.Variant{Func: name, Types: types})
@@ -54,7 +54,8 @@ func dispatchTypes(b *plan.Bundle, d *plan.Dispatch, p *plan.Profile, kv quant.T
 	return types
 }
 
-func variantName(kernel string, types []quant.Type) string {
+// VariantName is the function of a kernel for some types.
+func VariantName(kernel string, types []quant.Type) string {
 	name := kernel
 	for _, t := range types {
 		name += "_" + t.String()

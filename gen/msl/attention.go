@@ -42,13 +42,13 @@ func (a *attention) plainFloats() int {
 }
 
 // attentionShape fits attention into registers and threadgroup memory, with the
-// largest tile that divides the plan's.
-func attentionShape(p *plan.Attend, threads int) (*attention, error) {
+// largest tile that divides the plan's, and the matrix form into a budget.
+func attentionShape(p *plan.Attend, threads int, budget *Budget) (*attention, error) {
 	if p.Heads < 1 || p.LatDim < 1 || p.PeDim < 1 || p.Splits.Count < 1 || p.Splits.Tile < 1 {
 		return nil, fmt.Errorf("attention over %d heads of %d + %d columns in %d splits of tiles of %d", p.Heads, p.LatDim, p.PeDim, p.Splits.Count, p.Splits.Tile)
 	}
 	simdgroups := threads / simdWidth
-	a := &attention{Width: p.LatDim + p.PeDim, HeadLanes: 1, ColumnsPerThread: ceil(p.LatDim, threads), Matrix: matrixShape(p, threads)}
+	a := &attention{Width: p.LatDim + p.PeDim, HeadLanes: 1, ColumnsPerThread: ceil(p.LatDim, threads), Matrix: matrixShape(p, threads, budget)}
 	for a.HeadLanes < min(p.Heads, simdWidth) {
 		a.HeadLanes *= 2
 	}

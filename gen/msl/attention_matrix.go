@@ -9,6 +9,8 @@ type matrixAttention struct {
 	Piece  int // rows that pass through threadgroup memory at a time
 	Terms  int // halves that a query is the sum of
 	floats int // of threadgroup memory
+
+	registers Registers
 }
 
 const (
@@ -21,15 +23,12 @@ const (
 	// fewer are for tests: what matters there is that the plain form rounds neither
 	// queries nor weights, as their routers may choose by differences of 1e-4.
 	minBlocks = 2
-	// maxMatrixRegisters bounds what a thread keeps in registers for long: an Apple GPU
-	// has 128 of 32 bits for each.
-	maxMatrixRegisters = 128
 )
 
-// matrixShape fits the matrix form into registers and threadgroup memory, with the
-// largest tile and in the largest pieces. It returns nil where the plain form has to serve: columns that are no
-// whole blocks or too few, or too many heads.
-func matrixShape(p *plan.Attend, threads int) *matrixAttention {
+// matrixShape fits the matrix form into the registers of a budget and threadgroup memory, with
+// the largest tile and in the largest pieces. It returns nil where the plain form has to
+// serve: columns that are no whole blocks or too few, or too many heads.
+func matrixShape(p *plan.Attend, threads int, budget *Budget) *matrixAttention {
 	if !wholeBlocks(p) {
 		return nil
 	}
@@ -41,19 +40,15 @@ func matrixShape(p *plan.Attend, threads int) *matrixAttention {
 	}
 	keys := values + ceil(p.PeDim/block, simdgroups)
 	for tile := simdWidth; tile >= block; tile /= 2 {
-		rows := tile / block
-		// A lane has two elements of each block: of the tile's rows and the queries a
-		// register, of scores and sums two; and 16 bytes per load of the next tile.
-		loads := ceil(tile*values, simdWidth) + ceil(tile*(keys-values), simdWidth)
-		registers := rows*keys + queryTerms*keys*heads + 2*rows*heads + 2*values*heads + 4*loads
-		if registers > maxMatrixRegisters {
+		registers := matrixRegisters(p, threads, tile, keys, values)
+		if registers.Held() > budget.Registers {
 			continue
 		}
 		for piece := tile; piece >= block; piece /= 2 {
 			shares := max(block*heads*(tile+4), piece*block*(keys|1)/2)
 			floats := simdgroups*shares + block*heads*block + block*heads*(tile+8)/2
 			if 4*floats <= maxThreadgroupBytes {
-				return &matrixAttention{Tile: tile, Piece: piece, Terms: queryTerms, floats: floats}
+				return &matrixAttention{Tile: tile, Piece: piece, Terms: queryTerms, floats: floats, registers: registers}
 			}
 		}
 	}

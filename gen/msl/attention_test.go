@@ -64,7 +64,7 @@ func TestOddAttention(t *testing.T) {
 	b := &plan.Bundle{Name: "odd", Activations: plan.ElemF32}
 	for i, shape := range oddAttention {
 		k := attendKernel(fmt.Sprintf("odd_%d", i), shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: shape.tile})
-		if got := matrixShape(k.Parts[0].(*plan.Attend), k.Threads) != nil; got != shape.matrix {
+		if got := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, budgetOf("")) != nil; got != shape.matrix {
 			t.Errorf("%+v: matrix form: %t", shape, got)
 		}
 		k.Variants = k.Variants[1:] // halves

@@ -36,11 +36,13 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// needs are the functions for profile i, with either type of the cache in turn.
+// needs are the functions for profile i, with either type of the cache, and on devices of
+// either kernel class, in turn.
 func needs(t *testing.T, b *plan.Bundle, i int) []string {
 	t.Helper()
 	kv := []quant.Type{quant.F16, quant.F32}[i%2]
-	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(kv)
+	class := []string{"", plan.ClassApple7}[i/2%2]
+	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(kv, class)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func (k *kernelView) part(p plan.Part, first int) (partView, error) {
 	case *plan.ExpertsSum:
 		v.N = k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
 	case *plan.Attend:
-		v.Attention, err = attentionShape(p, k.Threads)
+		v.Attention, err = attentionShape(p, k.Threads, budgetOf(k.Class))
 	}
 	return v, err
 }

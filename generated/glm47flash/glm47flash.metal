@@ -5013,3 +5013,98 @@ kernel void sample_pick(
   threadgroup float4 scratch[1338];
   mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
+
+//:
+namespace mla {
+//: attend_apple7_body using EARLIER_DONE Step attend_matrix in_floats load_query split_rows store_values tile_scores tile_softmax tile_values
+// attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose
+// threads have fewer registers.
+template <typename T_cache>
+static inline void attend_apple7_body(
+    constant Step & step_,
+    device const float * q_abs_,
+    device const float * q_rope,
+    device const uchar * cache_,
+    device float * attend_out,
+    device float * attend_ml,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  // 20 heads on one of 128 splits; one without rows says just that
+  const uint split = tg;
+  const uint nkv = step_.nkv;
+  const uint per = split_rows<128u, 16u>(nkv);
+  const uint from = min(split * per, nkv);
+  const uint to = min(from + per, nkv);
+  device float * out = attend_out + split * 10240u;
+  device float * out_ml = attend_ml + split * 40u;
+  if (from == to) {
+    EARLIER_DONE;
+    for (uint i = tid; i < 40u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+  } else if (T_cache::row_bytes(1u) == 2u) { // halves
+    attend_matrix<20u, 512u, 64u, 8u, 8u, 11u, 1u>::run(
+        (device const half *)cache_, from, to, nkv, in_floats{q_abs_}, 512u, in_floats{q_rope + 192u}, 256u,
+        0.0625f, out, out_ml, scratch, sg, lane);
+  } else { // 8 rows of 576 at a time
+    EARLIER_DONE;
+    threadgroup float * tile = scratch;
+    threadgroup float * shares = tile + 4608u;
+    threadgroup float * p = shares + 1760u;
+    threadgroup float * ml = p + 160u;
+    threadgroup float * shrink = ml + 40u;
+    float q[53];
+    load_query<20u, 32u, 512u, 64u, 53u>(q_abs_, 512u, q_rope + 192u, 256u, q, sg, lane);
+    float sums[40] = {};
+    for (uint h = tid; h < 20u; h += 352u) {
+      ml[2u * h] = -1e30f;
+      ml[2u * h + 1u] = 0.0f;
+    }
+    for (uint at = from; at < to; at += 8u) {
+      const uint n = min(8u, to - at);
+      device const uchar * rows = cache_ + ulong(at) * T_cache::row_bytes(576u);
+      for (uint i = tid; i < n * 576u; i += 352u) tile[i] = T_cache::get(rows, i);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      tile_scores<20u, 32u, 576u, 53u, 8u>(tile, n, q, shares, sg, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      tile_softmax<20u, 8u, 11u>(shares, n, 0.0625f, p, ml, shrink, sg, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      tile_values<20u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    store_values<20u, 512u, 2u, 352u>(out, sums, tid);
+    for (uint i = tid; i < 40u; i += 352u) out_ml[i] = ml[i];
+  }
+}
+//:
+} // namespace mla
+
+//: attend_apple7_f32 using Step attend_apple7_body f32
+kernel void attend_apple7_f32(
+    constant mla::Step & step_ [[buffer(0)]],
+    device const float * q_abs_ [[buffer(1)]],
+    device const float * q_rope [[buffer(2)]],
+    device const uchar * cache_ [[buffer(3)]],
+    device float * attend_out [[buffer(4)]],
+    device float * attend_ml [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1647];
+  mla::attend_apple7_body<mla::f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: attend_apple7_f16 using Step attend_apple7_body f16
+kernel void attend_apple7_f16(
+    constant mla::Step & step_ [[buffer(0)]],
+    device const float * q_abs_ [[buffer(1)]],
+    device const float * q_rope [[buffer(2)]],
+    device const uchar * cache_ [[buffer(3)]],
+    device float * attend_out [[buffer(4)]],
+    device float * attend_ml [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1647];
+  mla::attend_apple7_body<mla::f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+}

@@ -23,6 +23,7 @@ const (
 	kLmHead
 	kSampleScan
 	kSamplePick
+	kAttendApple7
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
@@ -420,6 +421,28 @@ var kernels = []plan.Kernel{
 		},
 		Variants: []plan.Variant{
 			{Func: "sample_pick"},
+		},
+	},
+	{
+		Name:    "attend_apple7",
+		Doc:     "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers.",
+		Threads: 352,
+		Slots: []plan.Slot{
+			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct},
+			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "attend_out", Space: plan.SpaceArena, Write: true},
+			{Name: "attend_ml", Space: plan.SpaceArena, Write: true},
+		},
+		Class:   "apple7",
+		Instead: kAttend,
+		Parts: []plan.Part{
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 128, Tile: 16}},
+		},
+		Variants: []plan.Variant{
+			{Func: "attend_apple7_f32", Types: []quant.Type{quant.F32}},
+			{Func: "attend_apple7_f16", Types: []quant.Type{quant.F16}},
 		},
 	},
 }

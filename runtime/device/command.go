@@ -40,10 +40,11 @@ type Commands struct {
 	Constants      []byte // of SpaceArgs
 }
 
-// Commands resolves the dispatches of a bundle for caches of type kv. A combination
-// of types without a variant is a *VariantError.
-func (m *Model) Commands(l *Layout, kv quant.Type) (*Commands, error) {
-	r := &resolver{Commands: &Commands{}, model: m, layout: l, kv: kv, known: map[string]int64{}}
+// Commands resolves the dispatches of a bundle for caches of type kv, on devices of a
+// kernel class (see plan.Kernel). A combination of types without a variant is a
+// *VariantError.
+func (m *Model) Commands(l *Layout, kv quant.Type, class string) (*Commands, error) {
+	r := &resolver{Commands: &Commands{}, model: m, layout: l, kv: kv, class: class, known: map[string]int64{}}
 	if len(m.Bundle.Decode) == 0 {
 		return nil, fmt.Errorf("bundle %s has no dispatches", m.Bundle.Name)
 	}
@@ -63,6 +64,7 @@ type resolver struct {
 	model  *Model
 	layout *Layout
 	kv     quant.Type
+	class  string
 	known  map[string]int64 // offsets of constants
 }
 
@@ -85,11 +87,11 @@ func (r *resolver) command(d *plan.Dispatch) (*Command, error) {
 	if d.Kernel < 0 || d.Kernel >= len(r.model.Bundle.Kernels) {
 		return nil, fmt.Errorf("kernel %d of %d", d.Kernel, len(r.model.Bundle.Kernels))
 	}
-	k := &r.model.Bundle.Kernels[d.Kernel]
+	k := r.model.Bundle.KernelFor(d.Kernel, r.class)
 	if len(d.Operands) != len(k.Slots) {
 		return nil, fmt.Errorf("kernel %s: %d operands for %d slots", k.Name, len(d.Operands), len(k.Slots))
 	}
-	v, err := r.model.Variant(d, r.kv)
+	v, err := r.model.variant(k, d, r.kv)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func resolve(m *device.Model, cfg device.Config) (*device.Commands, *device.Layo
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := m.Commands(l, cfg.KV)
+	c, err := m.Commands(l, cfg.KV, "")
 	return c, l, err
 }
 
@@ -114,5 +114,26 @@ func TestCommandsVariant(t *testing.T) {
 	_, _, err := resolve(m, cfg)
 	if v := (*device.VariantError)(nil); !errors.As(err, &v) || v.Kernel != "k" || strings.Contains(err.Error(), "dispatch") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestCommandsForClass: a kernel class has its own kernel, which the dispatch does not
+// name, with the variant of the same types.
+func TestCommandsForClass(t *testing.T) {
+	m, cfg := devicetest.Toy()
+	devicetest.AddClass(m.Bundle, plan.ClassApple7)
+	for class, want := range map[string]string{"": "k_f16", plan.ClassApple7: "k_apple7_f16", plan.ClassNVIDIA: "k_f16"} {
+		l, err := m.Layout(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := m.Commands(l, cfg.KV, class)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := m.VariantFor(&m.Bundle.Decode[1], cfg.KV, class)
+		if got := c.Decode[1]; err != nil || got.Variant.Func != want || v != got.Variant || got.Kernel.Threads != 96 && class == plan.ClassApple7 || c.Decode[2].Variant.Func != "head" {
+			t.Errorf("%q: %+v, %v", class, got, err)
+		}
 	}
 }

@@ -85,7 +85,15 @@ func (m *Model) Lookup(i, layer int) (*Weight, error) {
 // weights have and the cache type kv. With none it is a *VariantError. The
 // dispatch must name an existing kernel and have one operand per slot.
 func (m *Model) Variant(d *plan.Dispatch, kv quant.Type) (*plan.Variant, error) {
-	k := &m.Bundle.Kernels[d.Kernel]
+	return m.variant(&m.Bundle.Kernels[d.Kernel], d, kv)
+}
+
+// VariantFor is Variant for devices of a kernel class.
+func (m *Model) VariantFor(d *plan.Dispatch, kv quant.Type, class string) (*plan.Variant, error) {
+	return m.variant(m.Bundle.KernelFor(d.Kernel, class), d, kv)
+}
+
+func (m *Model) variant(k *plan.Kernel, d *plan.Dispatch, kv quant.Type) (*plan.Variant, error) {
 	var bound []Bound
 	var types []quant.Type
 	for _, slot := range k.TypedSlots() {
@@ -109,13 +117,13 @@ func (m *Model) Variant(d *plan.Dispatch, kv quant.Type) (*plan.Variant, error) 
 	return nil, e
 }
 
-// Functions are the kernel functions that the model needs with a cache of type kv, those
-// of the sampler behind the others, each once.
-func (m *Model) Functions(kv quant.Type) ([]string, error) {
+// Functions are the kernel functions that the model needs with a cache of type kv on
+// devices of a kernel class, those of the sampler behind the others, each once.
+func (m *Model) Functions(kv quant.Type, class string) ([]string, error) {
 	var list []string
 	for _, dispatches := range [][]plan.Dispatch{m.Bundle.Decode, m.Bundle.Sample} {
 		for i := range dispatches {
-			v, err := m.Variant(&dispatches[i], kv)
+			v, err := m.VariantFor(&dispatches[i], kv, class)
 			if err != nil {
 				return nil, err
 			}

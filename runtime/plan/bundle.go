@@ -196,6 +196,22 @@ type Kernel struct {
 	Parts    []Part
 	Tails    []Tail // at most one behind each part
 	Variants []Variant
+	// Class is the kernel class whose devices run this kernel in place of
+	// Kernels[Instead], with the same slots, parts and types; "": all others do.
+	Class   string
+	Instead int
+}
+
+// KernelFor is what devices of a kernel class run as Kernels[i].
+func (b *Bundle) KernelFor(i int, class string) *Kernel {
+	if class != "" {
+		for j := range b.Kernels {
+			if k := &b.Kernels[j]; k.Class == class && k.Instead == i {
+				return k
+			}
+		}
+	}
+	return &b.Kernels[i]
 }
 
 // Tail is a part without threadgroups of its own: it takes its input from another

@@ -12,6 +12,11 @@ const (
 	ClassNVIDIA = "nvidia"
 )
 
+// ClassApple7 is a kernel class: the devices of ClassApple for which a bundle may have
+// single kernels of their own (Kernel.Class), GPUs of families Apple7 and Apple8 (M1,
+// M2). A thread there has a fixed number of registers, and no more than 128.
+const ClassApple7 = "apple7"
+
 // For is the bundles whose kernels devices of a class are to run: those of the class,
 // and those of none whose spec has none for the class with the same activations.
 func For(class string, bundles []*Bundle) []*Bundle {

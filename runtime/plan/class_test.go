@@ -28,3 +28,17 @@ func TestFor(t *testing.T) {
 		t.Errorf("kinds: %s", got)
 	}
 }
+
+// TestKernelFor: devices of a kernel class run their own kernel where there is one.
+func TestKernelFor(t *testing.T) {
+	b := &Bundle{Kernels: []Kernel{{Name: "a"}, {Name: "b"}, {Name: "b7", Class: ClassApple7, Instead: 1}, {Name: "other", Class: "other", Instead: 0}}}
+	for _, tt := range []struct {
+		i     int
+		class string
+		want  string
+	}{{0, "", "a"}, {0, ClassApple7, "a"}, {1, "", "b"}, {1, ClassApple7, "b7"}, {1, ClassNVIDIA, "b"}, {0, "other", "other"}, {1, "other", "b"}} {
+		if k := b.KernelFor(tt.i, tt.class); k.Name != tt.want {
+			t.Errorf("kernel %d for %q is %s; want %s", tt.i, tt.class, k.Name, tt.want)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func Cases(b *plan.Bundle) ([]Case, error) {
 		if err != nil {
 			return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
-		d := firstDispatch(b, i)
+		d := firstDispatch(b, dispatched(b, i))
 		if d == nil {
 			return nil, fmt.Errorf("bundle %s: nothing dispatches kernel %s with its %d slots", b.Name, k.Name, len(k.Slots))
 		}
@@ -90,6 +90,14 @@ func Cases(b *plan.Bundle) ([]Case, error) {
 		}
 	}
 	return list, nil
+}
+
+// dispatched is the number of the kernel that dispatches name where i runs.
+func dispatched(b *plan.Bundle, i int) int {
+	if k := &b.Kernels[i]; k.Class != "" {
+		return k.Instead
+	}
+	return i
 }
 
 func onlySamples(b *plan.Bundle, kernel int) bool {

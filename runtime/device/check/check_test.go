@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"mla/generated"
+	"mla/runtime/device"
 	"mla/runtime/device/check"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -230,5 +232,37 @@ func TestWorst(t *testing.T) {
 	}
 	if len(worst) != 12 || len(bad) != 1 || !strings.HasPrefix(bad[0], "attend_f16 attend_out: ") {
 		t.Errorf("%d results, of which bad: %q", len(worst), bad)
+	}
+}
+
+// TestClass: the kernel of a class of devices is checked with the arguments of the
+// dispatch that names another, and is what that class needs of a file.
+func TestClass(t *testing.T) {
+	b := *bundle(t, "glm47tiny")
+	i := slices.IndexFunc(b.Kernels, func(k plan.Kernel) bool { return k.Name == "attend" })
+	own := b.Kernels[i]
+	own.Name, own.Class, own.Instead, own.Variants = "own", plan.ClassApple7, i, slices.Clone(own.Variants)
+	for j := range own.Variants {
+		own.Variants[j].Func += "_own"
+	}
+	b.Kernels = append(slices.Clone(b.Kernels), own)
+	checked := 0
+	for _, c := range cases(t, &b) {
+		if c.Kernel.Name == "own" {
+			if r := c.Check(check.Twins{}); !r.OK() {
+				t.Error(r.Problem())
+			}
+			checked++
+		}
+	}
+	if checked != 2*5 {
+		t.Errorf("%d cases of two variants at five positions", checked)
+	}
+	m := &device.Model{Bundle: &plan.Bundle{Kernels: b.Kernels, Decode: []plan.Dispatch{{Kernel: i, Operands: slices.Repeat([]plan.Operand{{Space: plan.SpaceKV}}, len(own.Slots))}}}}
+	for class, want := range map[string]string{"": "attend_f16", plan.ClassApple7: "attend_f16_own"} {
+		used, err := m.Functions(quant.F16, class)
+		if err != nil || len(used) != 1 || used[0] != want {
+			t.Errorf("%q: %v, %v", class, used, err)
+		}
 	}
 }

@@ -28,7 +28,7 @@ func BenchmarkCompile(b *testing.B) {
 			b.Fatal(err)
 		}
 		profile := slices.IndexFunc(bundle.Profiles, func(p plan.Profile) bool { return p.Name == "q4_0" })
-		needed, err := reference.Profile(bundle, &bundle.Profiles[profile]).Functions(quant.F16)
+		needed, err := reference.Profile(bundle, &bundle.Profiles[profile]).Functions(quant.F16, "")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, erro
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
-	commands, err := m.Commands(l, cfg.KV)
+	commands, err := m.Commands(l, cfg.KV, d.Class())
 	if err != nil {
 		return nil, err
 	}

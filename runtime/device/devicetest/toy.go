@@ -3,6 +3,9 @@
 package devicetest
 
 import (
+	"slices"
+	"strings"
+
 	"mla/runtime/device"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -51,6 +54,19 @@ func bundle() *plan.Bundle {
 		Decode: []plan.Dispatch{layer(0, false), layer(1, true), {Kernel: 1, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}}}},
 		Sample: []plan.Dispatch{{Kernel: 2, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Offset: 256, Bytes: 64}}}},
 	}
+}
+
+// AddClass gives devices of a kernel class their own kernel in place of the layers':
+// "k_" and the class, of 96 threads.
+func AddClass(b *plan.Bundle, class string) {
+	k := b.Kernels[0]
+	k.Name, k.Class, k.Instead, k.Threads = k.Name+"_"+class, class, 0, 96
+	k.Variants = slices.Clone(k.Variants)
+	for i := range k.Variants {
+		v := &k.Variants[i]
+		v.Func = strings.Replace(v.Func, "k_", "k_"+class+"_", 1)
+	}
+	b.Kernels = append(b.Kernels, k)
 }
 
 // layer is the dispatch of a layer.

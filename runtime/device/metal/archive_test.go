@@ -98,7 +98,7 @@ func holds(folder string, names ...string) error {
 		if err != nil {
 			return err
 		}
-		functions, err := m.Functions(tinyConfig.KV)
+		functions, err := m.Functions(tinyConfig.KV, "")
 		if err = orElse(err, done()); err != nil {
 			return err
 		}

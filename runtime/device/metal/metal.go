@@ -138,6 +138,15 @@ func (d *Device) Name() string { return d.Info.Name }
 // Class implements device.Device.
 func (d *Device) Class() string { return plan.ClassApple }
 
+// KernelClass is the kernel class of the GPU, "": none. A virtual GPU does not say
+// what it runs on, so it is counted among those that have less.
+func (d *Device) KernelClass() string {
+	if d.Family < 9 {
+		return plan.ClassApple7
+	}
+	return ""
+}
+
 // HowReplayed is how the device replays tokens: ReplayICB or ReplayEncode.
 func (d *Device) HowReplayed() Replay { return d.how }
 
@@ -161,7 +170,7 @@ func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, erro
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
-	s, err := newSequence(m, cfg, l)
+	s, err := newSequence(m, cfg, l, d.KernelClass())
 	if err != nil {
 		return nil, err
 	}

@@ -30,13 +30,14 @@ type sequence struct {
 	bindings  int // the most that a command has
 }
 
-// newSequence resolves a bundle's dispatches and fills l.constants.
-func newSequence(m *device.Model, cfg device.Config, l *layout) (*sequence, error) {
+// newSequence resolves a bundle's dispatches for devices of a kernel class and fills
+// l.constants.
+func newSequence(m *device.Model, cfg device.Config, l *layout, class string) (*sequence, error) {
 	b := m.Bundle
 	if n := len(b.Decode) + len(b.Sample); n > maxCommands {
 		return nil, fmt.Errorf("bundle %s: %d dispatches; expected at most %d", b.Name, n, maxCommands)
 	}
-	resolved, err := m.Commands(l.Layout, cfg.KV)
+	resolved, err := m.Commands(l.Layout, cfg.KV, class)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/devicetest"
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -34,7 +35,7 @@ func sequenced(m *device.Model, cfg device.Config) (*sequence, *layout, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := newSequence(m, cfg, l)
+	s, err := newSequence(m, cfg, l, "")
 	return s, l, err
 }
 
@@ -58,6 +59,22 @@ func TestSequence(t *testing.T) {
 	}
 	if constants := 2 * device.ConstantsAlign; len(l.constants) != constants || l.own() != 1024+512+80+40+2*160+int64(constants)+48 {
 		t.Errorf("%+v: %d bytes", l, l.own())
+	}
+}
+
+// TestSequenceForClass: only devices of a kernel class have its kernels.
+func TestSequenceForClass(t *testing.T) {
+	m, cfg := mapped()
+	devicetest.AddClass(m.Bundle, plan.ClassApple7)
+	for class, want := range map[string][]string{"": {"k_f16", "head", "pick"}, plan.ClassApple7: {"k_apple7_f16", "head", "pick"}} {
+		l, err := newLayout(m, cfg, maxWindow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := newSequence(m, cfg, l, class)
+		if err != nil || !slices.Equal(s.functions, want) || (s.threads[0] == 96) != (class != "") {
+			t.Errorf("%q: %+v, %v", class, s, err)
+		}
 	}
 }
 

@@ -1,0 +1,74 @@
+package describe
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"mla/gen/msl"
+	"mla/runtime/plan"
+)
+
+// Attention is an estimate of the 32-bit registers that a thread of attention holds on
+// a class of devices; see msl.Registers.
+type Attention struct {
+	Kernel       string `json:"kernel"`
+	Class        string `json:"class"` // kernel class; "": any device without one
+	Form         string `json:"form"`
+	Threads      int    `json:"threads"`
+	Tile         int    `json:"tile"` // cache rows at a time
+	Accumulators int    `json:"accumulators"`
+	Fragments    int    `json:"fragments"`
+	Loads        int    `json:"loads"`
+	Held         int    `json:"held"` // the three above
+	Budget       int    `json:"budget"`
+	MostThreads  int    `json:"most_threads"`
+	Addresses    int    `json:"addresses"`
+	Over         bool   `json:"over"` // the budget, in registers or threads
+}
+
+// attention lists both forms of every attention kernel, as each class runs it.
+func attention(b *plan.Bundle) (list []Attention) {
+	for _, budget := range msl.Budgets {
+		if b.Class == plan.ClassNVIDIA && budget.Class != "" {
+			continue
+		}
+		for i := range b.Kernels {
+			if b.Kernels[i].Class != "" {
+				continue
+			}
+			k := b.KernelFor(i, budget.Class)
+			forms, _ := msl.AttentionRegisters(k) // the bundle was printed with it
+			for _, r := range forms {
+				list = append(list, Attention{
+					Kernel: k.Name, Class: budget.Class, Form: r.Form, Threads: k.Threads, Tile: r.Tile,
+					Accumulators: r.Accumulators, Fragments: r.Fragments, Loads: r.Loads, Held: r.Held(),
+					Budget: budget.Registers, MostThreads: budget.Threads, Addresses: r.Addresses, Over: !budget.Keeps(&r, k.Threads)})
+			}
+		}
+	}
+	return list
+}
+
+// registers writes what attention takes.
+func (r *Report) registers(w io.Writer) error {
+	if len(r.Attention) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w, "attention: 32-bit registers that a thread holds (estimated, not measured on Apple hardware; addresses are not counted):")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "devices\tkernel\tform\tthreads\ttile\tsums\tfragments\tloads\theld\tbudget\taddresses\t\t")
+	for _, a := range r.Attention {
+		class, mark := a.Class, ""
+		if class == "" {
+			class = "any"
+		}
+		if a.Over {
+			mark = "over"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t\n", class, a.Kernel, a.Form, a.Threads, a.Tile,
+			a.Accumulators, a.Fragments, a.Loads, a.Held, a.Budget, a.Addresses, mark)
+	}
+	fmt.Fprintln(t)
+	return t.Flush()
+}
