@@ -17,7 +17,7 @@ import (
 func TestCompilation(t *testing.T) {
 	b := bundle("glm47flash")
 	i := slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == "q4_0" })
-	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(quant.F16)
+	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(quant.F16, "")
 	if err != nil {
 		t.Fatal(err)
 	}
