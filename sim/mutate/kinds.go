@@ -196,8 +196,8 @@ func functions(m *device.Model, dispatches []plan.Dispatch) map[string]bool {
 // mutated are the packages whose Go code is mutated; their tests are run, and those of
 // the package that resolves their commands.
 var (
-	mutated = []string{"runtime/device/metal", "runtime/device/metal/mtl"}
-	tests   = []string{"./runtime/device", "./runtime/device/metal", "./runtime/device/metal/mtl"}
+	mutated = []string{"runtime/device/metal", "runtime/device/metal/mtl", "runtime/device/metal/trust"}
+	tests   = []string{"./runtime/device", "./runtime/device/metal", "./runtime/device/metal/mtl", "./runtime/device/metal/trust"}
 )
 
 // systems are runs of the runtime that its own tests do not make, or make later.
