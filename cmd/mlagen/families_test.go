@@ -159,7 +159,7 @@ func compareLogits(f *gguf.File, b *plan.Bundle, truth *spec.Spec) (worst float6
 	if err != nil {
 		return 0, err
 	}
-	r, err := cpu.New().Record(model, device.Config{Context: 32, KV: quant.F32, Threads: 2})
+	r, err := device.LoadSingle(cpu.New(), model, device.Config{Context: 32, KV: quant.F32, Threads: 2})
 	if err != nil {
 		return 0, err
 	}
@@ -170,7 +170,7 @@ func compareLogits(f *gguf.File, b *plan.Bundle, truth *spec.Spec) (worst float6
 		if err != nil {
 			return 0, err
 		}
-		got, err := r.Replay(plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}, true)
+		got, err := r.Replay(plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}, true)
 		if err != nil {
 			return 0, err
 		}

@@ -124,7 +124,7 @@ func TestReplayHalf(t *testing.T) {
 func compareReplay(t *testing.T, s *spec.Spec, disable []string, tolerance float64) error {
 	w := &spectest.Weights{Spec: s}
 	p, b := compileF32(t, s, disable)
-	r, err := cpu.New().Record(bindRandom(b, w), device.Config{Context: 32, KV: quant.F32, Threads: 2})
+	r, err := device.LoadSingle(cpu.New(), bindRandom(b, w), device.Config{Context: 32, KV: quant.F32, Threads: 2})
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func compareReplay(t *testing.T, s *spec.Spec, disable []string, tolerance float
 		if err != nil {
 			return err
 		}
-		got, err := r.Replay(plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}, true)
+		got, err := r.Replay(plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}, true)
 		if err != nil {
 			return err
 		}

@@ -102,7 +102,7 @@ func (c *counter) slot(i int, s plan.Slot) {
 		}
 	case plan.SpaceRope:
 		bytes = int64(c.b.Model.QKRopeHeadDim) * 4
-	case plan.SpaceStep:
+	case plan.SpaceRow:
 		bytes = 16
 	case plan.SpaceLogits:
 		bytes = int64(c.b.Model.VocabSize) * 4

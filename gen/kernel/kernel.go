@@ -70,7 +70,8 @@ func indexOf(kernels []plan.Kernel, name string) int {
 
 // selectStep builds one kernel and the operands of its dispatch.
 func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step) (plan.Kernel, []plan.Operand, error) {
-	b := &builder{p: p, uses: uses, shape: p.Shape(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{}, step: -1, rope: -1}
+	b := &builder{p: p, uses: uses, shape: p.Shape(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{},
+		row: -1, rope: -1, tables: -1, maxPages: plan.Pages(p.Spec.Model.MaxPositionEmbeddings)}
 	b.k = plan.Kernel{Name: s.Name(), Doc: doc(s), Threads: threads(p, s)}
 	for _, part := range s.Parts {
 		pp, err := b.part(part)

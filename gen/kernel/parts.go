@@ -102,7 +102,7 @@ func (b *builder) rescale(op *ir.Op) *plan.Rescale {
 // embed is embed [hand over].
 func (b *builder) embed(ops chain) plan.Part {
 	op := ops.take(ir.Embed)
-	b.needStep()
+	b.needRow()
 	return &plan.Embed{W: b.weight(op.W[0]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads, HandOver: b.handOver(&ops)}
 }
 
@@ -111,7 +111,7 @@ func (b *builder) ropeAt(op *ir.Op) *plan.RopeAt {
 }
 
 func (b *builder) combine(op *ir.Op) *plan.Combine {
-	b.needStep()
+	b.needRow()
 	return &plan.Combine{Out: b.in(op.In[0].V), ML: b.in(op.In[1].V), Heads: op.Heads,
 		Splits: plan.Splits{Count: op.Splits, Tile: op.Tile}}
 }
@@ -238,7 +238,6 @@ func (b *builder) gating(ops *chain) *plan.Gating {
 func (b *builder) storeKV(ops chain) plan.Part {
 	norm, rope := ops.take(ir.RMSNorm), ops.take(ir.Rope)
 	op := ops.take(ir.StoreKV)
-	b.needStep()
 	s := &plan.StoreKV{LatDim: op.In[0].Len, PeDim: op.In[1].Len}
 	if norm != nil {
 		s.Lat, s.Norm = b.vec(norm.In[0]), b.norm(norm)
@@ -250,14 +249,13 @@ func (b *builder) storeKV(ops chain) plan.Part {
 	} else {
 		s.KPe = b.vec(op.In[1])
 	}
-	s.Cache = b.out(op.Out[0])
+	s.Cache = b.paged(b.out(op.Out[0]))
 	return s
 }
 
 func (b *builder) attend(op *ir.Op) plan.Part {
-	b.needStep()
 	return &plan.Attend{QAbs: b.vec(op.In[0]), QPe: b.vec(op.In[1]), Heads: op.Heads, LatDim: op.In[0].Len, PeDim: op.In[1].Len,
-		Scale: op.Scale, Cache: b.in(op.In[2].V), Out: b.out(op.Out[0]), ML: b.out(op.Out[1]),
+		Scale: op.Scale, Cache: b.paged(b.in(op.In[2].V)), Out: b.out(op.Out[0]), ML: b.out(op.Out[1]),
 		Splits: plan.Splits{Count: op.Splits, Tile: op.Tile}}
 }
 

@@ -19,7 +19,7 @@ const (
 func Sample(b *plan.Bundle) {
 	vocab := b.Model.VocabSize
 	scan := &plan.ScanLogits{Vocab: vocab, PerGroup: scanPerGroup}
-	pick := &plan.PickToken{Vocab: vocab, Scanned: scan.Groups(), Step: -1}
+	pick := &plan.PickToken{Vocab: vocab, Scanned: scan.Groups(), Row: -1}
 	l := plan.SampleLayoutOf(vocab, scan.Groups())
 	b.SampleBytes = l.Bytes
 	s := newSampler("sample_scan", scanThreads,
@@ -38,7 +38,7 @@ func Sample(b *plan.Bundle) {
 		threads = pickMany
 	}
 	s = newSampler("sample_pick", threads,
-		"the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.")
+		"the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.")
 	pick.State = s.memory(plan.Slot{Name: "state", Elem: plan.ElemSampling, Write: true}, l.State, l.Picks)
 	pick.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemU32, Write: true}, l.Picks, l.Recent)
 	pick.Recent = s.memory(plan.Slot{Name: "recent", Elem: plan.ElemU32, Write: true}, l.Recent, l.Bias)
@@ -48,7 +48,7 @@ func Sample(b *plan.Bundle) {
 	pick.TopIDs = s.memory(plan.Slot{Name: "top_ids", Elem: plan.ElemU32}, l.TopIDs, l.Kept)
 	pick.Kept = s.memory(plan.Slot{Name: "kept", Write: true}, l.Kept, l.KeptIDs)
 	pick.KeptIDs = s.memory(plan.Slot{Name: "kept_ids", Elem: plan.ElemU32, Write: true}, l.KeptIDs, l.Bytes)
-	pick.Step = s.slot(plan.Slot{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep, Write: true}, plan.Operand{})
+	pick.Row = s.slot(plan.Slot{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true}, plan.Operand{})
 	s.dispatch(b, pick)
 }
 

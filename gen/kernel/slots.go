@@ -19,8 +19,10 @@ type builder struct {
 	operands []plan.Operand
 	slots    map[*ir.Value]int // activations and caches
 	byWeight map[tensor]int    // weights
-	step     int               // slot of the step state, -1: none yet
+	row      int               // slot of the row, -1: none yet
 	rope     int               // slot of the rope table, -1: none yet
+	tables   int               // slot of the block tables, -1: none yet
+	maxPages int               // entries of a block table
 	batched  []int             // slots of weights with a batch, see args
 }
 
@@ -121,16 +123,25 @@ func (b *builder) counters(v *ir.Value) int {
 	return b.add(s, plan.Operand{Offset: v.Offset, Bytes: int64(4 * v.Len)})
 }
 
-// needStep makes sure that the kernel has the step state.
-func (b *builder) needStep() {
-	if b.step < 0 {
-		b.step = b.add(plan.Slot{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep}, plan.Operand{})
+// needRow makes sure that the kernel has the row that it works on.
+func (b *builder) needRow() {
+	if b.row < 0 {
+		b.row = b.add(plan.Slot{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow}, plan.Operand{})
 	}
+}
+
+// paged is a latent cache with its block tables.
+func (b *builder) paged(cache int) plan.Paged {
+	b.needRow()
+	if b.tables < 0 {
+		b.tables = b.add(plan.Slot{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32}, plan.Operand{})
+	}
+	return plan.Paged{Slot: cache, Tables: b.tables, MaxPages: b.maxPages}
 }
 
 // ropeTable is the slot of the cosines and sines.
 func (b *builder) ropeTable() int {
-	b.needStep()
+	b.needRow()
 	if b.rope < 0 {
 		b.rope = b.add(plan.Slot{Name: "rope", Space: plan.SpaceRope, Elem: plan.ElemF32}, plan.Operand{})
 	}

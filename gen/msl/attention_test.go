@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -21,7 +22,7 @@ const matrixTolerance = 0x1p-11
 // form.
 func (m *memory) inMatrices(slot int) bool {
 	a, ok := m.k.Parts[0].(*plan.Attend)
-	return ok && m.types[a.Cache] == quant.F16 && (slot == a.Out || slot == a.ML)
+	return ok && m.types[a.Cache.Slot] == quant.F16 && (slot == a.Out || slot == a.ML)
 }
 
 // rebase expresses the results of attention by want's references: the matrix form takes
@@ -122,8 +123,9 @@ func TestHalfQueriesAreExact(t *testing.T) {
 // poisonBehind makes the cache rows that hold nothing yet NaN.
 func (m *memory) poisonBehind(rows int) {
 	a := m.k.Parts[0].(*plan.Attend)
-	for i := rows * (a.LatDim + a.PeDim); i < testContext*(a.LatDim+a.PeDim); i++ {
-		m.set(a.Cache, i, math.NaN())
+	width := a.LatDim + a.PeDim
+	for pos := rows; pos < testPages*plan.PageRows; pos++ {
+		m.setVec(cached(a.Cache, pos, width), 0, slices.Repeat([]float64{math.NaN()}, width))
 	}
 }
 
@@ -144,7 +146,7 @@ func TestAttentionRescales(t *testing.T) {
 		a := k.Parts[0].(*plan.Attend)
 		for row := range rows {
 			for c := range 16 { // the rotated columns alone make the scores
-				m.set(a.Cache, row*80+64+c, score(row)/(16*a.Scale))
+				m.set(a.Cache.Slot, cached(a.Cache, row, 80).Offset+64+c, score(row)/(16*a.Scale))
 			}
 		}
 		for i := range 9 * 64 {

@@ -15,7 +15,7 @@ func tailed(change func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.Sto
 	heads := &plan.MatVec{W: s.weight("w_k"), Batch: 3, Rows: 40, Cols: 32, RowsPerGroup: 40, In: plan.Vec{Slot: after.Out.Slot, Stride: 48}, Up: -1, Add: -1}
 	heads.Out = s.out("q_abs")
 	heads.Out.Stride = 40
-	row := &plan.StoreKV{Lat: latent.Out, KPe: latent.Out, LatDim: 64, PeDim: 16, Cache: s.add("cache", plan.SpaceKV, plan.ElemTyped, true)}
+	row := &plan.StoreKV{Lat: latent.Out, KPe: latent.Out, LatDim: 64, PeDim: 16, Cache: s.cache(true)}
 	row.KPe.Offset = 64
 	s.step()
 	k := s.kernel("tailed", nil, after, latent)

@@ -75,11 +75,13 @@ func (d *dispatch) contents(slot int) []byte {
 	case plan.SpaceArena, plan.SpaceLogits:
 		return d.value(slot)
 	case plan.SpaceKV:
-		var rows []float64
-		for _, row := range d.machine.Cache(op.Index) {
-			rows = append(rows, row...)
+		return encode(d.kv == quant.F16, d.paged(d.machine.Cache(op.Index)))
+	case plan.SpaceTables:
+		var b []byte
+		for i := range d.bundle.Model.MaxPages() {
+			b = binary.LittleEndian.AppendUint32(b, uint32(d.page(i)))
 		}
-		return encode(d.kv == quant.F16, rows)
+		return b
 	case plan.SpaceRope:
 		table := make([]float32, int(d.model.step.NKV)*2*len(d.program.RopeFreqs))
 		device.RopeTable(table, d.program.RopeFreqs, d.program.RopeMScale)
@@ -88,9 +90,9 @@ func (d *dispatch) contents(slot int) []byte {
 			x[i] = float64(table[i])
 		}
 		return encode(false, x)
-	case plan.SpaceStep:
+	case plan.SpaceRow:
 		var b []byte
-		for _, v := range []uint32{d.model.step.Token, d.model.step.Pos, d.model.step.NKV, d.model.step.Seed} {
+		for _, v := range []uint32{d.model.step.Token, d.model.step.Pos, d.model.step.NKV, d.model.step.Table} {
 			b = binary.LittleEndian.AppendUint32(b, v)
 		}
 		return b
@@ -105,6 +107,26 @@ func (d *dispatch) contents(slot int) []byte {
 	}
 	d.t.Fatalf("slot %s is in space %d", s.Name, op.Space)
 	return nil
+}
+
+// pages is how many pages hold the rows so far, and page the one that position
+// i*plan.PageRows is in: the first one comes last.
+func (d *dispatch) pages() int     { return plan.Pages(int(d.model.step.NKV)) }
+func (d *dispatch) page(i int) int { return max(d.pages()-1-i, 0) }
+
+// paged puts cache rows where the block table says. Behind the last one are zeros.
+func (d *dispatch) paged(rows [][]float64) []float64 {
+	width := d.bundle.Model.CacheDim()
+	out := make([]float64, d.pages()*plan.PageRows*width)
+	for pos, row := range rows {
+		copy(out[d.place(pos)*width:], row)
+	}
+	return out
+}
+
+// place is where the row of a position is among those of all pages.
+func (d *dispatch) place(pos int) int {
+	return d.page(pos/plan.PageRows)*plan.PageRows + pos%plan.PageRows
 }
 
 // value is the stored form of the activation that a slot is bound to.
@@ -157,7 +179,8 @@ func (d *dispatch) half(slot int) bool {
 // poison spoils what the dispatch has to write; of a cache, that is one row.
 func (d *dispatch) poison(slot int, b []byte) {
 	if d.Operands[slot].Space == plan.SpaceKV {
-		b = b[len(b)/int(d.model.step.NKV)*int(d.model.step.Pos):]
+		row := len(b) / (d.pages() * plan.PageRows)
+		b = b[d.place(int(d.model.step.Pos))*row:][:row]
 	}
 	for i := range b {
 		b[i] = 0xff

@@ -158,7 +158,7 @@ type model struct {
 	random   spectest.Weights
 	tensors  map[string]tensor
 	machine  *interp.Machine
-	step     plan.Step
+	step     plan.Row
 }
 
 // tensor is a weight as stored, and what its bytes stand for.
@@ -212,7 +212,7 @@ func (m *model) run(tokens []int) {
 		if _, err := m.machine.Step(token); err != nil {
 			m.t.Fatal(err)
 		}
-		m.step = plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
+		m.step = plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
 		for i := range m.bundle.Decode {
 			d := dispatch{model: m, Dispatch: &m.bundle.Decode[i], step: m.program.Steps[i], kv: quant.F32}
 			d.kernel = &m.bundle.Kernels[d.Kernel]

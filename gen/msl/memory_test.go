@@ -13,7 +13,9 @@ import (
 // What the kernels under test run on.
 const (
 	testToken   = 3
-	testContext = 96 // rows of the cache and of the rope table
+	testContext = 96 // positions of the cache and of the rope table
+	testPages   = (testContext + plan.PageRows - 1) / plan.PageRows
+	testTable   = 1  // the block table of the row
 	testEntries = 64 // entries of every batched weight
 	padBytes    = 64 // between the entries of a weight whose stride is an argument
 )
@@ -45,11 +47,17 @@ func newMemory(k *plan.Kernel, v *plan.Variant, act plan.Elem, pos int) *memory 
 			case weight:
 				m.data[r.slot] = m.weights(p, r)
 			case cacheIn, cacheOut:
-				m.data[r.slot] = m.encode(m.types[r.slot], testContext*cacheWidth(p))
+				m.data[r.slot] = m.encode(m.types[r.slot], testPages*plan.PageRows*cacheWidth(p))
 			}
 		}
 	}
 	return m
+}
+
+// cached is the cache row of a position as a vector.
+func cached(c plan.Paged, pos, width int) plan.Vec {
+	page := testPages - 1 - pos/plan.PageRows
+	return plan.Vec{Slot: c.Slot, Offset: (page*plan.PageRows + pos%plan.PageRows) * width}
 }
 
 func cacheWidth(p plan.Part) int {
@@ -66,8 +74,14 @@ func cacheWidth(p plan.Part) int {
 func (m *memory) fill(slot int) []byte {
 	s := &m.k.Slots[slot]
 	switch {
-	case s.Elem == plan.ElemStep:
-		return words(testToken, uint32(m.pos), uint32(m.pos+1), 0)
+	case s.Elem == plan.ElemRow:
+		return words(testToken, uint32(m.pos), uint32(m.pos+1), testTable)
+	case s.Space == plan.SpaceTables: // the last page comes first; nothing may use the table before
+		list := slices.Repeat([]uint32{math.MaxUint32}, (testTable+1)*testPages)
+		for i := range testPages {
+			list[testTable*testPages+i] = uint32(testPages - 1 - i)
+		}
+		return words(list...)
 	case s.Elem == plan.ElemRoute:
 		var b []byte
 		for i := range 8 {

@@ -33,7 +33,7 @@ func Print(b *plan.Bundle, header string) (string, error) {
 	if b.HasTails() {
 		p.execute("tail.version", nil)
 	}
-	p.execute("prelude.msl", map[string]string{"Act": p.elemType(plan.ElemAct)})
+	p.execute("prelude.msl", map[string]any{"Act": p.elemType(plan.ElemAct), "PageRows": plan.PageRows})
 	p.quants()
 	p.shared()
 	p.line(closeNamespace)
@@ -87,7 +87,7 @@ var elemTypes = [...]string{
 	plan.ElemAct:      "float",
 	plan.ElemTyped:    "uchar",
 	plan.ElemRoute:    "Routing",
-	plan.ElemStep:     "Step",
+	plan.ElemRow:      "Row",
 	plan.ElemArgs:     "",
 	plan.ElemU32:      "uint",
 	plan.ElemSampling: "Sampling",

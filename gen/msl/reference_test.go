@@ -50,7 +50,7 @@ func (m *memory) run(p plan.Part) {
 		pe := m.vec(p.KPe, 0, p.PeDim)
 		m.rope(p.Rope, pe)
 		row := append(m.input(p.Lat, 0, p.LatDim, p.Norm), pe...)
-		m.setVec(plan.Vec{Slot: p.Cache, Offset: m.pos * len(row)}, 0, row)
+		m.setVec(cached(p.Cache, m.pos, len(row)), 0, row)
 	case *plan.Attend:
 		m.attend(p)
 	case *plan.RouteVec:
@@ -233,14 +233,14 @@ func (m *memory) attend(p *plan.Attend) {
 			top, sum := -1e30, 0.0
 			var scores []float64
 			for t := s * per; t < min((s+1)*per, n); t++ {
-				scores = append(scores, p.Scale*dot(q, m.vec(plan.Vec{Slot: p.Cache, Offset: t * width}, 0, width)))
+				scores = append(scores, p.Scale*dot(q, m.vec(cached(p.Cache, t, width), 0, width)))
 				top = max(top, scores[len(scores)-1])
 			}
 			o := make([]float64, p.LatDim)
 			for i, score := range scores {
 				w := math.Exp(score - top)
 				sum += w
-				addTo(o, m.vec(plan.Vec{Slot: p.Cache, Offset: (s*per + i) * width}, 0, p.LatDim), w)
+				addTo(o, m.vec(cached(p.Cache, s*per+i, width), 0, p.LatDim), w)
 			}
 			if len(scores) > 0 {
 				m.setVec(plan.Vec{Slot: p.Out, Offset: (s*p.Heads + h) * p.LatDim}, 0, o)

@@ -23,7 +23,7 @@ const (
 	integersOut // uint32, written
 	stateIn     // Sampling
 	stateOut    // Sampling, written
-	stepOut     // the step, written
+	rowOut      // the row, written
 	counters    // of a tail
 )
 
@@ -65,13 +65,13 @@ func refs(p plan.Part) []ref {
 		}
 		return append(list, optional(p.Add, input, 0)...)
 	case *plan.StoreKV:
-		list := append(inputRefs(p.Lat, p.Norm), ref{slot: p.KPe.Slot, use: input}, ref{slot: p.Cache, use: cacheOut})
+		list := append(inputRefs(p.Lat, p.Norm), ref{slot: p.KPe.Slot, use: input}, ref{slot: p.Cache.Slot, use: cacheOut}, ref{slot: p.Cache.Tables, use: integers})
 		if p.Rope != nil {
 			list = append(list, ref{slot: p.Rope.Table, use: floats})
 		}
 		return list
 	case *plan.Attend:
-		return []ref{{slot: p.QAbs.Slot, use: input}, {slot: p.QPe.Slot, use: input}, {slot: p.Cache, use: cacheIn},
+		return []ref{{slot: p.QAbs.Slot, use: input}, {slot: p.QPe.Slot, use: input}, {slot: p.Cache.Slot, use: cacheIn}, {slot: p.Cache.Tables, use: integers},
 			{slot: p.Out, use: results}, {slot: p.ML, use: results}}
 	case *plan.Embed:
 		return append(outputRefs(p.Out, p.HandOver), ref{p.W, weight, p.Dim})
@@ -176,8 +176,8 @@ func (r ref) check(k *plan.Kernel) error {
 		ok = s.Elem == plan.ElemSampling && s.Write
 	case counters:
 		ok = s.Elem == plan.ElemCounter && s.Space == plan.SpaceCounters && s.Write
-	case stepOut:
-		ok = s.Elem == plan.ElemStep && s.Write
+	case rowOut:
+		ok = s.Elem == plan.ElemRow && s.Write
 	}
 	if !ok {
 		return fmt.Errorf("slot %s (space %d, element %d, write %t) cannot serve as %s", s.Name, s.Space, s.Elem, s.Write, useNames[r.use])
@@ -189,5 +189,5 @@ var useNames = [...]string{
 	weight: "a typed weight", floats: "float32 input", input: "an input", output: "an output", results: "float32 output",
 	cacheIn: "a cache", cacheOut: "a written cache", routeIn: "routing", routeOut: "written routing",
 	integers: "integers", integersOut: "written integers", stateIn: "the sampler's state", stateOut: "the written state of the sampler",
-	stepOut: "the written step", counters: "counters",
+	rowOut: "the written row", counters: "counters",
 }

@@ -40,7 +40,7 @@ func sampleRefs(p plan.Part) []ref {
 	case *plan.PickToken:
 		return []ref{{slot: p.State, use: stateOut}, {slot: p.Picks, use: integersOut}, {slot: p.Recent, use: integersOut},
 			{slot: p.Counts, use: integersOut}, {slot: p.Values, use: floats}, {slot: p.Tops, use: floats},
-			{slot: p.TopIDs, use: integers}, {slot: p.Kept, use: results}, {slot: p.KeptIDs, use: integersOut}, {slot: p.Step, use: stepOut}}
+			{slot: p.TopIDs, use: integers}, {slot: p.Kept, use: results}, {slot: p.KeptIDs, use: integersOut}, {slot: p.Row, use: rowOut}}
 	}
 	return nil
 }

@@ -18,6 +18,9 @@ func (s *slots) add(name string, space plan.Space, e plan.Elem, write bool) int 
 }
 
 func (s *slots) weight(name string) int { return s.add(name, plan.SpaceWeight, plan.ElemTyped, false) }
+func (s *slots) cache(write bool) plan.Paged {
+	return plan.Paged{Slot: s.add("cache", plan.SpaceKV, plan.ElemTyped, write), Tables: s.add("tables", plan.SpaceTables, plan.ElemU32, false), MaxPages: testPages}
+}
 func (s *slots) vector(name string) int { return s.add(name, plan.SpaceWeight, plan.ElemF32, false) }
 func (s *slots) in(name string) plan.Vec {
 	return plan.Vec{Slot: s.add(name, plan.SpaceArena, plan.ElemAct, false)}
@@ -35,8 +38,8 @@ func (s *slots) route(write bool) int {
 	return s.add("routing", plan.SpaceArena, plan.ElemRoute, write)
 }
 func (s *slots) step() {
-	if !slices.ContainsFunc(*s, func(sl plan.Slot) bool { return sl.Space == plan.SpaceStep }) {
-		s.add("step", plan.SpaceStep, plan.ElemStep, false)
+	if !slices.ContainsFunc(*s, func(sl plan.Slot) bool { return sl.Space == plan.SpaceRow }) {
+		s.add("step", plan.SpaceRow, plan.ElemRow, false)
 	}
 }
 func (s *slots) args() { s.add("args", plan.SpaceArgs, plan.ElemArgs, false) }
@@ -169,7 +172,7 @@ func attentionKernels() []plan.Kernel {
 		{"store_kv_wide", true, 96, 32}, // some threads turn two pairs
 	} {
 		var s slots
-		p := &plan.StoreKV{Lat: s.in("kv"), KPe: s.in("pe"), LatDim: 512, PeDim: shape.peDim, Cache: s.add("cache", plan.SpaceKV, plan.ElemTyped, true)}
+		p := &plan.StoreKV{Lat: s.in("kv"), KPe: s.in("pe"), LatDim: 512, PeDim: shape.peDim, Cache: s.cache(true)}
 		if shape.fused {
 			p.Norm, p.Rope = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-6}, s.rope(shape.peDim, shape.peDim)
 		} else {
@@ -189,7 +192,7 @@ func attentionKernels() []plan.Kernel {
 func attendKernel(name string, heads, lat, pe, simdgroups int, splits plan.Splits) plan.Kernel {
 	var s slots
 	p := &plan.Attend{Heads: heads, LatDim: lat, PeDim: pe, Scale: 0.0721688, Splits: splits,
-		QAbs: s.in("q_abs"), QPe: s.in("q"), Cache: s.add("cache", plan.SpaceKV, plan.ElemTyped, false), Out: s.floats("splits", true), ML: s.floats("ml", true)}
+		QAbs: s.in("q_abs"), QPe: s.in("q"), Cache: s.cache(false), Out: s.floats("splits", true), ML: s.floats("ml", true)}
 	p.QAbs.Stride, p.QPe.Offset, p.QPe.Stride = lat, 8, pe+8
 	s.step()
 	k := s.cacheKernel(name, p)

@@ -62,7 +62,7 @@ func (k *kernelView) parameter(slot int, in scope) string {
 	switch {
 	case s.Elem == plan.ElemArgs:
 		return fmt.Sprintf("constant %s & %s", in.typeName(k.Kernel.Name+"_args"), k.names[slot])
-	case s.Elem == plan.ElemStep && !s.Write:
+	case s.Elem == plan.ElemRow && !s.Write:
 		return fmt.Sprintf("constant %s & %s", elem, k.names[slot])
 	case k.coherent(slot):
 		return fmt.Sprintf("coherent(device) device %s * %s", elem, k.names[slot])
@@ -72,8 +72,14 @@ func (k *kernelView) parameter(slot int, in scope) string {
 	return fmt.Sprintf("device const %s * %s", elem, k.names[slot])
 }
 
-// Step is the parameter that holds the state of the step.
-func (k *kernelView) Step() (string, error) { return k.only(plan.SpaceStep, "step state") }
+// Row is the parameter that holds the row that the kernel works on.
+func (k *kernelView) Row() (string, error) { return k.only(plan.SpaceRow, "row") }
+
+// Pages points to the entries of the row's block table.
+func (k *kernelView) Pages(c plan.Paged) (string, error) {
+	row, err := k.Row()
+	return fmt.Sprintf("%s + %s.table * %du", k.names[c.Tables], row, c.MaxPages), err
+}
 
 // only is the parameter of the one slot in a space.
 func (k *kernelView) only(s plan.Space, what string) (string, error) {
@@ -117,8 +123,8 @@ func place(v plan.Vec, e string) []string {
 
 // RopePair points to cosine and sine of a pair at the current position.
 func (k *kernelView) RopePair(r plan.RopeAt, pair string) (string, error) {
-	step, err := k.Step()
-	return fmt.Sprintf("%s + (ulong(%s.pos) * %du + %s) * 2u", k.names[r.Table], step, r.Dim/2, pair), err
+	row, err := k.Row()
+	return fmt.Sprintf("%s + (ulong(%s.pos) * %du + %s) * 2u", k.names[r.Table], row, r.Dim/2, pair), err
 }
 
 // Float is x as a float literal that reads back as the float32 nearest to x.

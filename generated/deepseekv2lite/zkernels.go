@@ -31,7 +31,7 @@ var kernels = []plan.Kernel{
 		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
@@ -60,7 +60,7 @@ var kernels = []plan.Kernel{
 			{Name: "w_q_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
@@ -86,20 +86,21 @@ var kernels = []plan.Kernel{
 		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
-		Args: []int{5},
+		Args: []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: 4, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 5, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 6, Stride: 192}, Out: plan.Vec{Slot: 7, Stride: 512}, Up: -1, Add: -1},
+			&plan.StoreKV{Lat: plan.Vec{Stride: 512}, KPe: plan.Vec{Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
 			{Func: "store_kv_k_b_f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
@@ -125,15 +126,16 @@ var kernels = []plan.Kernel{
 		Doc:     "attend: attends over one split of the latent cache for all heads.",
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 			{Name: "attend_out", Space: plan.SpaceArena, Write: true},
 			{Name: "attend_ml", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
@@ -146,7 +148,7 @@ var kernels = []plan.Kernel{
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: plan.SpaceArena},
 			{Name: "attend_ml", Space: plan.SpaceArena},
 			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -375,7 +377,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "sample_pick",
-		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.",
+		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.",
 		Threads: 512,
 		Slots: []plan.Slot{
 			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
@@ -387,10 +389,10 @@ var kernels = []plan.Kernel{
 			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
 			{Name: "kept", Space: plan.SpaceSample, Write: true},
 			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep, Write: true},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Step: 9, Vocab: 102400, Scanned: 400},
+			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 102400, Scanned: 400},
 		},
 		Variants: []plan.Variant{
 			{Func: "sample_pick"},
@@ -404,7 +406,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
@@ -433,7 +435,7 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "w_q_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
@@ -459,20 +461,21 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
-		Args: []int{5},
+		Args: []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: 4, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 5, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 6, Stride: 192}, Out: plan.Vec{Slot: 7, Stride: 512}, Up: -1, Add: -1},
+			&plan.StoreKV{Lat: plan.Vec{Stride: 512}, KPe: plan.Vec{Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1},
 		},
 		Variants: []plan.Variant{
 			{Func: "store_kv_k_b_f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
@@ -498,15 +501,16 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     "attend: attends over one split of the latent cache for all heads.",
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 			{Name: "attend_out", Space: plan.SpaceArena, Write: true},
 			{Name: "attend_ml", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
@@ -519,7 +523,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: plan.SpaceArena},
 			{Name: "attend_ml", Space: plan.SpaceArena},
 			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -748,7 +752,7 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "sample_pick",
-		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.",
+		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.",
 		Threads: 512,
 		Slots: []plan.Slot{
 			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
@@ -760,10 +764,10 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
 			{Name: "kept", Space: plan.SpaceSample, Write: true},
 			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep, Write: true},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Step: 9, Vocab: 102400, Scanned: 400},
+			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 102400, Scanned: 400},
 		},
 		Variants: []plan.Variant{
 			{Func: "sample_pick"},

@@ -38,9 +38,16 @@ using namespace metal;
 //: act_t
 typedef half act_t; // element of the activation buffers
 
-//: Step
-// The state of one decode step: the token, its position, the number of valid cache rows.
-struct Step { uint token; uint pos; uint nkv; uint seed; };
+//: Row
+// One token of a session: its position, the number of cache rows it attends to, its block table.
+struct Row { uint token; uint pos; uint nkv; uint table; };
+
+//: PAGE_ROWS
+enum : uint { PAGE_ROWS = 64 }; // cache rows of a page
+
+//: cache_row using PAGE_ROWS
+// Where the cache row of a position is among the rows of all pages; pages is the session's block table.
+static inline ulong cache_row(device const uint * pages, uint pos) { return ulong(pages[pos / PAGE_ROWS]) * PAGE_ROWS + pos % PAGE_ROWS; }
 
 //: Routing
 // One selected expert of a token and its weight.
@@ -1931,7 +1938,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
   }
 }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START UNROLL load4 load_rows multiply_matrix scale_rows softmax
+//: attend_matrix using EARLIER_DONE LATER_MAY_START PAGE_ROWS UNROLL load4 load_rows multiply_matrix scale_rows softmax
 // Split-KV latent attention on a cache of halves, in products of 8 × 8 blocks. Each
 // simdgroup has its columns of the cache: VALUES blocks of latent ones and behind
 // them blocks of rotated ones. It loads them once per tile of TILE rows, a tile ahead,
@@ -1983,17 +1990,21 @@ struct attend_matrix {
     return j < VALUES ? LAT % (8u * SIMDGROUPS) == 0u || column(j, sg) < LAT : PE % (8u * SIMDGROUPS) == 0u || column(j, sg) < WIDTH;
   }
 
-  // Loads the simdgroup's columns of rows [at, at + TILE), whole blocks' rows of 16
+  // Where the tile that row at is in ends: a page has whole tiles.
+  static inline uint tile_end(uint at, uint to) { return min((at | (TILE - 1u)) + 1u, to); }
+
+  // Loads the simdgroup's columns of rows [at, end) of one tile, whole blocks' rows of 16
   // bytes, neighbouring lanes neighbouring ones: those of the newest row, nkv - 1, those of
-  // older ones, or both. Behind the last row before to come copies of it, which get no weight.
+  // older ones, or both. Behind the last row come copies of it, which get no weight.
   template <bool OLDER, bool NEWEST>
-  static inline void load_rows(device const half * cache, uint at, uint to, uint nkv, thread uint4 * loaded, ushort sg, ushort lane) {
+  static inline void load_rows(device const half * cache, device const uint * pages, uint at, uint end, uint nkv, thread uint4 * loaded, ushort sg, ushort lane) {
+    device const half * page = cache + ulong(pages[at / PAGE_ROWS]) * (PAGE_ROWS * WIDTH);
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const bool value = k < VALUE_LOADS;
       const uint i = 32u * (value ? k : k - VALUE_LOADS) + lane, blocks = value ? VALUES : KEYS - VALUES;
-      const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks, row = min(at + r, to - 1u);
+      const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks, row = min(at + r, end - 1u);
       const bool wanted = row + 1u < nkv ? OLDER : NEWEST;
-      if (wanted && r < TILE && has(j, sg)) loaded[k] = *(device const uint4 *)(cache + ulong(row) * WIDTH + column(j, sg));
+      if (wanted && r < TILE && has(j, sg)) loaded[k] = *(device const uint4 *)(page + row % PAGE_ROWS * WIDTH + column(j, sg));
     }
   }
 
@@ -2076,12 +2087,12 @@ struct attend_matrix {
   // The head of a lane in turn k of softmax, maybe one that does not exist.
   static inline uint own_head(uint k, ushort sg, ushort lane) { return ((k * SIMDGROUPS + sg) * 32u + lane) / TILE; }
 
-  // Turns the scores of the simdgroup's own heads into weights. A lane's sum is over
+  // Turns the scores of the simdgroup's own heads for the tile's n rows into weights. A lane's sum is over
   // its own rows. All turns go through each step together: none waits for another.
-  static inline void softmax(memory m, uint at, uint to, bool first, float scale, thread float * reference, thread float * sum,
+  static inline void softmax(memory m, uint n, bool first, float scale, thread float * reference, thread float * sum,
                              ushort sg, ushort lane) {
     const uint t = lane % TILE;
-    const bool counts = at + t < to;
+    const bool counts = t < n;
     float s[TURNS], shrink[TURNS];
     bool beyond = false; // ln 2^15 above its reference a weight could be more than half's 65504
     UNROLL for (uint k = 0; k < TURNS; ++k) {
@@ -2162,7 +2173,7 @@ struct attend_matrix {
   // have been there since the last token, so they need not wait for earlier dispatches;
   // nor do the queries, which come last, wait for the rows' way into blocks.
   template <typename Q>
-  static inline void run(device const half * cache, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
+  static inline void run(device const half * cache, device const uint * pages, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
                          device float * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
     const memory m = in(scratch);
     simdgroup_half8x8 rows[R * KEYS], q[KEYS * TERMS * H];
@@ -2177,21 +2188,26 @@ struct attend_matrix {
     for (uint i = HEADS * 8u + sg * 32u + lane; i < 64u * H; i += SIMDGROUPS * 32u) m.shrink[i] = 0.0f;
     uint4 next[LOADS] = {};
     float left[H * QUERY_LOADS * 4u];
-    if (EARLY) load_rows<true, false>(cache, from, to, nkv, next, sg, lane);
+    uint end = tile_end(from, to);
+    if (EARLY) load_rows<true, false>(cache, pages, from, end, nkv, next, sg, lane);
     EARLIER_DONE;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
-    if (!EARLY || to == nkv) load_rows<!EARLY, true>(cache, from, to, nkv, next, sg, lane);
-    if (to - from <= TILE) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
+    if (!EARLY || to == nkv) load_rows<!EARLY, true>(cache, pages, from, end, nkv, next, sg, lane);
+    if (end == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
     form_rows(next, m, rows, sg, lane);
     form_queries(left, m, q, sg, lane);
-    for (uint at = from; at < to; at += TILE) {
-      if (at + TILE < to) load_rows<true, true>(cache, at + TILE, to, nkv, next, sg, lane);
+    for (uint at = from; at < to;) {
+      const uint n = end - at;
+      const bool more = end < to;
+      if (more) load_rows<true, true>(cache, pages, end, tile_end(end, to), nkv, next, sg, lane);
       share_scores(rows, q, m, sg);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      softmax(m, at, to, at == from, scale, reference, sum, sg, lane);
+      softmax(m, n, at == from, scale, reference, sum, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       add_values(rows, m, o, lane);
-      if (at + TILE < to) form_rows(next, m, rows, sg, lane);
+      if (more) form_rows(next, m, rows, sg, lane);
+      at = end;
+      end = tile_end(end, to);
     }
     LATER_MAY_START;
     store(o, m, out, sg, lane);
@@ -2202,11 +2218,11 @@ struct attend_matrix {
 } // namespace mla
 
 namespace mla {
-//: embed_body using EARLIER_DONE LATER_MAY_START Step sum_group
+//: embed_body using EARLIER_DONE LATER_MAY_START Row sum_group
 // embed: reads the token's embedding row, hands the next norm's input over.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
-    constant Step & step_,
+    constant Row & current,
     device const uchar * w_embed_tokens,
     device float * x_,
     device const float * w_next_norm,
@@ -2218,7 +2234,7 @@ static inline void embed_body(
   LATER_MAY_START;
   const uint at = tg * 128u + tid;
   const bool mine = at < 256u;
-  const float v = mine ? T_w_embed_tokens::template element<256u>(w_embed_tokens + step_.token * T_w_embed_tokens::row_bytes(256u), at) : 0.0f;
+  const float v = mine ? T_w_embed_tokens::template element<256u>(w_embed_tokens + current.token * T_w_embed_tokens::row_bytes(256u), at) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   if (mine) x_[at] = v;
   const float square = sum_group<4>(mine ? v * v : 0.0f);
@@ -2228,9 +2244,9 @@ static inline void embed_body(
 //:
 } // namespace mla
 
-//: embed_q4_k using Step embed_body q4_k
+//: embed_q4_k using Row embed_body q4_k
 kernel void embed_q4_k(
-    constant mla::Step & step_ [[buffer(0)]],
+    constant mla::Row & current [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
@@ -2240,12 +2256,12 @@ kernel void embed_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::q4_k>(step_, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  mla::embed_body<mla::q4_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: q_kv_a_body using EARLIER_DONE LATER_MAY_START Step WEIGHTS_SOON dot_held first_pass in_halves load_partials norm_factor own sum_lanes sum_of turn_by
+//: q_kv_a_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON dot_held first_pass in_halves load_partials norm_factor own sum_lanes sum_of turn_by
 // q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and
 // the trips of what lies between through memory.
@@ -2254,7 +2270,7 @@ static inline void q_kv_a_body(
     device const uchar * w_q_proj,
     device const half * ready,
     device const float * ready_squares,
-    constant Step & step_,
+    constant Row & current,
     device const float * rope,
     device half * q_rope,
     device const uchar * w_kv_a_proj_with_mqa,
@@ -2275,7 +2291,7 @@ static inline void q_kv_a_body(
     LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 96u;
     const bool turns = mine && d >= 64u;
-    device const float * cs = rope + (ulong(step_.pos) * 16u + (turns ? (d - 64u) / 2u : 0u)) * 2u;
+    device const float * cs = rope + (ulong(current.pos) * 16u + (turns ? (d - 64u) / 2u : 0u)) * 2u;
     const float cosine = cs[0], sine = cs[1];
     float sum[4] = {};
     float partials[2];
@@ -2321,12 +2337,12 @@ static inline void q_kv_a_body(
 //:
 } // namespace mla
 
-//: q_kv_a_q4_k_q4_k using Step q4_k q_kv_a_body
+//: q_kv_a_q4_k_q4_k using Row q4_k q_kv_a_body
 kernel void q_kv_a_q4_k_q4_k(
     device const uchar * w_q_proj [[buffer(0)]],
     device const half * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
-    constant mla::Step & step_ [[buffer(3)]],
+    constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device half * q_rope [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
@@ -2335,7 +2351,7 @@ kernel void q_kv_a_q4_k_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::q_kv_a_body<mla::q4_k, mla::q4_k>(w_q_proj, ready, ready_squares, step_, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
+  mla::q_kv_a_body<mla::q4_k, mla::q4_k>(w_q_proj, ready, ready_squares, current, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
 }
 
 //:
@@ -2345,17 +2361,18 @@ struct store_kv_k_b_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
-//: store_kv_k_b_body using EARLIER_DONE LATER_MAY_START Step UNROLL WEIGHTS_SOON dot_held first_pass in_halves norm_factor own share store_kv_k_b_args sum_lanes total turn_by
+//: store_kv_k_b_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON cache_row dot_held first_pass in_halves norm_factor own share store_kv_k_b_args sum_lanes total turn_by
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between
 // through memory.
 template <typename T_cache, typename T_w_k_b_proj>
 static inline void store_kv_k_b_body(
-    constant Step & step_,
     device const half * kv_a,
     device const float * w_kv_a_layernorm,
+    constant Row & current,
     device const float * rope,
     device uchar * cache_,
+    device const uint * tables,
     device const uchar * w_k_b_proj,
     device const half * q_rope,
     device half * q_abs_,
@@ -2364,11 +2381,11 @@ static inline void store_kv_k_b_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
     // cache row [latent | k_pe] of the current position; what need not wait is loaded first
-    device uchar * row = cache_ + ulong(step_.pos) * T_cache::row_bytes(288u);
+    device uchar * row = cache_ + cache_row(tables + current.table * 2560u, current.pos) * T_cache::row_bytes(288u);
     float weight[2];
     UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
     const uint pair = min(tid, 15u); // the thread's first one
-    device const float * cs = rope + (ulong(step_.pos) * 16u + pair) * 2u;
+    device const float * cs = rope + (ulong(current.pos) * 16u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
     EARLIER_DONE;
     float lat[2];
@@ -2419,61 +2436,64 @@ static inline void store_kv_k_b_body(
 //:
 } // namespace mla
 
-//: store_kv_k_b_f32_q5_0 using Step f32 q5_0 store_kv_k_b_args store_kv_k_b_body
+//: store_kv_k_b_f32_q5_0 using Row f32 q5_0 store_kv_k_b_args store_kv_k_b_body
 kernel void store_kv_k_b_f32_q5_0(
-    constant mla::Step & step_ [[buffer(0)]],
-    device const half * kv_a [[buffer(1)]],
-    device const float * w_kv_a_layernorm [[buffer(2)]],
+    device const half * kv_a [[buffer(0)]],
+    device const float * w_kv_a_layernorm [[buffer(1)]],
+    constant mla::Row & current [[buffer(2)]],
     device const float * rope [[buffer(3)]],
     device uchar * cache_ [[buffer(4)]],
-    device const uchar * w_k_b_proj [[buffer(5)]],
-    device const half * q_rope [[buffer(6)]],
-    device half * q_abs_ [[buffer(7)]],
-    constant mla::store_kv_k_b_args & args [[buffer(8)]],
+    device const uint * tables [[buffer(5)]],
+    device const uchar * w_k_b_proj [[buffer(6)]],
+    device const half * q_rope [[buffer(7)]],
+    device half * q_abs_ [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  mla::store_kv_k_b_body<mla::f32, mla::q5_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f32, mla::q5_0>(kv_a, w_kv_a_layernorm, current, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: store_kv_k_b_f16_q5_0 using Step f16 q5_0 store_kv_k_b_args store_kv_k_b_body
+//: store_kv_k_b_f16_q5_0 using Row f16 q5_0 store_kv_k_b_args store_kv_k_b_body
 kernel void store_kv_k_b_f16_q5_0(
-    constant mla::Step & step_ [[buffer(0)]],
-    device const half * kv_a [[buffer(1)]],
-    device const float * w_kv_a_layernorm [[buffer(2)]],
+    device const half * kv_a [[buffer(0)]],
+    device const float * w_kv_a_layernorm [[buffer(1)]],
+    constant mla::Row & current [[buffer(2)]],
     device const float * rope [[buffer(3)]],
     device uchar * cache_ [[buffer(4)]],
-    device const uchar * w_k_b_proj [[buffer(5)]],
-    device const half * q_rope [[buffer(6)]],
-    device half * q_abs_ [[buffer(7)]],
-    constant mla::store_kv_k_b_args & args [[buffer(8)]],
+    device const uint * tables [[buffer(5)]],
+    device const uchar * w_k_b_proj [[buffer(6)]],
+    device const half * q_rope [[buffer(7)]],
+    device half * q_abs_ [[buffer(8)]],
+    constant mla::store_kv_k_b_args & args [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
-  mla::store_kv_k_b_body<mla::f16, mla::q5_0>(step_, kv_a, w_kv_a_layernorm, rope, cache_, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::store_kv_k_b_body<mla::f16, mla::q5_0>(kv_a, w_kv_a_layernorm, current, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE Step attend_matrix in_halves load_query split_rows store_values tile_scores tile_softmax tile_values
+//: attend_body using EARLIER_DONE PAGE_ROWS Row attend_matrix cache_row in_halves load_query split_rows store_values tile_scores tile_softmax tile_values
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
-    constant Step & step_,
     device const half * q_abs_,
     device const half * q_rope,
     device const uchar * cache_,
+    constant Row & current,
+    device const uint * tables,
     device float * attend_out,
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   // 4 heads on one of 128 splits; one without rows says just that
   const uint split = tg;
-  const uint nkv = step_.nkv;
+  const uint nkv = current.nkv;
   const uint per = split_rows<128u, 16u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
@@ -2484,7 +2504,7 @@ static inline void attend_body(
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else if (T_cache::row_bytes(1u) == 2u) { // halves
     attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u>::run(
-        (device const half *)cache_, from, to, nkv, in_halves{q_abs_}, 256u, in_halves{q_rope + 64u}, 96u,
+        (device const half *)cache_, tables + current.table * 2560u, from, to, nkv, in_halves{q_abs_}, 256u, in_halves{q_rope + 64u}, 96u,
         0.16224054f, out, out_ml, scratch, sg, lane);
   } else { // 16 rows of 288 at a time
     EARLIER_DONE;
@@ -2500,9 +2520,10 @@ static inline void attend_body(
       ml[2u * h] = -1e30f;
       ml[2u * h + 1u] = 0.0f;
     }
-    for (uint at = from; at < to; at += 16u) {
-      const uint n = min(16u, to - at);
-      device const uchar * rows = cache_ + ulong(at) * T_cache::row_bytes(288u);
+    device const uint * pages = tables + current.table * 2560u;
+    for (uint at = from, n = 0; at < to; at += n) {
+      n = min(min(16u, to - at), PAGE_ROWS - at % PAGE_ROWS);
+      device const uchar * rows = cache_ + cache_row(pages, at) * T_cache::row_bytes(288u);
       for (uint i = tid; i < n * 288u; i += 256u) tile[i] = T_cache::get(rows, i);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       tile_scores<4u, 4u, 288u, 5u, 16u>(tile, n, q, shares, sg, lane);
@@ -2519,36 +2540,38 @@ static inline void attend_body(
 //:
 } // namespace mla
 
-//: attend_f32 using Step attend_body f32
+//: attend_f32 using Row attend_body f32
 kernel void attend_f32(
-    constant mla::Step & step_ [[buffer(0)]],
-    device const half * q_abs_ [[buffer(1)]],
-    device const half * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device float * attend_out [[buffer(4)]],
-    device float * attend_ml [[buffer(5)]],
+    device const half * q_abs_ [[buffer(0)]],
+    device const half * q_rope [[buffer(1)]],
+    device const uchar * cache_ [[buffer(2)]],
+    constant mla::Row & current [[buffer(3)]],
+    device const uint * tables [[buffer(4)]],
+    device float * attend_out [[buffer(5)]],
+    device float * attend_ml [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
-  mla::attend_body<mla::f32>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_f16 using Step attend_body f16
+//: attend_f16 using Row attend_body f16
 kernel void attend_f16(
-    constant mla::Step & step_ [[buffer(0)]],
-    device const half * q_abs_ [[buffer(1)]],
-    device const half * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device float * attend_out [[buffer(4)]],
-    device float * attend_ml [[buffer(5)]],
+    device const half * q_abs_ [[buffer(0)]],
+    device const half * q_rope [[buffer(1)]],
+    device const uchar * cache_ [[buffer(2)]],
+    constant mla::Row & current [[buffer(3)]],
+    device const uint * tables [[buffer(4)]],
+    device float * attend_out [[buffer(5)]],
+    device float * attend_ml [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
-  mla::attend_body<mla::f16>(step_, q_abs_, q_rope, cache_, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -2558,13 +2581,13 @@ struct v_b_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
 
-//: v_b_body using EARLIER_DONE LATER_MAY_START Step WEIGHTS_NEAR WEIGHTS_SOON combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
 static inline void v_b_body(
     device const uchar * w_v_b_proj,
-    constant Step & step_,
+    constant Row & current,
     device const float * attend_out,
     device const float * attend_ml,
     device half * attention,
@@ -2580,7 +2603,7 @@ static inline void v_b_body(
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
-  const uint nkv = step_.nkv, per = split_rows<128u, 16u>(nkv);
+  const uint nkv = current.nkv, per = split_rows<128u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
   EARLIER_DONE;
@@ -2599,10 +2622,10 @@ static inline void v_b_body(
 //:
 } // namespace mla
 
-//: v_b_q4_k using Step q4_k v_b_args v_b_body
+//: v_b_q4_k using Row q4_k v_b_args v_b_body
 kernel void v_b_q4_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
-    constant mla::Step & step_ [[buffer(1)]],
+    constant mla::Row & current [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
     device half * attention [[buffer(4)]],
@@ -2612,7 +2635,7 @@ kernel void v_b_q4_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[160];
-  mla::v_b_body<mla::q4_k>(w_v_b_proj, step_, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::v_b_body<mla::q4_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -3208,8 +3231,8 @@ kernel void sample_scan(
 
 //:
 namespace mla {
-//: sample_pick_body using EARLIER_DONE LATER_MAY_START Sampling Step best_key rank_of remember sample_token share_best
-// the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.
+//: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
+// the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
     device Sampling * state,
     device uint * picks_,
@@ -3220,7 +3243,7 @@ static inline void sample_pick_body(
     device const uint * top_ids,
     device float * kept_,
     device uint * kept_ids,
-    device Step * step_,
+    device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
@@ -3231,7 +3254,7 @@ static inline void sample_pick_body(
   const float inv_temperature = state->inv_temperature;
   const ulong draw = state->draw;
   const uint picked = state->picked, window = state->window;
-  const uint pos = step_->pos, nkv = step_->nkv;
+  const uint pos = current->pos, nkv = current->nkv;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = tid; i < 2u; i += 128u) {
     const uint r = rank_of(tops_[i]), id = top_ids[i];
@@ -3255,16 +3278,16 @@ static inline void sample_pick_body(
     state->draw = draw + 1ul;
     if (any) {
       remember<512u>(token, window, state, recent, counts_);
-      step_->token = token;
-      step_->pos = pos + 1u;
-      step_->nkv = nkv + 1u;
+      current->token = token;
+      current->pos = pos + 1u;
+      current->nkv = nkv + 1u;
     }
   }
 }
 //:
 } // namespace mla
 
-//: sample_pick using Sampling Step sample_pick_body
+//: sample_pick using Row Sampling sample_pick_body
 kernel void sample_pick(
     device mla::Sampling * state [[buffer(0)]],
     device uint * picks_ [[buffer(1)]],
@@ -3275,11 +3298,11 @@ kernel void sample_pick(
     device const uint * top_ids [[buffer(6)]],
     device float * kept_ [[buffer(7)]],
     device uint * kept_ids [[buffer(8)]],
-    device mla::Step * step_ [[buffer(9)]],
+    device mla::Row * current [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, step_, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

@@ -30,7 +30,7 @@ var kernels = []plan.Kernel{
 		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
@@ -52,27 +52,28 @@ var kernels = []plan.Kernel{
 			{Name: "w_q_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 			{Name: "arrived", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "arrived_2", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
-		Args: []int{11},
+		Args: []int{12},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
 		},
 		Tails: []plan.Tail{
-			{Part: &plan.StoreKV{Lat: plan.Vec{Slot: 7, Stride: 256}, KPe: plan.Vec{Slot: 7, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: 9, Norm: &plan.Norm{Weight: 8, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}}, After: 1, Counters: 10},
-			{Part: &plan.MatVec{W: 11, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 256, In: plan.Vec{Slot: 5, Stride: 96}, Out: plan.Vec{Slot: 12, Stride: 256}, Up: -1, Add: -1}, Counters: 13},
+			{Part: &plan.StoreKV{Lat: plan.Vec{Slot: 7, Stride: 256}, KPe: plan.Vec{Slot: 7, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 9, Tables: 10, MaxPages: 2560}, Norm: &plan.Norm{Weight: 8, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}}, After: 1, Counters: 11},
+			{Part: &plan.MatVec{W: 12, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 256, In: plan.Vec{Slot: 5, Stride: 96}, Out: plan.Vec{Slot: 13, Stride: 256}, Up: -1, Add: -1}, Counters: 14},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_kv_a_store_kv_k_b_q4_k_q4_k_f32_q5_0", Types: []quant.Type{quant.Q4_K, quant.Q4_K, quant.F32, quant.Q5_0}},
@@ -84,15 +85,16 @@ var kernels = []plan.Kernel{
 		Doc:     "attend: attends over one split of the latent cache for all heads.",
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 			{Name: "attend_out", Space: plan.SpaceArena, Write: true},
 			{Name: "attend_ml", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
@@ -105,7 +107,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: plan.SpaceArena},
 			{Name: "attend_ml", Space: plan.SpaceArena},
 			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -285,7 +287,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "sample_pick",
-		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.",
+		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
@@ -297,10 +299,10 @@ var kernels = []plan.Kernel{
 			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
 			{Name: "kept", Space: plan.SpaceSample, Write: true},
 			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep, Write: true},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Step: 9, Vocab: 512, Scanned: 2},
+			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 512, Scanned: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "sample_pick"},

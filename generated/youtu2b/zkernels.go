@@ -29,7 +29,7 @@ var kernels = []plan.Kernel{
 		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
@@ -83,16 +83,17 @@ var kernels = []plan.Kernel{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 2, Count: 768, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: 8, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_b_store_kv_f16_f32", Types: []quant.Type{quant.F16, quant.F32}},
@@ -142,15 +143,16 @@ var kernels = []plan.Kernel{
 		Doc:     "attend: attends over one split of the latent cache for all heads.",
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 			{Name: "attend_out", Space: plan.SpaceArena, Write: true},
 			{Name: "attend_ml", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
@@ -163,7 +165,7 @@ var kernels = []plan.Kernel{
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: plan.SpaceArena},
 			{Name: "attend_ml", Space: plan.SpaceArena},
 			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -305,7 +307,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "sample_pick",
-		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.",
+		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.",
 		Threads: 512,
 		Slots: []plan.Slot{
 			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
@@ -317,10 +319,10 @@ var kernels = []plan.Kernel{
 			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
 			{Name: "kept", Space: plan.SpaceSample, Write: true},
 			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep, Write: true},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Step: 9, Vocab: 128256, Scanned: 501},
+			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 128256, Scanned: 501},
 		},
 		Variants: []plan.Variant{
 			{Func: "sample_pick"},
@@ -334,7 +336,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
@@ -388,16 +390,17 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 2, Count: 384, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: 8, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_b_store_kv_f16_f32", Types: []quant.Type{quant.F16, quant.F32}},
@@ -447,15 +450,16 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     "attend: attends over one split of the latent cache for all heads.",
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 			{Name: "attend_out", Space: plan.SpaceArena, Write: true},
 			{Name: "attend_ml", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
@@ -468,7 +472,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: plan.SpaceArena},
 			{Name: "attend_ml", Space: plan.SpaceArena},
 			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -610,7 +614,7 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "sample_pick",
-		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.",
+		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.",
 		Threads: 512,
 		Slots: []plan.Slot{
 			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
@@ -622,10 +626,10 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
 			{Name: "kept", Space: plan.SpaceSample, Write: true},
 			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep, Write: true},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Step: 9, Vocab: 128256, Scanned: 501},
+			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 128256, Scanned: 501},
 		},
 		Variants: []plan.Variant{
 			{Func: "sample_pick"},

@@ -29,7 +29,7 @@ var kernels = []plan.Kernel{
 		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: plan.SpaceArena, Write: true},
 			{Name: "w_next_norm"},
@@ -73,16 +73,17 @@ var kernels = []plan.Kernel{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 144, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, Rescale: &plan.Rescale{Squares: 2, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: 8, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_b_store_kv_f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
@@ -112,15 +113,16 @@ var kernels = []plan.Kernel{
 		Doc:     "attend: attends over one split of the latent cache for all heads.",
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
 			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 			{Name: "attend_out", Space: plan.SpaceArena, Write: true},
 			{Name: "attend_ml", Space: plan.SpaceArena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: 3, Out: 4, ML: 5, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 64}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
@@ -133,7 +135,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: plan.SpaceArena},
 			{Name: "attend_ml", Space: plan.SpaceArena},
 			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
@@ -244,7 +246,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "sample_pick",
-		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the step that of the token.",
+		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
@@ -256,10 +258,10 @@ var kernels = []plan.Kernel{
 			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
 			{Name: "kept", Space: plan.SpaceSample, Write: true},
 			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep, Write: true},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Step: 9, Vocab: 384, Scanned: 2},
+			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 384, Scanned: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "sample_pick"},

@@ -28,7 +28,7 @@ func NewChain(vocab, context int) Chain { return Chain{vocab: vocab, context: co
 // Begin does what Sampler.Begin says, behind the step of the last Replay; last is nil
 // if that computed no logits. start brings the parameters to the device; if it fails,
 // no chain has begun.
-func (c *Chain) Begin(last *plan.Step, start func() error) error {
+func (c *Chain) Begin(last *plan.Row, start func() error) error {
 	switch {
 	case c.vocab == 0:
 		return fmt.Errorf("%w: the bundle has no kernels for it", ErrSampling)

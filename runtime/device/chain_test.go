@@ -13,7 +13,7 @@ import (
 func begun(t *testing.T, after uint32, context int) *Chain {
 	t.Helper()
 	c := NewChain(10, context)
-	if err := c.Begin(&plan.Step{Pos: after}, nothing); err != nil {
+	if err := c.Begin(&plan.Row{Pos: after}, nothing); err != nil {
 		t.Fatal(err)
 	}
 	return &c
@@ -35,13 +35,13 @@ func TestChainBegin(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		chain Chain
-		last  *plan.Step
+		last  *plan.Row
 		start func() error
 		is    error // that the error is; nil: any
 	}{
-		{"no kernels", Chain{}, &plan.Step{}, nothing, ErrSampling},
+		{"no kernels", Chain{}, &plan.Row{}, nothing, ErrSampling},
 		{"no logits", NewChain(10, 5), nil, nothing, nil},
-		{"no start", NewChain(10, 5), &plan.Step{}, func() error { return lost }, lost},
+		{"no start", NewChain(10, 5), &plan.Row{}, func() error { return lost }, lost},
 	} {
 		c := tt.chain
 		err := c.Begin(tt.last, tt.start)
@@ -261,7 +261,7 @@ func TestChainEnd(t *testing.T) {
 		if c.Ahead(1, submitted) == nil {
 			t.Error("a chain goes on after its end")
 		}
-		if err := c.Begin(&plan.Step{}, nothing); err != nil || *c != *begun(t, 0, 5) {
+		if err := c.Begin(&plan.Row{}, nothing); err != nil || *c != *begun(t, 0, 5) {
 			t.Errorf("%+v, %v", c, err)
 		}
 	}

@@ -132,7 +132,7 @@ func (r *resolver) bind(d *plan.Dispatch, k *plan.Kernel, i int) (b Binding, err
 		b.Index = op.Index
 	case plan.SpaceArgs:
 		b.Offset, err = r.constants(d, k)
-	case plan.SpaceRope, plan.SpaceStep, plan.SpaceLogits:
+	case plan.SpaceRope, plan.SpaceRow, plan.SpaceTables, plan.SpaceLogits:
 	default:
 		return b, fmt.Errorf("space %d", op.Space)
 	}

@@ -32,7 +32,7 @@ func TestCommands(t *testing.T) {
 	}
 	want := []device.Binding{
 		{Space: plan.SpaceWeight, Weight: &m.Weights[0][1]}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceArena, Offset: 256},
-		{Space: plan.SpaceArgs, Offset: device.ConstantsAlign}, {Space: plan.SpaceStep}, {Space: plan.SpaceRope},
+		{Space: plan.SpaceArgs, Offset: device.ConstantsAlign}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope},
 	}
 	second := c.Decode[1]
 	if second.Groups != 7 || second.Variant.Func != "k_f16" || second.Kernel != &m.Bundle.Kernels[0] || second.Dispatch != &m.Bundle.Decode[1] {
@@ -48,12 +48,12 @@ func TestCommands(t *testing.T) {
 	if !bytes.Equal(c.Constants, constants) {
 		t.Errorf("constants %v", c.Constants)
 	}
-	if *l != (device.Layout{Arena: 1024, Rope: 80, Logits: 40, Sample: 512, Cache: 5 * 16 * 2, Layers: 2}) || l.Bytes() != 1024+80+40+512+2*160 {
+	if *l != (device.Layout{Arena: 1024, Rope: 80, Logits: 40, Sample: 512, Tables: 4, Cache: 64 * 16 * 2, Layers: 2, Pages: 1, MaxPages: 1}) || l.Bytes() != 1024+80+40+512+4+2*2048 {
 		t.Errorf("%+v: %d bytes", l, l.Bytes())
 	}
 	// With float32 caches, and equal strides, which are shared.
 	cfg.KV, m.Weights[0][1].BatchStride = quant.F32, 34
-	if c, l, err = resolve(m, cfg); err != nil || l.Cache != 5*16*4 || c.Decode[0].Variant.Func != "k_f32" || len(c.Constants) != device.ConstantsAlign {
+	if c, l, err = resolve(m, cfg); err != nil || l.Cache != 64*16*4 || c.Decode[0].Variant.Func != "k_f32" || len(c.Constants) != device.ConstantsAlign {
 		t.Errorf("%+v, %d bytes of constants, %v", l, len(c.Constants), err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package device is the interface between the engine and whatever replays a
 // plan: a Device takes a bundle bound to a file's weights, records its dispatch
-// sequence once, and replays it for every token.
+// sequence once, and replays it for every token of every session.
 package device
 
 import (
@@ -50,10 +50,12 @@ func (m *Model) At(i, layer int) *Weight {
 
 // Config is what a recording is made for.
 type Config struct {
-	Context int        // rows of every latent cache
+	Context int        // tokens of the longest session
+	Pages   int        // pages of every latent cache, for all sessions; 0: what one session of Context tokens takes
+	Tables  int        // block tables: sessions that can run at a time; 0: 1
 	KV      quant.Type // F16 or F32
 	Threads int        // CPU workers; 0: one per core
-	// Progress, if not nil, is called while Record copies weights to a device with
+	// Progress, if not nil, is called while Load copies weights to a device with
 	// memory of its own: bytes copied, and bytes in all.
 	Progress func(done, total int64)
 }
@@ -63,25 +65,33 @@ type Device interface {
 	Name() string
 	// Class is which of plan.Classes the device is of; "": of none.
 	Class() string
-	// Record allocates caches and buffers, compiles what the model needs and
-	// records the decode sequence. An unsupported variant is a VariantError.
-	Record(m *Model, cfg Config) (Runner, error)
+	// Load brings a model's weights to the device, once for all sessions, allocates
+	// caches and buffers, compiles what the model needs and records the decode
+	// sequence. An unsupported variant is a VariantError.
+	Load(m *Model, cfg Config) (Runner, error)
 }
 
 // Separate is a Device that may have memory of its own. If it has, weights are copied
 // there and caches and buffers allocated there: the host needs no memory for them, and
-// Record refuses what the device's cannot hold.
+// Load refuses what the device's cannot hold.
 type Separate interface {
 	Device
 	OwnMemory() bool
 }
 
-// Runner replays the recorded sequence of one session.
+// Runner is a loaded model. It replays the recorded sequence for tokens of any session;
+// what belongs to a session is a block table and the pages in it.
 type Runner interface {
+	// Assign makes pages the entries of a block table from entry first on: the cache
+	// rows of positions first*plan.PageRows and up. Entries behind those have no page
+	// afterwards. A page is in at most one place where it is written to.
+	Assign(table, first int, pages []uint32) error
+	// CopyRows copies the first n cache rows of a page to another, in all layers.
+	CopyRows(from, to uint32, n int) error
 	// Replay runs one token. With logits false, the dispatches from
 	// Bundle.Head on are left out and the result is nil. The slice is
 	// [VocabSize] and valid until the next Replay.
-	Replay(s plan.Step, logits bool) ([]float32, error)
+	Replay(row plan.Row, logits bool) ([]float32, error)
 	// Dispatches is the number of dispatches that a full Replay launches.
 	Dispatches() int
 	// Bytes is the memory that the runner allocated, weights not included.

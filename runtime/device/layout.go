@@ -1,8 +1,10 @@
 package device
 
 import (
+	"cmp"
 	"fmt"
 
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -11,8 +13,11 @@ type Layout struct {
 	Arena, Rope, Logits int64
 	Sample              int64 // the sampler's; 0: the bundle has none
 	Counters            int64 // of tails, to be zeroed; 0: the bundle has none
+	Tables              int64 // block tables
 	Cache               int64 // of one layer
 	Layers              int   // caches
+	Pages               int   // of a cache
+	MaxPages            int   // entries of a block table
 }
 
 // The limits on what a bundle may ask for, which keep sizes from overflowing.
@@ -20,6 +25,8 @@ const (
 	maxContext   = 1 << 24
 	maxDimension = 1 << 24
 	maxArena     = 1 << 32
+	maxTables    = 1 << 12
+	maxPages     = 1 << 22
 )
 
 // Layout checks a configuration, and what of the bundle sizes depend on, for
@@ -35,6 +42,10 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 	switch {
 	case cfg.KV != quant.F16 && cfg.KV != quant.F32:
 		return nil, fmt.Errorf("KV cache of %s; expected f16 or f32", cfg.KV)
+	case cfg.Tables < 0 || cfg.Tables > maxTables:
+		return nil, fmt.Errorf("%d block tables; expected 1 to %d", cfg.Tables, maxTables)
+	case cfg.Pages < 0 || cfg.Pages > maxPages:
+		return nil, fmt.Errorf("%d pages of the KV cache; expected 1 to %d", cfg.Pages, maxPages)
 	case cfg.Context < 1 || cfg.Context > maxContext:
 		return nil, fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
 	case b.ArenaBytes < 1 || b.ArenaBytes > maxArena:
@@ -60,18 +71,30 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 			}
 		}
 	}
+	if n := model.MaxPositionEmbeddings; n < 1 || n > maxContext || cfg.Context > n {
+		return nil, fmt.Errorf("a context of %d tokens in a model of %d positions", cfg.Context, n)
+	}
+	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
 	return &Layout{
 		Arena:    b.ArenaBytes,
 		Sample:   b.SampleBytes,
 		Counters: b.Counters,
 		Rope:     int64(cfg.Context) * int64(model.QKRopeHeadDim) * 4,
 		Logits:   int64(model.VocabSize) * 4,
-		Cache:    int64(cfg.Context) * int64(model.CacheDim()) * elem,
+		Tables:   int64(max(cfg.Tables, 1)) * int64(model.MaxPages()) * 4,
+		Cache:    int64(pages) * plan.PageRows * int64(model.CacheDim()) * elem,
 		Layers:   model.NumHiddenLayers,
+		Pages:    pages,
+		MaxPages: model.MaxPages(),
 	}, nil
+}
+
+// NewTables is the host's copy of the block tables.
+func (l *Layout) NewTables() *Tables {
+	return NewTables(int(l.Tables/4)/l.MaxPages, l.MaxPages, l.Pages)
 }
 
 // Bytes is all of it.
 func (l *Layout) Bytes() int64 {
-	return l.Arena + l.Sample + l.Counters + l.Rope + l.Logits + l.Cache*int64(l.Layers)
+	return l.Arena + l.Sample + l.Counters + l.Rope + l.Logits + l.Tables + l.Cache*int64(l.Layers)
 }

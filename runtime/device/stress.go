@@ -19,18 +19,18 @@ type Stresser interface {
 	Stress(ctx context.Context, s *Stressing) (*Stressed, error)
 }
 
-// Stressing is what to replay. Two steps take turns, with other tokens at the same
+// Stressing is what to replay. Two rows take turns, with other tokens at the same
 // position: so what a replay finds in memory is never right by chance.
 type Stressing struct {
-	Steps    [2]plan.Step
+	Rows     [2]plan.Row
 	Replays  int                   // of both together
 	Progress func(done, total int) // may be nil
 }
 
 // Check fails if there is nothing to compare.
 func (s *Stressing) Check() error {
-	if s.Replays < 3 || s.Steps[0].Pos != s.Steps[1].Pos || s.Steps[0].Token == s.Steps[1].Token {
-		return fmt.Errorf("%d replays of %+v; expected 3 or more, of two tokens at one position", s.Replays, s.Steps)
+	if s.Replays < 3 || s.Rows[0].Pos != s.Rows[1].Pos || s.Rows[0].Token == s.Rows[1].Token {
+		return fmt.Errorf("%d replays of %+v; expected 3 or more, of two tokens at one position", s.Replays, s.Rows)
 	}
 	return nil
 }
@@ -39,7 +39,7 @@ func (s *Stressing) Check() error {
 type Stressed struct {
 	Parts     []Part
 	Replays   int // compared
-	Different int // of those, not bit by bit the first with their step
+	Different int // of those, not bit by bit the first with their row
 	First     *Difference
 }
 
@@ -105,7 +105,7 @@ func bits(element []byte) uint32 {
 }
 
 // Stress replays a token again and again and compares every replay bit by bit with
-// the first one of its step: whatever depends on the order in which threads or
+// the first one of its row: whatever depends on the order in which threads or
 // dispatches happen to run shows, if it is often enough. Cancelling ctx ends it with
 // ctx's error and what was compared until then. The caches keep the step's row.
 func Stress(ctx context.Context, r Runner, s *Stressing) (*Stressed, error) {
@@ -121,7 +121,7 @@ func Stress(ctx context.Context, r Runner, s *Stressing) (*Stressed, error) {
 		if err := ctx.Err(); err != nil {
 			return &c.Stressed, err
 		}
-		logits, err := r.Replay(s.Steps[i%2], true)
+		logits, err := r.Replay(s.Rows[i%2], true)
 		if err != nil {
 			return nil, fmt.Errorf("replay %d: %w", i, err)
 		}

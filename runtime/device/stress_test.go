@@ -18,7 +18,7 @@ type repeater struct {
 	fail    error
 }
 
-func (r *repeater) Replay(s plan.Step, _ bool) ([]float32, error) {
+func (r *repeater) Replay(s plan.Row, _ bool) ([]float32, error) {
 	out := []float32{float32(s.Token), 1, float32(math.Copysign(0, -1))}
 	if r.replays == r.wrong {
 		out[2] = 0 // as equal as a float can be, and not the same bits
@@ -29,7 +29,7 @@ func (r *repeater) Replay(s plan.Step, _ bool) ([]float32, error) {
 
 // stressing are two tokens at a position.
 func stressing(replays int) *Stressing {
-	return &Stressing{Steps: [2]plan.Step{{Token: 3, Pos: 4, NKV: 5}, {Token: 8, Pos: 4, NKV: 5}}, Replays: replays}
+	return &Stressing{Rows: [2]plan.Row{{Token: 3, Pos: 4, NKV: 5}, {Token: 8, Pos: 4, NKV: 5}}, Replays: replays}
 }
 
 // TestStress finds the one bit that is wrong, whichever the replay is.
@@ -82,8 +82,8 @@ func TestComparisonParts(t *testing.T) {
 
 func TestStressRefuses(t *testing.T) {
 	same, apart := stressing(9), stressing(9)
-	same.Steps[1].Token = same.Steps[0].Token
-	apart.Steps[1].Pos++
+	same.Rows[1].Token = same.Rows[0].Token
+	apart.Rows[1].Pos++
 	for name, s := range map[string]*Stressing{"two replays": stressing(2), "one token": same, "two positions": apart} {
 		if _, err := Stress(t.Context(), &repeater{wrong: -1}, s); err == nil {
 			t.Errorf("%s: accepted", name)

@@ -33,7 +33,7 @@ func TestTraffic(t *testing.T) {
 			33*128 + 300 + 30}, // 3 splits of 16 rows
 		{"combine", &plan.MatVec{W: 0, Up: -1, Batch: 1, Rows: 1, Cols: 32, Combine: &plan.Combine{Out: 1, ML: 2, Splits: splits}},
 			[]plan.Slot{weight, arena, arena}, []int64{0, 800, 80}, []*Weight{q8, nil, nil}, 1000, 34 + 800 + 80},
-		{"cache row", &plan.StoreKV{}, []plan.Slot{{Space: plan.SpaceKV, Write: true}, {Space: plan.SpaceRope}, {Space: plan.SpaceStep}}, []int64{0, 0, 0}, []*Weight{nil, nil, nil}, 1000, 128 + 16},
+		{"cache row", &plan.StoreKV{}, []plan.Slot{{Space: plan.SpaceKV, Write: true}, {Space: plan.SpaceRope}, {Space: plan.SpaceRow}}, []int64{0, 0, 0}, []*Weight{nil, nil, nil}, 1000, 128 + 16},
 		{"logits", &plan.NormVec{}, []plan.Slot{{Space: plan.SpaceLogits, Write: true}}, []int64{0}, []*Weight{nil}, 1, 400},
 	} {
 		d := &plan.Dispatch{}

@@ -16,7 +16,7 @@ import (
 type fakeSampler struct {
 	*fakeRunner
 	refuse  error // of Begin
-	last    *plan.Step
+	last    *plan.Row
 	picked  []int32
 	fetched int
 	begins  int
@@ -26,7 +26,7 @@ type fakeSampler struct {
 	most    int // tokens that were in flight together
 }
 
-func (f *fakeSampler) Replay(s plan.Step, logits bool) ([]float32, error) {
+func (f *fakeSampler) Replay(s plan.Row, logits bool) ([]float32, error) {
 	out, err := f.fakeRunner.Replay(s, logits)
 	if f.last = nil; err == nil && logits {
 		f.last = &s
@@ -50,7 +50,7 @@ func (f *fakeSampler) Ahead(n int) error {
 	for range n {
 		if len(f.picked) > 0 {
 			pos := f.last.Pos + 1
-			if _, err := f.Replay(plan.Step{Token: uint32(f.picked[len(f.picked)-1]), Pos: pos, NKV: pos + 1}, true); err != nil {
+			if _, err := f.Replay(plan.Row{Token: uint32(f.picked[len(f.picked)-1]), Pos: pos, NKV: pos + 1}, true); err != nil {
 				return err
 			}
 		}

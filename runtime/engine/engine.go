@@ -95,7 +95,7 @@ func (e *Engine) NewSession(cfg device.Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := e.device.Record(m, cfg)
+	r, err := device.LoadSingle(e.device, m, cfg)
 	if err != nil {
 		return nil, err
 	}

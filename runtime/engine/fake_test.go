@@ -20,7 +20,7 @@ type fakeRunner struct {
 	after   func() // called in every replay
 }
 
-func (r *fakeRunner) Replay(s plan.Step, logits bool) ([]float32, error) {
+func (r *fakeRunner) Replay(s plan.Row, logits bool) ([]float32, error) {
 	if r.after != nil {
 		r.after()
 	}
@@ -41,9 +41,11 @@ func (r *fakeRunner) Replay(s plan.Step, logits bool) ([]float32, error) {
 	return out, nil
 }
 
-func (r *fakeRunner) Dispatches() int { return 42 }
-func (r *fakeRunner) Bytes() int64    { return 1000 }
-func (r *fakeRunner) Close() error    { return nil }
+func (r *fakeRunner) Assign(_, _ int, _ []uint32) error { return nil }
+func (r *fakeRunner) CopyRows(_, _ uint32, _ int) error { return nil }
+func (r *fakeRunner) Dispatches() int                   { return 42 }
+func (r *fakeRunner) Bytes() int64                      { return 1000 }
+func (r *fakeRunner) Close() error                      { return nil }
 
 func newFake(context int) (*Session, *fakeRunner) {
 	r := &fakeRunner{}

@@ -122,7 +122,7 @@ func (s *Session) Append(token int32) error {
 func (s *Session) run(token int32, logits bool) error {
 	pos := len(s.tokens)
 	s.logits = nil
-	out, err := s.runner.Replay(plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}, logits)
+	out, err := s.runner.Replay(plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}, logits)
 	if err != nil {
 		return fmt.Errorf("token %d at position %d: %w", token, pos, err)
 	}

@@ -24,7 +24,7 @@ func (s *Session) Stress(ctx context.Context, prompt []int32, tokens [2]int32, r
 	defer s.rewind(0)
 	what := &device.Stressing{Replays: replays, Progress: progress}
 	for i, t := range tokens {
-		what.Steps[i] = plan.Step{Token: uint32(t), Pos: uint32(pos), NKV: uint32(pos + 1)}
+		what.Rows[i] = plan.Row{Token: uint32(t), Pos: uint32(pos), NKV: uint32(pos + 1)}
 	}
 	return device.Stress(ctx, s.runner, what)
 }

@@ -27,7 +27,7 @@ type Bundle struct {
 	Kernels     []Kernel
 	Decode      []Dispatch // one token, in order
 	Head        int        // Decode[Head:] only computes logits; Decode[:Head] is enough inside a prompt
-	Sample      []Dispatch // picks a token by the logits and makes the step that of the token
+	Sample      []Dispatch // picks a token by the logits and makes the row that of the token
 	SampleBytes int64      // size of the sampler's memory, see SampleLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel has a tail
 	Source      string     // Metal
@@ -123,7 +123,7 @@ const (
 	ElemAct
 	ElemTyped
 	ElemRoute // Routing
-	ElemStep  // Step
+	ElemRow   // Row
 	ElemArgs  // Kernel.Args as little-endian uint64
 	ElemU32
 	ElemSampling // Sampling
@@ -137,11 +137,11 @@ var ActNames = []string{ElemF32: "f32", ElemF16: "f16"}
 // Act is the name of the bundle's activations.
 func (b *Bundle) Act() string { return ActNames[b.Activations] }
 
-// Step is the state of one decode step, as every kernel reads it (16 bytes).
-type Step struct {
+// Row is one token of a session, as every kernel reads it (16 bytes).
+type Row struct {
 	Token, Pos uint32 // the token at this position
-	NKV        uint32 // cache rows valid after this step: Pos+1
-	Seed       uint32
+	NKV        uint32 // cache rows that it attends to: Pos+1
+	Table      uint32 // the block table of its session, see SpaceTables
 }
 
 // Routing is one selected expert of a token and its weight (8 bytes).
@@ -157,9 +157,10 @@ type Space uint8
 const (
 	SpaceWeight   Space = iota // Weights[Index] of the dispatch's layer
 	SpaceArena                 // the activation arena, at Offset
-	SpaceKV                    // latent cache of layer Index: [n_ctx][CacheDim]
+	SpaceKV                    // latent cache of layer Index: [pages][PageRows][CacheDim]
 	SpaceRope                  // [n_ctx][QKRopeHeadDim/2][2] float32 (cos, sin)
-	SpaceStep                  // one Step
+	SpaceRow                   // one Row
+	SpaceTables                // block tables: [tables][MaxPages]uint32, the page of each PageRows positions
 	SpaceLogits                // [VocabSize] float32
 	SpaceArgs                  // the dispatch's constants, see Kernel.Args
 	SpaceSample                // the sampler's memory, at Offset; see SampleLayout

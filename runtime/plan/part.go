@@ -2,8 +2,8 @@ package plan
 
 // Part is one composition prologue × body × epilogue. Fields of type int
 // named after a tensor are slot indices; pointers are optional pieces. What a
-// part needs of the step (token, position, rows) is in the kernel's one slot of
-// SpaceStep, the batch strides in its one slot of SpaceArgs.
+// part needs of its row (token, position, block table) is in the kernel's one slot of
+// SpaceRow, the batch strides in its one slot of SpaceArgs.
 type Part interface {
 	// Groups is the number of threadgroups that the part runs on.
 	Groups() int
@@ -159,11 +159,19 @@ type ExpertsSum struct {
 // Groups implements Part.
 func (p *ExpertsSum) Groups() int { return ceil(p.Rows, p.RowsPerGroup) }
 
+// Paged is a layer's latent cache in pages. The cache row of position p of a session
+// is row p%PageRows of page Tables[row.Table][p/PageRows].
+type Paged struct {
+	Slot     int // typed F32 or F16, of SpaceKV
+	Tables   int // of SpaceTables
+	MaxPages int // entries of a table
+}
+
 // StoreKV writes one latent cache row [lat | k_pe] at the current position.
 type StoreKV struct {
 	Lat, KPe      Vec
 	LatDim, PeDim int
-	Cache         int     // typed F32 or F16
+	Cache         Paged
 	Norm          *Norm   // applied to Lat
 	Rope          *RopeAt // applied to KPe (one head)
 }
@@ -180,7 +188,7 @@ type Attend struct {
 	LatDim  int
 	PeDim   int
 	Scale   float64
-	Cache   int // typed
+	Cache   Paged
 	Out, ML int // see Combine
 	Splits  Splits
 }

@@ -78,12 +78,12 @@ type ScanLogits struct {
 func (p *ScanLogits) Groups() int { return ceil(p.Vocab, p.PerGroup) }
 
 // PickToken picks a token from Values, appends it to Picks, accepts it for the
-// penalties and makes Step that of the token: one position on.
+// penalties and makes Row that of the token: one position on.
 type PickToken struct {
 	State, Picks, Recent, Counts int
 	Values, Tops, TopIDs         int
 	Kept, KeptIDs                int
-	Step                         int // written
+	Row                          int // written
 	Vocab, Scanned               int // Scanned: threadgroups of ScanLogits
 }
 

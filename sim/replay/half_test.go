@@ -48,7 +48,7 @@ type lockstep struct {
 	model  *device.Model
 	config device.Config
 	runner *replay.Runner
-	step   plan.Step
+	step   plan.Row
 }
 
 func (l *lockstep) replay(t *testing.T, d *replay.Device, tokens []int32) {
@@ -56,7 +56,7 @@ func (l *lockstep) replay(t *testing.T, d *replay.Device, tokens []int32) {
 	l.runner = record(t, d, l.model, l.config)
 	l.runner.Around = l.dispatch
 	for pos, token := range tokens {
-		l.step = plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}
+		l.step = plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}
 		step(t, l.runner, pos, token)
 	}
 }
@@ -64,7 +64,7 @@ func (l *lockstep) replay(t *testing.T, d *replay.Device, tokens []int32) {
 // dispatch runs a dispatch, and its twin on a copy of the memory as it was before.
 func (l *lockstep) dispatch(i int, run func() error) error {
 	got := l.runner.Memory()
-	want := &cpu.Memory{Arena: slices.Clone(got.Arena), Rope: got.Rope, Logits: slices.Clone(got.Logits)}
+	want := &cpu.Memory{Arena: slices.Clone(got.Arena), Tables: got.Tables, Rope: got.Rope, Logits: slices.Clone(got.Logits)}
 	for _, c := range got.Caches {
 		want.Caches = append(want.Caches, slices.Clone(c))
 	}

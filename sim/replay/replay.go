@@ -76,21 +76,28 @@ type Runner struct {
 	caches   []*execute.Buffer
 	arena    *execute.Buffer
 	rope     *execute.Buffer
-	step     *execute.Buffer
+	row      *execute.Buffer
+	paged    *execute.Buffer // block tables
+	tables   *device.Tables  // the host's copy
+	pages    int             // of a cache
 	logits   *execute.Buffer
 	counters *execute.Buffer // of tails; nil without one
 	bytes    int64
 	rng      *rand.Rand
 }
 
-// Record implements device.Device.
-func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
+// Load implements device.Device.
+func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	p, err := d.program(m.Bundle.Source)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
 	r := &Runner{Used: map[string]int{}, bundle: m.Bundle, program: p, rng: rand.New(rand.NewPCG(1, 2))}
-	if err := r.allocate(m, cfg); err != nil {
+	layout, err := m.Layout(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+	}
+	if err := r.allocate(m, layout); err != nil {
 		return nil, err
 	}
 	for i := range m.Bundle.Decode {
@@ -104,7 +111,7 @@ func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, erro
 }
 
 // allocate makes all memory of the sequence; what kernels write begins as NaN.
-func (r *Runner) allocate(m *device.Model, cfg device.Config) error {
+func (r *Runner) allocate(m *device.Model, l *device.Layout) error {
 	var failed error
 	buffer := func(n int64, poison bool) *execute.Buffer {
 		b, err := r.program.NewBuffer(int(n))
@@ -124,28 +131,22 @@ func (r *Runner) allocate(m *device.Model, cfg device.Config) error {
 		}
 		r.regions = append(r.regions, b)
 	}
-	size := int64(4)
-	if cfg.KV == quant.F16 {
-		size = 2
+	for range l.Layers {
+		r.caches = append(r.caches, buffer(l.Cache, true))
 	}
-	model := &m.Bundle.Model
-	for range model.NumHiddenLayers {
-		r.caches = append(r.caches, buffer(int64(cfg.Context)*int64(model.CacheDim())*size, true))
-		r.bytes += int64(cfg.Context) * int64(model.CacheDim()) * size
-	}
-	r.arena = buffer(m.Bundle.ArenaBytes, true)
-	r.step = buffer(int64(unsafe.Sizeof(plan.Step{})), true)
-	r.logits = buffer(4*int64(model.VocabSize), true)
-	r.rope = buffer(8*int64(cfg.Context)*int64(len(m.Bundle.RopeFreqs)), false)
-	if n := m.Bundle.Counters; n > 0 {
-		r.counters = buffer(n, false)
-		r.bytes += n
+	r.arena = buffer(l.Arena, true)
+	r.row = buffer(int64(unsafe.Sizeof(plan.Row{})), true)
+	r.paged, r.tables, r.pages = buffer(l.Tables, true), l.NewTables(), l.Pages
+	r.logits = buffer(l.Logits, true)
+	r.rope = buffer(l.Rope, false)
+	if l.Counters > 0 {
+		r.counters = buffer(l.Counters, false)
 	}
 	if failed != nil {
 		return failed
 	}
 	device.RopeTable(floats(r.rope.Bytes), m.Bundle.RopeFreqs, m.Bundle.RopeMScale)
-	r.bytes += m.Bundle.ArenaBytes + int64(len(r.step.Bytes)+len(r.logits.Bytes)+len(r.rope.Bytes))
+	r.bytes += l.Bytes() - l.Sample + int64(len(r.row.Bytes))
 	return nil
 }
 
@@ -190,8 +191,10 @@ func (r *Runner) operand(m *device.Model, d *plan.Dispatch, slot int) (execute.A
 		return r.caches[op.Index].All(), nil
 	case plan.SpaceRope:
 		return r.rope.All(), nil
-	case plan.SpaceStep:
-		return r.step.All(), nil
+	case plan.SpaceRow:
+		return r.row.All(), nil
+	case plan.SpaceTables:
+		return r.paged.All(), nil
 	case plan.SpaceLogits:
 		return r.logits.All(), nil
 	case plan.SpaceCounters:
@@ -222,13 +225,40 @@ func (r *Runner) args(m *device.Model, d *plan.Dispatch) (execute.Arg, error) {
 	return b.All(), nil
 }
 
+// Assign implements device.Runner.
+func (r *Runner) Assign(table, first int, pages []uint32) error {
+	at, err := r.tables.Assign(table, first, pages)
+	if err != nil {
+		return err
+	}
+	for i, p := range pages {
+		binary.LittleEndian.PutUint32(r.paged.Bytes[4*(at+i):], p)
+	}
+	return nil
+}
+
+// CopyRows implements device.Runner.
+func (r *Runner) CopyRows(from, to uint32, n int) error {
+	if err := r.tables.CheckCopy(from, to, n); err != nil {
+		return err
+	}
+	for _, c := range r.caches {
+		page := len(c.Bytes) / r.pages
+		copy(c.Bytes[int(to)*page:][:page/plan.PageRows*n], c.Bytes[int(from)*page:])
+	}
+	return nil
+}
+
 // Replay implements device.Runner. Dispatches that no barrier separates run in
 // random order. The arena is poisoned first: nothing in it outlives a token.
-func (r *Runner) Replay(s plan.Step, logits bool) ([]float32, error) {
+func (r *Runner) Replay(row plan.Row, logits bool) ([]float32, error) {
+	if err := r.tables.Check(row); err != nil {
+		return nil, err
+	}
 	fill(r.arena.Bytes)
 	fill(r.logits.Bytes)
-	for i, v := range []uint32{s.Token, s.Pos, s.NKV, s.Seed} {
-		binary.LittleEndian.PutUint32(r.step.Bytes[4*i:], v)
+	for i, v := range []uint32{row.Token, row.Pos, row.NKV, row.Table} {
+		binary.LittleEndian.PutUint32(r.row.Bytes[4*i:], v)
 	}
 	end := len(r.launches)
 	if !logits {
@@ -276,7 +306,7 @@ func (r *Runner) run(i int) error {
 
 // Memory is what the dispatches of a replay read and write, besides weights.
 func (r *Runner) Memory() *cpu.Memory {
-	m := &cpu.Memory{Arena: r.arena.Bytes, Rope: floats(r.rope.Bytes), Logits: floats(r.logits.Bytes)}
+	m := &cpu.Memory{Arena: r.arena.Bytes, Tables: r.tables, Rope: floats(r.rope.Bytes), Logits: floats(r.logits.Bytes)}
 	for _, c := range r.caches {
 		m.Caches = append(m.Caches, c.Bytes)
 	}

@@ -97,7 +97,7 @@ func compareWithTwins(t *testing.T, d *replay.Device, m *device.Model, used map[
 	for _, kv := range []quant.Type{quant.F32, quant.F16} {
 		cfg := device.Config{Context: 4, KV: kv, Threads: 1}
 		r := record(t, d, m, cfg)
-		twins, err := cpu.New().Record(m, cfg)
+		twins, err := device.LoadSingle(cpu.New(), m, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func newDevice(t *testing.T) *replay.Device {
 
 func record(t *testing.T, d *replay.Device, m *device.Model, cfg device.Config) *replay.Runner {
 	t.Helper()
-	r, err := d.Record(m, cfg)
+	r, err := device.LoadSingle(d, m, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func record(t *testing.T, d *replay.Device, m *device.Model, cfg device.Config) 
 
 func step(t *testing.T, r device.Runner, pos int, token int32) []float32 {
 	t.Helper()
-	logits, err := r.Replay(plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}, true)
+	logits, err := r.Replay(plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ type Twins struct{}
 // Launch implements Launcher.
 func (Twins) Launch(l *Launch) error {
 	m := l.memory
-	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Caches: [][]byte{m.cache}, Rope: m.rope, Logits: m.logits}, m.step)
+	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Caches: [][]byte{m.cache}, Rope: m.rope, Tables: m.tables, Logits: m.logits}, m.row)
 }
 
 // Case is one variant of a kernel, at one position of the context.
@@ -59,8 +59,11 @@ var (
 	onePosition    = []int{37}
 )
 
-// context is the number of cache rows and of positions in the rope table.
+// context is the most positions that cases have in the cache and in the rope table.
 const context = 300
+
+// positions is how many a bundle's cases have: a short model has no more of its own.
+func positions(b *plan.Bundle) int { return min(context, b.Model.MaxPositionEmbeddings) }
 
 // Cases lists every variant of every kernel that computes logits. Those that only
 // pick tokens have no twin among the CPU device's: runtime/sample is theirs.
@@ -79,13 +82,15 @@ func Cases(b *plan.Bundle) ([]Case, error) {
 		if d == nil {
 			return nil, fmt.Errorf("bundle %s: nothing dispatches kernel %s with its %d slots", b.Name, k.Name, len(k.Slots))
 		}
-		positions := onePosition
+		at := onePosition
 		if a.splits != nil {
-			positions = cachePositions
+			at = cachePositions
 		}
 		for j := range k.Variants {
-			for _, pos := range positions {
-				list = append(list, Case{b, k, &k.Variants[j], pos, d})
+			for _, pos := range at {
+				if pos < positions(b) {
+					list = append(list, Case{b, k, &k.Variants[j], pos, d})
+				}
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func TestAltered(t *testing.T) {
 		{"infinity", "o_proj_q4_0", addTo("x_2", 3, float32(math.Inf(1))), "number 3 is +Inf"},
 		{"a written input", "o_proj_q4_0", setByte("attention", 0), "attention: byte 0"},
 		{"a written weight", "o_proj_q4_0", setByte("w_o_proj", 5), "w_o_proj: byte 5"},
-		{"a written step", "attend_f16", setByte("step", 4), "step: byte 4"},
+		{"a written row", "attend_f16", setByte("current", 4), "current: byte 4"},
 		{"another cache row", "q_b_store_kv_q4_0_f16", setByte("cache", 0), "cache: number 0"},
 		{"another expert", "experts_gate_experts_up_q4_0_q4_0", setByte("routing", 8), "choice 1"},
 		{"an empty split", "attend_f16", setByte("attend_out", -1), ""},

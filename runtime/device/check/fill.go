@@ -145,7 +145,7 @@ func (m *memory) squares(slot int) {
 
 // usedSplits is how many splits hold rows, and how many there are.
 func (m *memory) usedSplits() (used, all int) {
-	s, n := m.arguments.splits, int(m.step.NKV)
+	s, n := m.arguments.splits, int(m.row.NKV)
 	return (n + s.Per(n) - 1) / s.Per(n), s.Count
 }
 

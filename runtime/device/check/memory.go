@@ -22,13 +22,14 @@ type memory struct {
 	types     map[int]quant.Type // of typed slots
 	model     device.Model       // its bundle has the one dispatch
 	config    device.Config
-	step      plan.Step
+	row       plan.Row
 	buffers   [][]byte // by slot; parts of what follows, and of model.Regions
 
 	arena        []byte
 	cache        []byte
 	counters     []byte
 	rope, logits []float32
+	tables       *device.Tables
 
 	rng *rand.Rand
 }
@@ -43,16 +44,18 @@ func newMemory(c *Case) (*memory, error) {
 	hash := fnv.New64a()
 	hash.Write([]byte(c.Variant.Func))
 	m := &memory{kernel: k, arguments: a, types: map[int]quant.Type{}, rng: rand.New(rand.NewPCG(hash.Sum64(), uint64(c.Pos)))}
-	m.config = device.Config{Context: context, KV: quant.F32, Threads: 1}
+	m.config = device.Config{Context: positions(c.Bundle), Pages: plan.Pages(positions(c.Bundle)), Tables: rowTable + 1, KV: quant.F32, Threads: 1}
 	for i, slot := range k.TypedSlots() {
 		m.types[slot] = c.Variant.Types[i]
 		if k.Slots[slot].Space == plan.SpaceKV {
 			m.config.KV = c.Variant.Types[i]
 		}
 	}
-	m.step = plan.Step{Token: embedRows - 2, Pos: uint32(c.Pos), NKV: uint32(c.Pos + 1), Seed: 1}
+	m.row = plan.Row{Token: embedRows - 2, Pos: uint32(c.Pos), NKV: uint32(c.Pos + 1), Table: rowTable}
 	m.bundle(c, k)
-	m.place()
+	if err := m.place(); err != nil {
+		return nil, err
+	}
 	for slot := range k.Slots {
 		if err := m.fill(slot); err != nil {
 			return nil, fmt.Errorf("kernel %s, slot %s: %w", k.Name, k.Slots[slot].Name, err)
@@ -104,8 +107,11 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 // gap is the bytes between two slots in the arena.
 const gap = 64
 
+// rowTable is the row's block table, behind one of another session.
+const rowTable = 1
+
 // place gives every slot outside the weights its memory. All of it is poison.
-func (m *memory) place() {
+func (m *memory) place() error {
 	b := m.model.Bundle
 	d := &b.Decode[0]
 	var end int64
@@ -124,11 +130,30 @@ func (m *memory) place() {
 	b.ArenaBytes = end
 	format, _ := quant.Lookup(m.config.KV)
 	m.arena = poison(int(end))
-	m.cache = poison(context * b.Model.CacheDim() * format.BlockBytes)
+	m.cache = poison(m.config.Pages * plan.PageRows * b.Model.CacheDim() * format.BlockBytes)
 	m.logits = floats(poison(4 * b.Model.VocabSize))
-	m.rope = make([]float32, 2*len(b.RopeFreqs)*context)
+	m.rope = make([]float32, 2*len(b.RopeFreqs)*m.config.Context)
 	device.RopeTable(m.rope, b.RopeFreqs, b.RopeMScale)
+	m.tables = device.NewTables(m.config.Tables, b.Model.MaxPages(), m.config.Pages)
+	for i := range m.tables.Entries {
+		m.tables.Entries[i] = math.MaxUint32 // no kernel uses an entry without a page
+	}
+	for table := range m.config.Tables {
+		if _, err := m.tables.Assign(table, 0, m.pages()); err != nil {
+			return err
+		}
+	}
 	m.slice()
+	return nil
+}
+
+// pages are those of the cache in some order.
+func (m *memory) pages() []uint32 {
+	var list []uint32
+	for _, p := range m.rng.Perm(m.config.Pages) {
+		list = append(list, uint32(p))
+	}
+	return list
 }
 
 // slice finds the buffers of all slots.
@@ -144,6 +169,8 @@ func (m *memory) slice() {
 			m.buffers[i] = m.counters[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
 		case plan.SpaceKV:
 			m.buffers[i] = m.cache
+		case plan.SpaceTables:
+			m.buffers[i] = words(m.tables.Entries...)
 		case plan.SpaceRope:
 			m.buffers[i] = bytesOf(m.rope)
 		case plan.SpaceLogits:
@@ -163,7 +190,7 @@ func (m *memory) clone() *memory {
 	c.rope, c.logits = slices.Clone(m.rope), slices.Clone(m.logits)
 	c.slice()
 	for i := range c.buffers {
-		if s := &c.kernel.Slots[i]; s.Space == plan.SpaceStep || s.Space == plan.SpaceArgs || s.Space == plan.SpaceWeight {
+		if s := &c.kernel.Slots[i]; s.Space == plan.SpaceRow || s.Space == plan.SpaceArgs || s.Space == plan.SpaceWeight {
 			c.buffers[i] = slices.Clone(c.buffers[i])
 		}
 	}
@@ -175,7 +202,7 @@ func (m *memory) fill(slot int) error {
 	s, buf := &m.kernel.Slots[slot], m.buffers[slot]
 	switch holds := m.arguments.slots[slot].holds; holds {
 	case state:
-		m.buffers[slot] = words(m.step.Token, m.step.Pos, m.step.NKV, m.step.Seed)
+		m.buffers[slot] = words(m.row.Token, m.row.Pos, m.row.NKV, m.row.Table)
 	case strides:
 		for _, from := range m.kernel.Args {
 			w, err := m.weight(from)
@@ -191,7 +218,7 @@ func (m *memory) fill(slot int) error {
 		return m.vector(slot, 1, 0.2)
 	case biases:
 		return m.vector(slot, 0, 0.02)
-	case angles, result, counts:
+	case angles, result, counts, pageTables:
 	case choice:
 		m.choose(buf)
 	case scores:

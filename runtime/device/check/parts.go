@@ -10,20 +10,21 @@ import (
 type contents uint8
 
 const (
-	signal   contents = iota + 1 // activations, cache rows: normally distributed
-	matrix                       // rows of the variant's type
-	scales                       // float32 weights of a norm, around 1
-	biases                       // float32 that shift the selection of experts a little
-	scores                       // router logits, none close to another
-	angles                       // the rope table
-	choice                       // selected experts and their weights
-	partials                     // outputs of attention splits; NaN where a split is empty
-	maxima                       // (m, l) of attention splits
-	squares                      // sums of so many squares as the argument has terms
-	strides                      // batch strides
-	state                        // the step
-	result                       // nothing: a kernel that reads it reads NaN
-	counts                       // of threadgroups that arrived: zeros, before and after
+	signal     contents = iota + 1 // activations, cache rows: normally distributed
+	matrix                         // rows of the variant's type
+	scales                         // float32 weights of a norm, around 1
+	biases                         // float32 that shift the selection of experts a little
+	scores                         // router logits, none close to another
+	angles                         // the rope table
+	choice                         // selected experts and their weights
+	partials                       // outputs of attention splits; NaN where a split is empty
+	maxima                         // (m, l) of attention splits
+	squares                        // sums of so many squares as the argument has terms
+	strides                        // batch strides
+	state                          // the row
+	pageTables                     // block tables
+	result                         // nothing: a kernel that reads it reads NaN
+	counts                         // of threadgroups that arrived: zeros, before and after
 )
 
 // argument is what a part does with a slot.
@@ -58,7 +59,7 @@ func argumentsOf(k *plan.Kernel) (*arguments, error) {
 	a := &arguments{kernel: k, slots: map[int]argument{}}
 	for i := range k.Slots {
 		switch k.Slots[i].Elem {
-		case plan.ElemStep:
+		case plan.ElemRow:
 			a.add(i, argument{holds: state})
 		case plan.ElemArgs:
 			a.add(i, argument{holds: strides})
@@ -207,9 +208,11 @@ func (a *arguments) part(p plan.Part) {
 		a.all(signal, p.Lat.Slot, p.KPe.Slot)
 		a.norm(p.Norm)
 		a.rope(p.Rope)
-		a.out(p.Cache, p.LatDim)
+		a.out(p.Cache.Slot, p.LatDim)
+		a.all(pageTables, p.Cache.Tables)
 	case *plan.Attend:
-		a.all(signal, p.QAbs.Slot, p.QPe.Slot, p.Cache)
+		a.all(signal, p.QAbs.Slot, p.QPe.Slot, p.Cache.Slot)
+		a.all(pageTables, p.Cache.Tables)
 		a.splits, a.attend = &p.Splits, p
 		terms := p.LatDim + p.PeDim + context
 		a.add(p.Out, argument{holds: result, terms: terms, perSplit: p.Heads * p.LatDim, attention: true})

@@ -12,7 +12,7 @@ import (
 
 // Sampler picks tokens with the bundle's sampler on a Launcher, by random logits
 // of all kinds and with parameters that take all its paths. It returns the first
-// token that is not what runtime/sample picks, or the first step that is not the
+// token that is not what runtime/sample picks, or the first row that is not the
 // token's, as an error.
 func Sampler(l Launcher, b *plan.Bundle, tokens int) error {
 	m, err := newSamplerMemory(l, b)
@@ -34,11 +34,11 @@ func Sampler(l Launcher, b *plan.Bundle, tokens int) error {
 
 // samplerMemory is what the sampler's kernels run on.
 type samplerMemory struct {
-	launcher             Launcher
-	launches             []*Launch
-	memory, logits, step []byte
-	layout               plan.SampleLayout
-	vocab                int
+	launcher            Launcher
+	launches            []*Launch
+	memory, logits, row []byte
+	layout              plan.SampleLayout
+	vocab               int
 }
 
 func newSamplerMemory(l Launcher, b *plan.Bundle) (*samplerMemory, error) {
@@ -46,7 +46,7 @@ func newSamplerMemory(l Launcher, b *plan.Bundle) (*samplerMemory, error) {
 	if b.SampleBytes < m.layout.Values || len(b.Sample) == 0 {
 		return nil, fmt.Errorf("no sampler, or one with only %d bytes", b.SampleBytes)
 	}
-	m.memory, m.logits, m.step = make([]byte, b.SampleBytes), make([]byte, 4*m.vocab), make([]byte, 16)
+	m.memory, m.logits, m.row = make([]byte, b.SampleBytes), make([]byte, 4*m.vocab), make([]byte, 16)
 	for i := range b.Sample {
 		d := &b.Sample[i]
 		k := &b.Kernels[d.Kernel]
@@ -57,8 +57,8 @@ func newSamplerMemory(l Launcher, b *plan.Bundle) (*samplerMemory, error) {
 				launch.Buffers = append(launch.Buffers, m.memory[o.Offset:o.Offset+o.Bytes:o.Offset+o.Bytes])
 			case plan.SpaceLogits:
 				launch.Buffers = append(launch.Buffers, m.logits)
-			case plan.SpaceStep:
-				launch.Buffers = append(launch.Buffers, m.step)
+			case plan.SpaceRow:
+				launch.Buffers = append(launch.Buffers, m.row)
 			default:
 				return nil, fmt.Errorf("the sampler's kernel %s has an operand in space %d", k.Name, o.Space)
 			}
@@ -81,7 +81,7 @@ func (m *samplerMemory) chain(rng *rand.Rand, p sample.Params, position int) (pi
 	if err := s.Sampling().Write(m.memory, m.vocab); err != nil {
 		return 0, err
 	}
-	m.setStep(plan.Step{Pos: uint32(position), NKV: uint32(position + 1)})
+	m.setRow(plan.Row{Pos: uint32(position), NKV: uint32(position + 1)})
 	for kind, fill := range logitKinds {
 		logits := make([]float32, m.vocab)
 		fill(rng, logits)
@@ -97,9 +97,9 @@ func (m *samplerMemory) chain(rng *rand.Rand, p sample.Params, position int) (pi
 			return picked, nil
 		}
 		s.Accept(want)
-		next := plan.Step{Token: uint32(want), Pos: uint32(position + picked), NKV: uint32(position + picked + 1)}
-		if step := m.getStep(); step != next {
-			return picked, fmt.Errorf("token %d: the next step is %+v; expected %+v", position+picked, step, next)
+		next := plan.Row{Token: uint32(want), Pos: uint32(position + picked), NKV: uint32(position + picked + 1)}
+		if row := m.getRow(); row != next {
+			return picked, fmt.Errorf("token %d: the next row is %+v; expected %+v", position+picked, row, next)
 		}
 	}
 	return picked, nil
@@ -119,15 +119,15 @@ func (m *samplerMemory) pick(logits []float32, n int) (int32, error) {
 	return int32(binary.LittleEndian.Uint32(m.memory[at:])), nil
 }
 
-func (m *samplerMemory) setStep(s plan.Step) {
-	for i, v := range []uint32{s.Token, s.Pos, s.NKV, s.Seed} {
-		binary.LittleEndian.PutUint32(m.step[4*i:], v)
+func (m *samplerMemory) setRow(r plan.Row) {
+	for i, v := range []uint32{r.Token, r.Pos, r.NKV, r.Table} {
+		binary.LittleEndian.PutUint32(m.row[4*i:], v)
 	}
 }
 
-func (m *samplerMemory) getStep() plan.Step {
-	word := func(i int) uint32 { return binary.LittleEndian.Uint32(m.step[4*i:]) }
-	return plan.Step{Token: word(0), Pos: word(1), NKV: word(2), Seed: word(3)}
+func (m *samplerMemory) getRow() plan.Row {
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(m.row[4*i:]) }
+	return plan.Row{Token: word(0), Pos: word(1), NKV: word(2), Table: word(3)}
 }
 
 // Seeds whose first draw is the least and the greatest of all, 0 and 2^64 - 1: it

@@ -15,7 +15,7 @@ func TestAddVec(t *testing.T) {
 		p.B.Slot, y = rg.in(plan.ElemF32, 301)
 		p.Out.Slot = rg.out(e, 301)
 		rg.kernel.Parts = []plan.Part{p}
-		r := rg.run(plan.Step{})
+		r := rg.run(plan.Row{})
 		want := make([]float64, 301)
 		for i := range want {
 			want[i] = x[i] + y[i]

@@ -19,7 +19,7 @@ const tileRows = 16
 type attend struct {
 	id            int
 	qAbs, qPe     vec
-	cache         numbers // [context][latDim+peDim]
+	cache         paged // rows of latDim+peDim
 	out, ml       []float32
 	heads         int
 	blocks, block int // blocks of heads, and the heads of all but the last one
@@ -75,7 +75,7 @@ func (t *attend) run(w *worker, lo, hi int) {
 // online softmax tile by tile, as in FlashAttention. The output stays
 // unnormalised; combine divides.
 func (t *attend) unit(w *worker, split, first, heads int) {
-	n := int(w.step.NKV)
+	n := int(w.row.NKV)
 	per := t.splits.Per(n)
 	row0 := split*t.heads + first
 	ml := t.ml[2*row0 : 2*(row0+heads)]
@@ -89,9 +89,9 @@ func (t *attend) unit(w *worker, split, first, heads int) {
 	query := matrix(t.queries(w, first, heads), t.dim(), t.width, t.width)
 	out := matrix(t.out[row0*t.latDim:], heads, t.latDim, t.latDim)
 	clear(out.Data[:heads*t.latDim])
-	for at := start; at < end; at += t.tile {
-		rows := min(t.tile, end-at)
-		tile := t.cache.read(at*t.dim(), rows*t.dim(), w.tile)
+	for at, rows := start, 0; at < end; at += rows {
+		rows = min(t.tile, end-at, plan.PageRows-at%plan.PageRows)
+		tile := t.cache.read(t.cache.at(w.row.Table, at), rows*t.dim(), w.tile)
 		keys, values := matrix(tile, rows, t.dim(), t.dim()), matrix(tile, rows, t.latDim, t.dim())
 		scores := matrix(w.scores, rows, t.width, t.width)
 		clear(w.scores[:rows*t.width])

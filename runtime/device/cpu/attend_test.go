@@ -22,7 +22,7 @@ func (rg *rig) attention(e plan.Elem, heads int, s plan.Splits) (p *plan.Attend,
 	for h := range heads {
 		q = append(q, append(append([]float64{}, abs[h*lat:(h+1)*lat]...), rot[4+h*(pe+3):][:pe]...))
 	}
-	p.Cache = rg.cacheSlot(false)
+	p.Cache = rg.cache(false)
 	_, cache = encode(rg.kv == quant.F16, rg.normal(rg.ctx*(lat+pe), 1))
 	rg.caches = [][]float64{cache}
 	p.Out = rg.out(plan.ElemF32, s.Count*heads*lat)
@@ -53,7 +53,7 @@ func TestAttendAndCombine(t *testing.T) {
 				rg.bundle.Model.KVLoraRank = c.lat
 				p, q, cache := rg.attention(c.elem, c.heads, c.splits)
 				rg.kernel.Parts = []plan.Part{p}
-				r := rg.run(plan.Step{Pos: pos})
+				r := rg.run(plan.Row{Pos: pos})
 				want := make([][]float64, c.heads)
 				for h := range want {
 					want[h] = refAttend(q[h], cache, int(pos)+1, c.lat+6, c.lat, 0.7)
@@ -80,7 +80,7 @@ func combined(t *testing.T, from *rig, r *runner, p *plan.Attend, pos int, want 
 	fused.W, w = rg.weight(quant.F16, p.Heads, 9, lat)
 	fused.Out = plan.Vec{Slot: rg.out(plan.ElemF32, p.Heads*9), Stride: 9}
 	rg.kernel.Parts = []plan.Part{alone, fused}
-	second := rg.run(plan.Step{Pos: uint32(pos)})
+	second := rg.run(plan.Row{Pos: uint32(pos)})
 	latents := rg.read(second, alone.Out.Slot, p.Heads*lat)
 	results := rg.read(second, fused.Out.Slot, p.Heads*9)
 	for h := range want {
@@ -103,7 +103,7 @@ func TestAttendForgetsQueries(t *testing.T) {
 		return rg, p, r
 	}
 	replay := func(rg *rig, p *plan.Attend, r *runner) []float64 {
-		if _, err := r.Replay(plan.Step{Pos: 5, NKV: 6}, true); err != nil {
+		if _, err := r.Replay(plan.Row{Pos: 5, NKV: 6, Table: table}, true); err != nil {
 			t.Fatal(err)
 		}
 		return rg.read(r, p.Out, 2*p.LatDim)
@@ -133,7 +133,7 @@ func TestAttendTwice(t *testing.T) {
 	first, q, _ := rg.attention(plan.ElemF32, 2, splits)
 	second, otherQ, cache := rg.attention(plan.ElemF32, 2, splits) // of the same cache
 	rg.kernel.Parts = []plan.Part{first, second}
-	r := rg.run(plan.Step{Pos: pos})
+	r := rg.run(plan.Row{Pos: pos})
 	for p, q := range map[*plan.Attend][][]float64{first: q, second: otherQ} {
 		var want [][]float64
 		for h := range q {
@@ -147,7 +147,7 @@ func TestEmptySplits(t *testing.T) {
 	rg := newRig(t, 2)
 	p, _, _ := rg.attention(plan.ElemF32, 2, plan.Splits{Count: 4, Tile: 2})
 	rg.kernel.Parts = []plan.Part{p}
-	r := rg.run(plan.Step{Pos: 2}) // 3 rows: splits 0 and 1 hold some
+	r := rg.run(plan.Row{Pos: 2}) // 3 rows: splits 0 and 1 hold some
 	ml := rg.read(r, p.ML, 16)
 	for s := 2; s < 4; s++ {
 		for h := range 2 {

@@ -85,11 +85,20 @@ func cacheOf(layer int) arg {
 	return arg{plan.Slot{Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true}, plan.Operand{Space: plan.SpaceKV, Index: layer}}
 }
 
+// tableSlot is that of the block tables, and pagedBy a cache with them.
+var tableSlot = arg{plan.Slot{Space: plan.SpaceTables, Elem: plan.ElemU32}, plan.Operand{Space: plan.SpaceTables}}
+
+func pagedBy(slot, tables int) plan.Paged {
+	return plan.Paged{Slot: slot, Tables: tables, MaxPages: plan.Pages(longest)}
+}
+
+const longest = 1 << 16 // positions of the model
+
 // emptyYoutu is a plan without dispatches.
 func emptyYoutu(layers int) *youtu {
 	y := &youtu{rng: rand.New(rand.NewPCG(1, 2))}
 	y.bundle = plan.Bundle{Name: "youtu", RopeFreqs: make([]float64, pe/2), RopeMScale: 1,
-		Model: plan.Model{VocabSize: vocab, NumHiddenLayers: layers, KVLoraRank: kvRank, QKRopeHeadDim: pe}}
+		Model: plan.Model{VocabSize: vocab, NumHiddenLayers: layers, KVLoraRank: kvRank, QKRopeHeadDim: pe, MaxPositionEmbeddings: longest}}
 	y.model.Bundle = &y.bundle
 	return y
 }
@@ -116,16 +125,16 @@ func newYoutu(layers int) *youtu {
 
 		c := matVec(heads*(nope+pe), qRank, 1, 2)
 		c.Norm, c.Rope = &plan.Norm{Weight: 3}, &plan.RopeAt{Table: 4, HeadDim: nope + pe, Dim: pe}
-		store := &plan.StoreKV{Lat: plan.Vec{Slot: 5}, KPe: plan.Vec{Slot: 5, Offset: kvRank}, LatDim: kvRank, PeDim: pe, Cache: 6,
+		store := &plan.StoreKV{Lat: plan.Vec{Slot: 5}, KPe: plan.Vec{Slot: 5, Offset: kvRank}, LatDim: kvRank, PeDim: pe, Cache: pagedBy(6, 8),
 			Norm: &plan.Norm{Weight: 7}, Rope: &plan.RopeAt{Table: 4, HeadDim: pe, Dim: pe}}
-		y.launch("q_b", []arg{q4(1, heads*(nope+pe), qRank), qa, q, norm(qRank), rope, kv, cache, norm(kvRank)}, c, store)
+		y.launch("q_b", []arg{q4(1, heads*(nope+pe), qRank), qa, q, norm(qRank), rope, kv, cache, norm(kvRank), tableSlot}, c, store)
 
 		d := matVec(kvRank, nope, 1, 2)
 		d.Batch, d.In.Stride, d.Out.Stride = heads, nope+pe, kvRank
 		y.launch("k_b", []arg{q4(heads, kvRank, nope), q, abs}, d)
 
-		y.launch("attend", []arg{abs, q, cache, out, ml}, &plan.Attend{QAbs: plan.Vec{Slot: 0, Stride: kvRank}, QPe: plan.Vec{Slot: 1, Offset: nope, Stride: nope + pe},
-			Heads: heads, LatDim: kvRank, PeDim: pe, Scale: 0.07, Cache: 2, Out: 3, ML: 4, Splits: splits})
+		y.launch("attend", []arg{abs, q, cache, out, ml, tableSlot}, &plan.Attend{QAbs: plan.Vec{Slot: 0, Stride: kvRank}, QPe: plan.Vec{Slot: 1, Offset: nope, Stride: nope + pe},
+			Heads: heads, LatDim: kvRank, PeDim: pe, Scale: 0.07, Cache: pagedBy(2, 5), Out: 3, ML: 4, Splits: splits})
 
 		e := matVec(vDim, kvRank, 0, 1)
 		e.Batch, e.Out.Stride, e.Combine = heads, vDim, &plan.Combine{Out: 2, ML: 3, Splits: splits, Heads: heads}
@@ -166,7 +175,7 @@ func BenchmarkYoutu(b *testing.B) {
 			continue // not on this machine
 		}
 		b.Run(fmt.Sprintf("%s/threads=%d/depth=%d", c.backend, c.threads, c.depth), func(b *testing.B) {
-			r, err := New().Record(&y.model, device.Config{Context: c.depth + 256, KV: quant.F16, Threads: c.threads})
+			r, err := device.LoadSingle(New(), &y.model, device.Config{Context: c.depth + 256, KV: quant.F16, Threads: c.threads})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -175,7 +184,7 @@ func BenchmarkYoutu(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				pos := uint32(c.depth + n%256)
-				step := plan.Step{Token: 5, Pos: pos, NKV: pos + 1}
+				step := plan.Row{Token: 5, Pos: pos, NKV: pos + 1}
 				start := time.Now()
 				for _, logits := range []bool{false, true} {
 					if _, err := r.Replay(step, logits); err != nil {
@@ -210,15 +219,15 @@ func BenchmarkAttend(b *testing.B) {
 				y := emptyYoutu(1)
 				splits := plan.Splits{Count: 32, Tile: 16}
 				abs, q, out, ml := y.buffer(n*kvRank), y.buffer(n*pe), y.buffer(splits.Count*n*kvRank), y.buffer(splits.Count*n*2)
-				y.launch("attend", []arg{abs, q, cacheOf(0), out, ml}, &plan.Attend{QAbs: plan.Vec{Slot: 0, Stride: kvRank}, QPe: plan.Vec{Slot: 1, Stride: pe},
-					Heads: n, LatDim: kvRank, PeDim: pe, Scale: 0.07, Cache: 2, Out: 3, ML: 4, Splits: splits})
-				r, err := New().Record(&y.model, device.Config{Context: depth, KV: quant.F16, Threads: 1})
+				y.launch("attend", []arg{abs, q, cacheOf(0), out, ml, tableSlot}, &plan.Attend{QAbs: plan.Vec{Slot: 0, Stride: kvRank}, QPe: plan.Vec{Slot: 1, Stride: pe},
+					Heads: n, LatDim: kvRank, PeDim: pe, Scale: 0.07, Cache: pagedBy(2, 5), Out: 3, ML: 4, Splits: splits})
+				r, err := device.LoadSingle(New(), &y.model, device.Config{Context: depth, KV: quant.F16, Threads: 1})
 				if err != nil {
 					b.Fatal(err)
 				}
 				defer r.Close()
 				for b.Loop() {
-					if _, err := r.Replay(plan.Step{Pos: depth - 1, NKV: depth}, true); err != nil {
+					if _, err := r.Replay(plan.Row{Pos: depth - 1, NKV: depth}, true); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -251,7 +260,7 @@ func BenchmarkBarrier(b *testing.B) {
 			defer p.close()
 			n := 0
 			for b.Loop() {
-				p.run(plan.Step{}, phases)
+				p.run(plan.Row{}, phases)
 				n++
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*phases), "ns/phase")

@@ -270,19 +270,24 @@ func (b *binder) routing(slotIndex, k int, write bool) []plan.Routing {
 }
 
 // cache binds a latent cache whose rows are dim wide.
-func (b *binder) cache(slotIndex, dim int, write bool) numbers {
-	slot, op := b.slot(slotIndex, plan.SpaceKV)
+func (b *binder) cache(p plan.Paged, dim int, write bool) paged {
+	b.slot(p.Tables, plan.SpaceTables)
+	slot, op := b.slot(p.Slot, plan.SpaceKV)
 	if slot == nil {
-		return numbers{}
+		return paged{}
 	}
 	if have := b.model.Bundle.Model.CacheDim(); dim != have {
 		b.fail("slot %s: cache rows of %d; expected %d", slot.Name, dim, have)
-		return numbers{}
+		return paged{}
+	}
+	if have := b.model.Bundle.Model.MaxPages(); p.MaxPages != have {
+		b.fail("slot %s: block tables of %d entries; expected %d", slot.Name, p.MaxPages, have)
+		return paged{}
 	}
 	if write {
 		b.writable(slot)
 	}
-	return b.numbers(slot, op, product(int64(b.r.context), int64(dim)))
+	return paged{b.numbers(slot, op, product(int64(b.r.pages), plan.PageRows, int64(dim))), b.r.tables.Entries, p.MaxPages, dim}
 }
 
 // scratch asks for room for n float32 in every worker's input buffer.

@@ -40,7 +40,7 @@ func (b *binder) splits(s plan.Splits, heads int) int {
 // run writes the latent of a head to dst: o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s
 // over the splits that hold rows.
 func (c *combine) run(w *worker, head int, dst []float32) {
-	n := int(w.step.NKV)
+	n := int(w.row.NKV)
 	used := (n + c.splits.Per(n) - 1) / c.splits.Per(n)
 	m := float32(lowest)
 	for s := range used {

@@ -30,8 +30,8 @@ func (cpu) Name() string { return "cpu" }
 // Class implements device.Device. No loop depends on how kernels are shaped.
 func (cpu) Class() string { return "" }
 
-// Record implements device.Device. The runner is for one goroutine at a time.
-func (cpu) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
+// Load implements device.Device. The runner is for one goroutine at a time.
+func (cpu) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	r, err := allocate(m, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
@@ -53,52 +53,34 @@ func (cpu) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
 	return r, nil
 }
 
-// The limits on what a bundle may ask for; an arena holds a few vectors.
-const (
-	maxArena   = 1 << 32
-	maxContext = 1 << 24
-	maxThreads = 1 << 10
-)
+// maxThreads is the most workers that a configuration may ask for.
+const maxThreads = 1 << 10
 
 // allocate checks the configuration and makes a runner's memory. Caches are
 // zeroed by the system when they are first touched.
 func allocate(m *device.Model, cfg device.Config) (*runner, error) {
-	model := &m.Bundle.Model
-	elem := int64(2)
-	if cfg.KV == quant.F32 {
-		elem = 4
-	}
-	switch {
-	case cfg.KV != quant.F16 && cfg.KV != quant.F32:
-		return nil, fmt.Errorf("KV cache of %s; the CPU device has f16 and f32", cfg.KV)
-	case cfg.Context < 1 || cfg.Context > maxContext:
-		return nil, fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
-	case cfg.Threads < 0 || cfg.Threads > maxThreads:
+	if cfg.Threads < 0 || cfg.Threads > maxThreads {
 		return nil, fmt.Errorf("%d threads; expected 1 to %d, or 0 for one per core", cfg.Threads, maxThreads)
-	case m.Bundle.ArenaBytes < 0 || m.Bundle.ArenaBytes > maxArena:
-		return nil, fmt.Errorf("an arena of %d bytes; expected at most %d", m.Bundle.ArenaBytes, int64(maxArena))
-	case 2*len(m.Bundle.RopeFreqs) != model.QKRopeHeadDim:
-		return nil, fmt.Errorf("%d rotary frequencies for %d dimensions", len(m.Bundle.RopeFreqs), model.QKRopeHeadDim)
 	}
-	for _, n := range []int{model.VocabSize, model.NumHiddenLayers, model.KVLoraRank, model.QKRopeHeadDim} {
-		if n < 1 || n > 1<<24 {
-			return nil, fmt.Errorf("dimension %d in the model", n)
-		}
+	l, err := m.Layout(cfg)
+	if err != nil {
+		return nil, err
 	}
 	r := &runner{
 		bundle:  m.Bundle,
 		kv:      cfg.KV,
 		context: cfg.Context,
-		arena:   alignedBytes(m.Bundle.ArenaBytes),
-		rope:    make([]float32, 2*len(m.Bundle.RopeFreqs)*cfg.Context),
-		logits:  make([]float32, model.VocabSize),
+		pages:   l.Pages,
+		arena:   alignedBytes(l.Arena),
+		rope:    make([]float32, l.Rope/4),
+		logits:  make([]float32, m.Bundle.Model.VocabSize),
+		tables:  l.NewTables(),
 	}
 	device.RopeTable(r.rope, m.Bundle.RopeFreqs, m.Bundle.RopeMScale)
-	cache := product(int64(cfg.Context), int64(model.CacheDim()), elem)
-	for range model.NumHiddenLayers {
-		r.caches = append(r.caches, alignedBytes(cache))
+	for range l.Layers {
+		r.caches = append(r.caches, alignedBytes(l.Cache))
 	}
-	r.bytes = int64(len(r.arena)) + 4*int64(len(r.rope)+len(r.logits)) + product(cache, int64(len(r.caches)))
+	r.bytes = l.Arena + l.Rope + l.Logits + l.Tables + l.Cache*int64(l.Layers)
 	return r, nil
 }
 
@@ -107,9 +89,11 @@ type runner struct {
 	bundle  *plan.Bundle
 	kv      quant.Type
 	context int
+	pages   int // of each cache
 
 	arena  []byte
-	caches [][]byte  // one per layer, [context][CacheDim] of kv
+	caches [][]byte // one per layer, [pages][PageRows][CacheDim] of kv
+	tables *device.Tables
 	rope   []float32 // see device.RopeTable
 	logits []float32
 	bytes  int64
@@ -121,19 +105,45 @@ type runner struct {
 	head int // the phase at which Bundle.Head begins
 }
 
-// Replay implements device.Runner.
-func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
+var errClosed = errors.New("the runner is closed")
+
+// Assign implements device.Runner.
+func (r *runner) Assign(table, first int, pages []uint32) error {
 	if r.pool == nil {
-		return nil, errors.New("the runner is closed")
+		return errClosed
 	}
-	if err := device.CheckStep(s, r.bundle.Model.VocabSize, r.context); err != nil {
+	_, err := r.tables.Assign(table, first, pages)
+	return err
+}
+
+// CopyRows implements device.Runner.
+func (r *runner) CopyRows(from, to uint32, n int) error {
+	if r.pool == nil {
+		return errClosed
+	}
+	if err := r.tables.CheckCopy(from, to, n); err != nil {
+		return err
+	}
+	for _, c := range r.caches {
+		page := len(c) / r.pages
+		copy(c[int(to)*page:][:page/plan.PageRows*n], c[int(from)*page:])
+	}
+	return nil
+}
+
+// Replay implements device.Runner.
+func (r *runner) Replay(row plan.Row, logits bool) ([]float32, error) {
+	if r.pool == nil {
+		return nil, errClosed
+	}
+	if err := errors.Join(device.CheckRow(row, r.bundle.Model.VocabSize, r.context), r.tables.Check(row)); err != nil {
 		return nil, err
 	}
 	last := r.head
 	if logits {
 		last = len(r.pool.phases)
 	}
-	r.pool.run(s, last)
+	r.pool.run(row, last)
 	if err := r.failure(); err != nil {
 		return nil, err
 	}

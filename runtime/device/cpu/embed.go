@@ -19,7 +19,7 @@ func (t *embed) size() (units, cost int) { return 1, 8 * t.dim }
 
 func (t *embed) run(w *worker, _, _ int) {
 	x := w.temp(t.dim)
-	t.w.format.Dequantize(x, t.w.data[int(w.step.Token)*t.w.rowBytes:])
+	t.w.format.Dequantize(x, t.w.data[int(w.row.Token)*t.w.rowBytes:])
 	t.out.write(0, x)
 	if t.hand != nil {
 		t.hand.apply(x, 0)

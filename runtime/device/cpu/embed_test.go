@@ -15,7 +15,7 @@ func TestEmbed(t *testing.T) {
 		p.W, w = rg.weight(q, 1, 7, 256)
 		p.Out.Slot = rg.out(plan.ElemF32, 256)
 		rg.kernel.Parts = []plan.Part{p}
-		r := rg.run(plan.Step{Token: 6})
+		r := rg.run(plan.Row{Token: 6})
 		check(t, "row", rg.read(r, p.Out.Slot, 256), w[6*256:], 0)
 	}
 }

@@ -31,7 +31,7 @@ func TestExpertsSum(t *testing.T) {
 			p.Add, res = rg.in(plan.ElemF32, rows)
 		}
 		rg.kernel.Parts = []plan.Part{p}
-		r := rg.run(plan.Step{})
+		r := rg.run(plan.Row{})
 		a, b := refMul(w, 4, rows, cols, x), refMul(w, 1, rows, cols, x[cols:])
 		want := make([]float64, rows)
 		for i := range want {
@@ -65,7 +65,7 @@ func TestFaultyRouting(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if _, err := r.Replay(plan.Step{NKV: 1}, true); err == nil || !strings.Contains(err.Error(), "expert 3 of 3") {
+			if _, err := r.Replay(plan.Row{NKV: 1}, true); err == nil || !strings.Contains(err.Error(), "expert 3 of 3") {
 				t.Errorf("error %v", err)
 			}
 		}

@@ -47,7 +47,7 @@ func TestExperts(t *testing.T) {
 				p.Routing = rg.routing(false, plan.Routing{Expert: 5}, plan.Routing{}, plan.Routing{Expert: 3})
 			}
 			rg.kernel.Parts = []plan.Part{p}
-			r := rg.run(plan.Step{})
+			r := rg.run(plan.Row{})
 			got := rg.read(r, p.Out.Slot, k*rows)
 			for i, e := range choice {
 				in := x[:cols]

@@ -66,7 +66,7 @@ func TestHandOver(t *testing.T) {
 			}
 			p.HandOver, next = rg.handOver(c.rows, c.group)
 			rg.kernel.Parts = []plan.Part{p}
-			r := rg.run(plan.Step{})
+			r := rg.run(plan.Row{})
 			for i := range x {
 				x[i] /= math.Sqrt(total/cols + eps)
 			}
@@ -92,7 +92,7 @@ func TestEmbedHandOver(t *testing.T) {
 	var next []float64
 	p.HandOver, next = rg.handOver(dim, 8)
 	rg.kernel.Parts = []plan.Part{p}
-	r := rg.run(plan.Step{Token: 3})
+	r := rg.run(plan.Row{Token: 3})
 	want := w[3*dim:][:dim]
 	check(t, "out", rg.read(r, p.Out.Slot, dim), want, tolerance(plan.ElemF32))
 	rg.checkHandOver(t, r, p.HandOver, next, want)

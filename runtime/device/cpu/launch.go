@@ -12,12 +12,13 @@ import (
 type Memory struct {
 	Arena        []byte
 	Caches       [][]byte
+	Tables       *device.Tables // in which the row's pages are assigned
 	Rope, Logits []float32
 }
 
 // Launch records a model and runs its sequence once on mem, on one thread. It
 // serves checks of single kernels: their bundles have one dispatch.
-func Launch(m *device.Model, cfg device.Config, mem *Memory, s plan.Step) error {
+func Launch(m *device.Model, cfg device.Config, mem *Memory, row plan.Row) error {
 	r, err := allocate(m, cfg)
 	if err != nil {
 		return fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
@@ -26,12 +27,12 @@ func Launch(m *device.Model, cfg device.Config, mem *Memory, s plan.Step) error 
 		return fmt.Errorf("bundle %s: memory of an arena of %d bytes, %d caches, %d angles and %d logits; expected %d, %d, %d and %d", m.Bundle.Name,
 			len(mem.Arena), len(mem.Caches), len(mem.Rope), len(mem.Logits), len(r.arena), len(r.caches), len(r.rope), len(r.logits))
 	}
-	r.arena, r.caches, r.rope, r.logits = mem.Arena, mem.Caches, mem.Rope, mem.Logits
+	r.arena, r.caches, r.tables, r.rope, r.logits = mem.Arena, mem.Caches, mem.Tables, mem.Rope, mem.Logits
 	phases, err := r.record(m, 1)
 	if err != nil {
 		return err
 	}
 	r.pool = newPool(phases, []*worker{newWorker(r.need)})
-	_, err = r.Replay(s, true)
+	_, err = r.Replay(row, true)
 	return err
 }

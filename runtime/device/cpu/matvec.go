@@ -107,7 +107,7 @@ func (t *matVec) run(w *worker, lo, hi int) {
 		y := w.y[:r1-r0]
 		t.projection.rows(w, entry, r0, t.in.load(w, entry), y)
 		if t.rope != nil {
-			t.rope.apply(y, r0, w.step.Pos)
+			t.rope.apply(y, r0, w.row.Pos)
 		}
 		if t.add != nil {
 			addTo(y, t.add.read(entry*t.add.stride+r0, len(y), w.up[:]))

@@ -55,7 +55,7 @@ func TestMatVec(t *testing.T) {
 				rg.kernel.Slots[p.Add].Write = true
 			}
 			rg.kernel.Parts = []plan.Part{p}
-			r := rg.run(plan.Step{Pos: 5})
+			r := rg.run(plan.Row{Pos: 5})
 			got := rg.read(r, p.Out.Slot, c.offset+c.batch*p.Out.Stride)
 			for b := range c.batch {
 				in := x[c.offset+b*(c.cols+1):][:c.cols]

@@ -16,7 +16,7 @@ func TestNormVec(t *testing.T) {
 		p.Norm.Weight, weight = rg.vector(77, 1)
 		p.Out.Slot = rg.out(e, 77)
 		rg.kernel.Parts = []plan.Part{p}
-		r := rg.run(plan.Step{})
+		r := rg.run(plan.Row{})
 		check(t, "norm", rg.read(r, p.Out.Slot, 77), refNorm(x[3:], weight, 1e-5), tolerance(e))
 	}
 }

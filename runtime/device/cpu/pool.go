@@ -33,8 +33,8 @@ const (
 type pool struct {
 	phases  []phase
 	workers []*worker
-	last    int       // the phase at which the token ends; set while idle
-	step    plan.Step // of the token; set while idle
+	last    int      // the phase at which the token ends; set while idle
+	row     plan.Row // set while idle
 
 	// state is token<<32 | phase<<16 | next chunk. A chunk is taken by counting
 	// it up, so that a worker which comes late finds it changed and takes none.
@@ -61,10 +61,10 @@ func newPool(phases []phase, workers []*worker) *pool {
 }
 
 // run executes the phases [0, last) for one token.
-func (p *pool) run(step plan.Step, last int) {
+func (p *pool) run(row plan.Row, last int) {
 	if len(p.workers) == 1 {
 		w := p.workers[0]
-		w.token, w.step = w.token+1, step
+		w.token, w.row = w.token+1, row
 		for _, ph := range p.phases[:last] {
 			for _, c := range ph {
 				c.twin.run(w, c.lo, c.hi)
@@ -75,7 +75,7 @@ func (p *pool) run(step plan.Step, last int) {
 	if last == 0 {
 		return
 	}
-	p.step, p.last = step, last
+	p.row, p.last = row, last
 	token := p.state.Load()>>32 + 1
 	p.publish(token << 32)
 	p.work(p.workers[0])
@@ -120,7 +120,7 @@ func (p *pool) work(w *worker) {
 			continue
 		}
 		if token := v >> 32; w.token != token {
-			w.token, w.step = token, p.step
+			w.token, w.row = token, p.row
 		}
 		ph[next].twin.run(w, ph[next].lo, ph[next].hi)
 		if p.done.Add(1) == int64(len(ph)) {

@@ -41,7 +41,7 @@ func TestChain(t *testing.T) {
 		rg, r := chain(t, threads, links)
 		start := rg.read(r, 0, 8<<10)
 		for range tokens {
-			if _, err := r.Replay(plan.Step{NKV: 1}, true); err != nil {
+			if _, err := r.Replay(plan.Row{NKV: 1}, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -76,7 +76,7 @@ func TestTail(t *testing.T) {
 			t.Errorf("%d phases, the head at %d; want 2 and 0", len(r.pool.phases), r.head)
 		}
 		for range tokens {
-			if _, err := r.Replay(plan.Step{NKV: 1}, true); err != nil {
+			if _, err := r.Replay(plan.Row{NKV: 1}, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,7 +99,7 @@ func TestParking(t *testing.T) {
 		_, r := chain(t, 4, 3)
 		wg.Go(func() {
 			for range 5 {
-				if _, err := r.Replay(plan.Step{NKV: 1}, true); err != nil {
+				if _, err := r.Replay(plan.Row{NKV: 1}, true); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(2 * time.Millisecond)
@@ -117,7 +117,7 @@ func TestReplayAllocatesNothing(t *testing.T) {
 	}
 	pos := uint32(0)
 	replay := func() {
-		if _, err := r.Replay(plan.Step{Token: 1, Pos: pos % 8, NKV: pos%8 + 1}, true); err != nil {
+		if _, err := r.Replay(plan.Row{Token: 1, Pos: pos % 8, NKV: pos%8 + 1}, true); err != nil {
 			t.Error(err)
 		}
 		pos++
@@ -127,7 +127,7 @@ func TestReplayAllocatesNothing(t *testing.T) {
 	}
 	for threads := 1; threads <= 3; threads++ {
 		_, r := chain(t, threads, 5)
-		if n := testing.AllocsPerRun(50, func() { r.Replay(plan.Step{NKV: 1}, true) }); n != 0 {
+		if n := testing.AllocsPerRun(50, func() { r.Replay(plan.Row{NKV: 1}, true) }); n != 0 {
 			t.Errorf("%d workers: %g allocations per token", threads, n)
 		}
 	}

@@ -27,9 +27,9 @@ func every(t *testing.T) *rig {
 	latNorm, _ := rg.vector(10, 1)
 	bias, _ := rg.vector(4, 0)
 	routing := rg.routing(true, make([]plan.Routing, 2)...)
-	rope, cache := rg.ropeSlot(), rg.cacheSlot(true)
+	rope, cache := rg.ropeSlot(), rg.cache(true)
 	logits := rg.slot(plan.Slot{Space: plan.SpaceLogits, Elem: f32, Write: true}, plan.Operand{})
-	rg.slot(plan.Slot{Space: plan.SpaceStep, Elem: plan.ElemStep}, plan.Operand{})
+	rg.slot(plan.Slot{Space: plan.SpaceRow, Elem: plan.ElemRow}, plan.Operand{})
 	rg.slot(plan.Slot{Space: plan.SpaceArgs, Elem: plan.ElemArgs}, plan.Operand{})
 	splits := plan.Splits{Count: 2, Tile: 4}
 	parts := rg.out(f32, 2*2*10)
@@ -85,7 +85,7 @@ func TestHostileOperands(t *testing.T) {
 		case "read only":
 			return !s.Write
 		case "element", "both spaces": // the CPU reads neither from these
-			return s.Space == plan.SpaceStep || s.Space == plan.SpaceArgs || s.Space == plan.SpaceRope && name == "element"
+			return s.Space == plan.SpaceRow || s.Space == plan.SpaceArgs || s.Space == plan.SpaceTables && name == "element" || s.Space == plan.SpaceRope && name == "element"
 		}
 		return false
 	}
@@ -189,12 +189,12 @@ func TestReplaySteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []plan.Step{{Token: 7, NKV: 1}, {Pos: 8, NKV: 9}, {Pos: 1, NKV: 1}, {Pos: 1 << 31, NKV: 1<<31 + 1}} {
+	for _, s := range []plan.Row{{Token: 7, NKV: 1}, {Pos: 8, NKV: 9}, {Pos: 1, NKV: 1}, {Pos: 1 << 31, NKV: 1<<31 + 1}} {
 		if _, err := r.Replay(s, true); err == nil {
 			t.Errorf("%+v: no error", s)
 		}
 	}
-	step := plan.Step{Token: 6, Pos: 7, NKV: 8}
+	step := plan.Row{Token: 6, Pos: 7, NKV: 8}
 	if l, err := r.Replay(step, false); l != nil || err != nil || r.logits[0] != 0 {
 		t.Errorf("without logits: %v, %v; buffer %v", l, err, r.logits)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"mla/runtime/device"
@@ -36,7 +37,7 @@ func newRig(t *testing.T, seed uint64) *rig {
 		Activations: plan.ElemF16,
 		RopeFreqs:   []float64{1, 0.3, 0.01},
 		RopeMScale:  1.25,
-		Model:       plan.Model{VocabSize: 7, NumHiddenLayers: 1, KVLoraRank: 10, QKRopeHeadDim: 6},
+		Model:       plan.Model{VocabSize: 7, NumHiddenLayers: 1, KVLoraRank: 10, QKRopeHeadDim: 6, MaxPositionEmbeddings: 200},
 	}
 	rg.kernel.Name = "k"
 	return rg
@@ -172,8 +173,39 @@ func (rg *rig) ropeSlot() int {
 	return rg.slot(plan.Slot{Space: plan.SpaceRope, Elem: plan.ElemF32}, plan.Operand{})
 }
 
-func (rg *rig) cacheSlot(write bool) int {
-	return rg.slot(plan.Slot{Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: write}, plan.Operand{})
+func (rg *rig) cache(write bool) plan.Paged {
+	return plan.Paged{
+		Slot:     rg.slot(plan.Slot{Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: write}, plan.Operand{}),
+		Tables:   rg.slot(plan.Slot{Space: plan.SpaceTables, Elem: plan.ElemU32}, plan.Operand{}),
+		MaxPages: rg.bundle.Model.MaxPages(),
+	}
+}
+
+// table is the block table that tests run with, behind one that they do not use.
+const table = 1
+
+// pages are the pages of the cache, the last one first.
+func (rg *rig) pages() []uint32 {
+	var list []uint32
+	for p := plan.Pages(rg.ctx); p > 0; p-- {
+		list = append(list, uint32(p-1))
+	}
+	return list
+}
+
+// at is where the cache row of a position is among those of the pages.
+func (rg *rig) at(pos int) int {
+	return int(rg.pages()[pos/plan.PageRows])*plan.PageRows + pos%plan.PageRows
+}
+
+// linear returns the cache rows of all positions, width numbers each, after a run.
+func (rg *rig) linear(r *runner, slot, width int) []float64 {
+	paged := rg.read(r, slot, len(rg.pages())*plan.PageRows*width)
+	var rows []float64
+	for pos := range rg.ctx {
+		rows = append(rows, paged[rg.at(pos)*width:][:width]...)
+	}
+	return rows
 }
 
 // record finishes the bundle and records it.
@@ -195,32 +227,42 @@ func (rg *rig) record(threads int) (*runner, error) {
 	if rg.finish != nil {
 		rg.finish(b)
 	}
-	run, err := New().Record(&rg.model, device.Config{Context: rg.ctx, KV: rg.kv, Threads: threads})
+	run, err := New().Load(&rg.model, device.Config{Context: rg.ctx, Tables: table + 1, KV: rg.kv, Threads: threads})
 	if err != nil {
 		return nil, err
 	}
 	r := run.(*runner)
 	rg.t.Cleanup(func() { r.Close() })
+	pages := rg.pages()
+	for t := table; t >= 0; t-- { // the other table has them in another order
+		if err := r.Assign(t, 0, pages); err != nil {
+			return nil, err
+		}
+		slices.Reverse(pages)
+	}
 	copy(r.arena, rg.arena)
 	for i, c := range rg.caches {
 		bytes, _ := encode(rg.kv == quant.F16, c)
-		copy(r.caches[i], bytes)
+		size := len(bytes) / rg.ctx
+		for pos := range rg.ctx {
+			copy(r.caches[i][rg.at(pos)*size:][:size], bytes[pos*size:])
+		}
 	}
 	return r, nil
 }
 
 // run replays one token with 1, 2 and 3 workers, which must leave the same bits
 // behind, and returns the last runner.
-func (rg *rig) run(step plan.Step) *runner {
+func (rg *rig) run(row plan.Row) *runner {
 	rg.t.Helper()
-	step.NKV = step.Pos + 1
+	row.NKV, row.Table = row.Pos+1, table
 	var first *runner
 	for threads := 1; threads <= 3; threads++ {
 		r, err := rg.record(threads)
 		if err != nil {
 			rg.t.Fatal(err)
 		}
-		if _, err := r.Replay(step, true); err != nil {
+		if _, err := r.Replay(row, true); err != nil {
 			rg.t.Fatal(err)
 		}
 		if first == nil {

@@ -59,7 +59,7 @@ func (t *ropeVec) run(w *worker, _, _ int) {
 	x := w.temp(t.rope.headDim)
 	for h := range t.heads {
 		copy(x, t.in.read(h*t.in.stride, len(x), x))
-		t.rope.apply(x, 0, w.step.Pos)
+		t.rope.apply(x, 0, w.row.Pos)
 		t.out.write(h*t.out.stride, x)
 	}
 }

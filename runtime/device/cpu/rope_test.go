@@ -16,7 +16,7 @@ func TestRopeVec(t *testing.T) {
 		p.Out = plan.Vec{Slot: rg.out(e, 30), Stride: 10}
 		p.Rope = plan.RopeAt{Table: rg.ropeSlot(), HeadDim: 10, Dim: 6}
 		rg.kernel.Parts = []plan.Part{p}
-		r := rg.run(plan.Step{Pos: 7})
+		r := rg.run(plan.Row{Pos: 7})
 		check(t, "rope", rg.read(r, p.Out.Slot, 30), refRope(x, 10, rg.bundle.RopeFreqs, 1.25, 7), tolerance(e))
 	}
 }

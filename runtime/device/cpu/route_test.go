@@ -91,7 +91,7 @@ func TestRouteVec(t *testing.T) {
 			}
 			p.Routing = rg.routing(true, make([]plan.Routing, g.K)...)
 			rg.kernel.Parts = []plan.Part{p}
-			r := rg.run(plan.Step{})
+			r := rg.run(plan.Row{})
 			checkRouting(t, name, r, rg.ops[p.Routing], &g, logits, bias)
 		}
 	}
@@ -125,7 +125,7 @@ func TestRouteEdges(t *testing.T) {
 		p.Gating.Logits, _ = rg.buffer(plan.ElemF32, false, c.logits)
 		p.Routing = rg.routing(true, make([]plan.Routing, 2)...)
 		rg.kernel.Parts = []plan.Part{p}
-		r := rg.run(plan.Step{})
+		r := rg.run(plan.Row{})
 		op := rg.ops[p.Routing]
 		for i, got := range view[plan.Routing](r.arena[op.Offset : op.Offset+op.Bytes]) {
 			if got.Expert != c.want[i].Expert || name != "NaN" && got.Weight != c.want[i].Weight {
@@ -142,7 +142,7 @@ func TestRouteByLogits(t *testing.T) {
 	p.Gating.Logits, _ = rg.buffer(plan.ElemF32, false, []float64{-400, 0, -300, -200})
 	p.Routing = rg.routing(true, make([]plan.Routing, 3)...)
 	rg.kernel.Parts = []plan.Part{p}
-	r := rg.run(plan.Step{})
+	r := rg.run(plan.Row{})
 	op := rg.ops[p.Routing]
 	want := []plan.Routing{{Expert: 1, Weight: 1}, {Expert: 3}, {Expert: 2}}
 	for i, got := range view[plan.Routing](r.arena[op.Offset : op.Offset+op.Bytes]) {

@@ -6,7 +6,7 @@ import "mla/runtime/plan"
 type storeKV struct {
 	lat, kPe      vec
 	latDim, peDim int
-	cache         numbers
+	cache         paged
 	norm          *norm
 	rope          *rope
 }
@@ -35,7 +35,7 @@ func (t *storeKV) run(w *worker, _, _ int) {
 		t.norm.apply(lat, lat)
 	}
 	if t.rope != nil {
-		t.rope.apply(pe, 0, w.step.Pos)
+		t.rope.apply(pe, 0, w.row.Pos)
 	}
-	t.cache.write(int(w.step.Pos)*len(row), row)
+	t.cache.write(t.cache.at(w.row.Table, int(w.row.Pos)), row)
 }

@@ -15,7 +15,7 @@ func TestSwiGLUVec(t *testing.T) {
 		p.Up.Slot, up = rg.in(e, 777)
 		p.Out.Slot = rg.out(e, 777)
 		rg.kernel.Parts = []plan.Part{p}
-		r := rg.run(plan.Step{})
+		r := rg.run(plan.Row{})
 		check(t, "swiglu", rg.read(r, p.Out.Slot, 777), refSwiGLU(gate, up), tolerance(e))
 	}
 }

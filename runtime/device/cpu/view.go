@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -42,6 +43,21 @@ func (v *numbers) half() bool { return v.f32 == nil }
 type vec struct {
 	numbers
 	stride int
+}
+
+// paged is a bound plan.Paged: [pages][PageRows][dim].
+type paged struct {
+	numbers
+	tables   []uint32
+	maxPages int
+	dim      int
+}
+
+// at is the first element of the cache row of a position. The rows of its page from
+// there on follow it.
+func (c *paged) at(table uint32, pos int) int {
+	page := int(c.tables[int(table)*c.maxPages+pos/plan.PageRows])
+	return (page*plan.PageRows + pos%plan.PageRows) * c.dim
 }
 
 // weight is a bound weight matrix, or a batch of them.

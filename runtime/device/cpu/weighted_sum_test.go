@@ -17,7 +17,7 @@ func TestWeightedSum(t *testing.T) {
 		weights := []float64{0.5, 0.25, -2}
 		p.Routing = rg.routing(false, plan.Routing{Expert: 4, Weight: 0.5}, plan.Routing{Expert: 1, Weight: 0.25}, plan.Routing{Weight: -2})
 		rg.kernel.Parts = []plan.Part{p}
-		r := rg.run(plan.Step{})
+		r := rg.run(plan.Row{})
 		want := make([]float64, 101)
 		for i, w := range weights {
 			for j := range want {

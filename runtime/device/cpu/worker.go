@@ -19,7 +19,7 @@ type needs struct {
 // worker is one thread's state: the token it works on and its scratch memory.
 // Nothing in it outlives a token but the memory.
 type worker struct {
-	step  plan.Step
+	row   plan.Row
 	token uint64 // the pool's count of tokens; tells what below is of this one
 	err   error  // first failure, fetched at the end of the token
 

@@ -72,8 +72,8 @@ func (d *Device) Class() string { return plan.ClassNVIDIA }
 // OwnMemory implements device.Separate.
 func (d *Device) OwnMemory() bool { return true }
 
-// Record implements device.Device. The runner is for one goroutine at a time.
-func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
+// Load implements device.Device. The runner is for one goroutine at a time.
+func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	l, err := m.Layout(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)

@@ -10,19 +10,20 @@ import (
 	"mla/runtime/plan"
 )
 
-// stepBytes is the size of a plan.Step.
-const stepBytes = int64(unsafe.Sizeof(plan.Step{}))
+// rowBytes is the size of a plan.Row.
+const rowBytes = int64(unsafe.Sizeof(plan.Row{}))
 
 // memory is everything that a runner has on the device.
 type memory struct {
-	places                               *weights
-	weights                              cu.Ptr
-	arena, rope, step, logits, constants cu.Ptr
-	sample                               cu.Ptr   // 0: the bundle has no sampler
-	counters                             cu.Ptr   // 0: no kernel has a tail
-	caches                               []cu.Ptr // one per layer
-	cache                                int64    // bytes of one
-	bytes                                int64    // of all, without the weights
+	places                              *weights
+	weights                             cu.Ptr
+	arena, rope, row, logits, constants cu.Ptr
+	tables                              cu.Ptr   // block tables
+	sample                              cu.Ptr   // 0: the bundle has no sampler
+	counters                            cu.Ptr   // 0: no kernel has a tail
+	caches                              []cu.Ptr // one per layer
+	cache                               int64    // bytes of one
+	bytes                               int64    // of all, without the weights
 }
 
 // allocate reserves all memory. After an error, what there is must be freed.
@@ -42,11 +43,12 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 		{"the weights", m.places.bytes, &m.weights},
 		{"the arena", l.Arena, &m.arena},
 		{"the rotary table", l.Rope, &m.rope},
-		{"the step", stepBytes, &m.step},
+		{"the row", rowBytes, &m.row},
 		{"the logits", l.Logits, &m.logits},
 		{"the sampler", l.Sample, &m.sample},
 		{"the counters", l.Counters, &m.counters},
 		{"the constants", int64(len(c.Constants)), &m.constants},
+		{"the block tables", l.Tables, &m.tables},
 	} {
 		if a.bytes == 0 {
 			continue
@@ -91,8 +93,10 @@ func (m *memory) address(b *device.Binding) cu.Ptr {
 		return m.caches[b.Index]
 	case plan.SpaceRope:
 		return m.rope
-	case plan.SpaceStep:
-		return m.step
+	case plan.SpaceRow:
+		return m.row
+	case plan.SpaceTables:
+		return m.tables
 	case plan.SpaceSample:
 		return m.sample + cu.Ptr(b.Offset)
 	case plan.SpaceCounters:
@@ -126,7 +130,7 @@ func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, cons
 
 // free gives everything back.
 func (m *memory) free() error {
-	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.step.Free(), m.logits.Free(), m.sample.Free(), m.counters.Free(), m.constants.Free())
+	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.row.Free(), m.tables.Free(), m.logits.Free(), m.sample.Free(), m.counters.Free(), m.constants.Free())
 	for _, p := range m.caches {
 		err = errors.Join(err, p.Free())
 	}

@@ -96,7 +96,11 @@ func (r *runner) prepare(rows int) error {
 			return err
 		}
 	}
-	if err := r.setStep(0, plan.Step{Pos: uint32(rows - 1), NKV: uint32(rows)}); err != nil {
+	row := plan.Row{Pos: uint32(rows - 1), NKV: uint32(rows)}
+	if err := r.tables.Check(row); err != nil {
+		return err
+	}
+	if err := r.setRow(0, row); err != nil {
 		return err
 	}
 	return r.stream.Wait()

@@ -37,11 +37,13 @@ type runner struct {
 	stages []stage // of a token
 	graphs graphs
 	stream cu.Stream
-	steps  *cu.Pinned // [ring]plan.Step
+	rows   *cu.Pinned // [ring]plan.Row
+	tables *device.Tables
+	paged  *cu.Pinned // the entries of tables, on their way to the device
 	logits *cu.Pinned
 	slots  [ring]slot
-	next   int        // slot of the next unit
-	last   *plan.Step // of the last Replay, if the logits on the device are its
+	next   int       // slot of the next unit
+	last   *plan.Row // of the last Replay, if the logits on the device are its
 	chain  chain
 	failed error
 	busy   time.Duration // of finished units
@@ -104,7 +106,11 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	if r.stream, err = cu.NewStream(); err != nil {
 		return err
 	}
-	if r.steps, err = cu.AllocPinned(ring * int(stepBytes)); err != nil {
+	if r.rows, err = cu.AllocPinned(ring * int(rowBytes)); err != nil {
+		return err
+	}
+	r.tables = l.NewTables()
+	if r.paged, err = cu.AllocPinned(int(l.Tables)); err != nil {
 		return err
 	}
 	if r.logits, err = cu.AllocPinned(int(l.Logits)); err != nil {
@@ -161,29 +167,29 @@ func (r *runner) record(head int) error {
 }
 
 // Replay implements device.Runner.
-func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
+func (r *runner) Replay(row plan.Row, logits bool) ([]float32, error) {
 	if r.closed {
-		return nil, errors.New("the runner is closed")
+		return nil, errClosed
 	}
-	if err := device.CheckStep(s, r.vocab, r.context); err != nil {
+	if err := errors.Join(device.CheckRow(row, r.vocab, r.context), r.tables.Check(row)); err != nil {
 		return nil, err
 	}
 	if err := r.End(); err != nil {
 		return nil, err
 	}
 	r.last = nil
-	if err := r.gpu.Do(func() error { return r.token(s, logits) }); err != nil || !logits {
+	if err := r.gpu.Do(func() error { return r.token(row, logits) }); err != nil || !logits {
 		return nil, err
 	}
-	r.last = &s
+	r.last = &row
 	b := r.logits.Bytes()
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), r.vocab), nil
 }
 
 // token puts one token into the stream, and waits for it if its logits are wanted.
-func (r *runner) token(s plan.Step, logits bool) error {
+func (r *runner) token(row plan.Row, logits bool) error {
 	err := r.unit(0, func(slot int) error {
-		if err := r.setStep(slot, s); err != nil {
+		if err := r.setRow(slot, row); err != nil {
 			return err
 		}
 		if !logits {
@@ -233,15 +239,15 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 	return nil
 }
 
-// setStep makes s the step of what follows in the stream.
-func (r *runner) setStep(slot int, s plan.Step) error {
-	r.keepStep(slot, s)
-	return r.stream.Upload(r.memory.step, r.steps, slot*int(stepBytes), int(stepBytes))
+// setRow makes row that of what follows in the stream.
+func (r *runner) setRow(slot int, row plan.Row) error {
+	r.keepRow(slot, row)
+	return r.stream.Upload(r.memory.row, r.rows, slot*int(rowBytes), int(rowBytes))
 }
 
-// keepStep puts a step where the unit in a slot takes it from.
-func (r *runner) keepStep(slot int, s plan.Step) {
-	*(*plan.Step)(unsafe.Pointer(&r.steps.Bytes()[slot*int(stepBytes)])) = s
+// keepRow puts a row where the unit in a slot takes it from.
+func (r *runner) keepRow(slot int, row plan.Row) {
+	*(*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*int(rowBytes)])) = row
 }
 
 // land waits for the unit in a slot, if one is in flight there.
@@ -314,7 +320,7 @@ func (r *runner) release() error {
 			t := &r.slots[i]
 			list = append(list, t.begin.Destroy(), t.end.Destroy(), t.landed.Destroy())
 		}
-		list = append(list, r.steps.Free(), r.logits.Free(), r.memory.free(), r.code.unload())
+		list = append(list, r.rows.Free(), r.paged.Free(), r.logits.Free(), r.memory.free(), r.code.unload())
 		return errors.Join(list...)
 	})
 	return errors.Join(err, r.gpu.Release())

@@ -74,6 +74,7 @@ var cases = map[string]testCase{
 			return reference.Chains(r, nil)
 		})
 	}},
+	"sessions": {"yoututiny", sessions},
 	"misuse": {"yoututiny", func(lib string) error {
 		return with(lib, "youtu-tiny-F32", device.Config{Context: reference.MisuseContext, KV: quant.F16}, reference.Misuse)
 	}},
@@ -124,6 +125,7 @@ func TestStandIn(t *testing.T) {
 		{"tails, replays", "tails stress", fast, ""},
 		{"no memory for counters", "tails stress", []string{"CUDASIM_FAULT=cuMemAlloc_v2:7:2"}, "for the counters: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"},
 		{"prompts in flight", "structure", []string{"CUDASIM_KERNELS=stub"}, ""},
+		{"sessions", "sessions", fast, ""},
 		{"chains", "chain", nil, ""},
 		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
 		{"chains misused", "misuse", fast, ""},
@@ -146,8 +148,8 @@ func TestStandIn(t *testing.T) {
 		{"a failed launch", "failure", []string{"CUDASIM_FAULT=cuGraphLaunch:3:700+"}, "replay: cuGraphLaunch: CUDA_ERROR_ILLEGAL_ADDRESS"},
 		// Several readers copy: whose call reports the lost device is not settled.
 		{"a device lost on the way", "failure", []string{"CUDASIM_FAULT=cuEventSynchronize:10:700+"}, "upload the weights: cu"},
-		{"no memory", "unallocated", []string{"CUDASIM_FAULT=cuMemAlloc_v2:4:2"}, "for the step: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"},
-		{"no cache", "unallocated", []string{"CUDASIM_FAULT=cuMemAlloc_v2:9:2"}, "for the KV cache of layer 1"},
+		{"no memory", "unallocated", []string{"CUDASIM_FAULT=cuMemAlloc_v2:4:2"}, "for the row: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"},
+		{"no cache", "unallocated", []string{"CUDASIM_FAULT=cuMemAlloc_v2:10:2"}, "for the KV cache of layer 1"},
 		{"no page-locked memory", "unallocated", []string{"CUDASIM_FAULT=cuMemHostAlloc:2:2"}, "upload the weights: cuMemHostAlloc"},
 		{"no copy", "unallocated", []string{"CUDASIM_FAULT=cuMemcpyHtoDAsync_v2:2:1"}, "upload the weights: cuMemcpyHtoDAsync_v2"},
 		{"no stream", "unallocated", []string{"CUDASIM_FAULT=cuStreamCreate:3:2"}, "cuStreamCreate"},
@@ -217,7 +219,7 @@ func record(lib string, m *device.Model, cfg device.Config) (device.Runner, erro
 	if err != nil {
 		return nil, err
 	}
-	return d.Record(m, cfg)
+	return device.LoadSingle(d, m, cfg)
 }
 
 // among are the bundles to choose from: all if none are named.
@@ -235,6 +237,19 @@ func with(lib, name string, cfg device.Config, f func(device.Runner) error, bund
 		return err
 	}
 	return errors.Join(withModel(lib, m, cfg, f), done(), leaks(lib))
+}
+
+// sessions has several sessions on one loaded model.
+func sessions(lib string) error {
+	m, done, err := reference.Bind("youtu-tiny-F32", generated.Bundles(), "f32")
+	if err != nil {
+		return err
+	}
+	d, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
+	if err != nil {
+		return err
+	}
+	return errors.Join(reference.Sessions(d, m, device.Config{KV: quant.F16}), done(), leaks(lib))
 }
 
 // withModel records a model and hands the runner to f.
@@ -307,7 +322,7 @@ func structure(lib string) error {
 		if r.Dispatches() < 10 || r.Bytes() < 40*4 {
 			return fmt.Errorf("%d dispatches, %d bytes", r.Dispatches(), r.Bytes())
 		}
-		for name, s := range map[string]plan.Step{
+		for name, s := range map[string]plan.Row{
 			"token": {Token: 1 << 20, NKV: 1}, "position": {Pos: 40, NKV: 41}, "rows": {Pos: 1, NKV: 1},
 		} {
 			if _, err := r.Replay(s, true); err == nil {

@@ -7,6 +7,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/cuda/cu"
+	"mla/runtime/plan"
 )
 
 const (
@@ -29,7 +30,7 @@ type stress struct {
 	asked     int   // replays in the stream, or done
 	batches   [2]batch
 	gathering [2]cu.Ptr
-	steps     cu.Ptr // both steps: a copy within the device takes least time
+	rows      cu.Ptr // both rows: a copy within the device takes least time
 }
 
 // batch is some replays in flight.
@@ -41,13 +42,13 @@ type batch struct {
 // Stress implements device.Stresser.
 func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.Stressed, error) {
 	if r.closed {
-		return nil, errors.New("the runner is closed")
+		return nil, errClosed
 	}
 	if err := what.Check(); err != nil {
 		return nil, err
 	}
-	for _, s := range what.Steps {
-		if err := device.CheckStep(s, r.vocab, r.context); err != nil {
+	for _, row := range what.Rows {
+		if err := errors.Join(device.CheckRow(row, r.vocab, r.context), r.tables.Check(row)); err != nil {
 			return nil, err
 		}
 	}
@@ -55,7 +56,7 @@ func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.St
 		return nil, err
 	}
 	r.last = nil
-	s := &stress{r: r, what: what, row: r.memory.cache / int64(r.context)}
+	s := &stress{r: r, what: what, row: r.memory.cache / int64(r.tables.Pages()*plan.PageRows)}
 	var parts []device.Part // in the order of the layers, so that the first to differ is near its cause
 	for i := range r.memory.caches {
 		parts = append(parts, device.Part{Name: fmt.Sprintf("cache row of layer %d", i), Bytes: int(s.row), Elem: 1})
@@ -79,10 +80,10 @@ func (s *stress) run(ctx context.Context) (err error) {
 	if err := s.allocate(); err != nil {
 		return err
 	}
-	for i, step := range s.what.Steps {
-		s.r.keepStep(i, step)
+	for i, row := range s.what.Rows {
+		s.r.keepRow(i, row)
 	}
-	if err := s.r.stream.Upload(s.steps, s.r.steps, 0, 2*int(stepBytes)); err != nil {
+	if err := s.r.stream.Upload(s.rows, s.r.rows, 0, 2*int(rowBytes)); err != nil {
 		return err
 	}
 	for i := 0; s.compare.Replays < s.what.Replays; i = 1 - i {
@@ -100,7 +101,7 @@ func (s *stress) run(ctx context.Context) (err error) {
 }
 
 func (s *stress) allocate() (err error) {
-	if s.steps, err = cu.Alloc(2 * stepBytes); err != nil {
+	if s.rows, err = cu.Alloc(2 * rowBytes); err != nil {
 		return err
 	}
 	for i := range s.batches {
@@ -115,7 +116,7 @@ func (s *stress) allocate() (err error) {
 }
 
 func (s *stress) free() error {
-	return errors.Join(free(s.gathering[:]), s.steps.Free(), s.batches[0].results.Free(), s.batches[1].results.Free())
+	return errors.Join(free(s.gathering[:]), s.rows.Free(), s.batches[0].results.Free(), s.batches[1].results.Free())
 }
 
 // launch puts the replays of a batch into the stream, if any are left.
@@ -140,14 +141,14 @@ func (s *stress) launch(i int) error {
 // replay puts one replay into the stream, and copies of what it computes.
 func (s *stress) replay(to cu.Ptr) error {
 	r := s.r
-	if err := r.stream.Copy(r.memory.step, s.steps+cu.Ptr(s.asked%2)*cu.Ptr(stepBytes), stepBytes); err != nil {
+	if err := r.stream.Copy(r.memory.row, s.rows+cu.Ptr(s.asked%2)*cu.Ptr(rowBytes), rowBytes); err != nil {
 		return err
 	}
 	if err := r.graphs.token.Launch(r.stream); err != nil {
 		return err
 	}
 	for _, cache := range r.memory.caches {
-		if err := r.stream.Copy(to, cache+cu.Ptr(s.row*int64(s.what.Steps[0].Pos)), s.row); err != nil {
+		if err := r.stream.Copy(to, cache+cu.Ptr(s.row*r.tables.Place(s.what.Rows[0])), s.row); err != nil {
 			return err
 		}
 		to += cu.Ptr(s.row)

@@ -33,8 +33,8 @@ func stress(r device.Runner) error {
 	}
 	done := 0
 	s := &device.Stressing{Replays: stressReplays, Progress: func(n, _ int) { done = n }}
-	for i := range s.Steps {
-		s.Steps[i] = reference.Step(int32(7+i), stressPrompt)
+	for i := range s.Rows {
+		s.Rows[i] = reference.Step(int32(7+i), stressPrompt)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -51,7 +51,7 @@ func stress(r device.Runner) error {
 	if got, err := device.Stress(ctx, r, s); !errors.Is(err, context.Canceled) || got.Replays != 0 {
 		return fmt.Errorf("cancelled: %+v, %w", got, err)
 	}
-	s.Steps[0].Pos, s.Steps[1].Pos = stressPrompt+1, stressPrompt+1
+	s.Rows[0].Pos, s.Rows[1].Pos = stressPrompt+1, stressPrompt+1
 	if _, err := device.Stress(context.Background(), r, s); err == nil {
 		return errors.New("a position outside the context is accepted")
 	}

@@ -36,14 +36,14 @@ func Toy() (*device.Model, device.Config) {
 func bundle() *plan.Bundle {
 	return &plan.Bundle{
 		Name: "toy", ArenaBytes: 1024, SampleBytes: 512, RopeFreqs: []float64{1, 0.5}, RopeMScale: 1, Head: 1,
-		Model:   plan.Model{VocabSize: 10, NumHiddenLayers: 2, KVLoraRank: 12, QKRopeHeadDim: 4},
+		Model:   plan.Model{VocabSize: 10, NumHiddenLayers: 2, KVLoraRank: 12, QKRopeHeadDim: 4, MaxPositionEmbeddings: 64},
 		Weights: []plan.Weight{{Role: "a", First: 0, Last: 2}, {Role: "b", First: -1}},
 		Kernels: []plan.Kernel{
 			{Name: "k", Threads: 64, Parts: []plan.Part{Groups(3), Groups(4)}, Args: []int{0},
 				Slots: []plan.Slot{
 					{Name: "w", Elem: plan.ElemTyped}, {Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 					{Name: "x", Space: plan.SpaceArena}, {Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-					{Name: "step", Space: plan.SpaceStep, Elem: plan.ElemStep}, {Name: "rope", Space: plan.SpaceRope},
+					{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow}, {Name: "rope", Space: plan.SpaceRope},
 				},
 				Variants: []plan.Variant{{Func: "k_f16", Types: []quant.Type{quant.Q8_0, quant.F16}}, {Func: "k_f32", Types: []quant.Type{quant.Q8_0, quant.F32}}}},
 			{Name: "head", Threads: 32, Parts: []plan.Part{Groups(1)}, Slots: []plan.Slot{{Name: "out", Space: plan.SpaceLogits, Write: true}},
@@ -73,5 +73,5 @@ func AddClass(b *plan.Bundle, class string) {
 func layer(l int, barrier bool) plan.Dispatch {
 	return plan.Dispatch{Layer: l, Barrier: barrier, Operands: []plan.Operand{
 		{}, {Space: plan.SpaceKV, Index: l}, {Space: plan.SpaceArena, Offset: 256, Bytes: 64}, {Space: plan.SpaceArgs},
-		{Space: plan.SpaceStep}, {Space: plan.SpaceRope}}}
+		{Space: plan.SpaceRow}, {Space: plan.SpaceRope}}}
 }

@@ -10,7 +10,7 @@ import (
 
 // build makes the Metal objects of a runner.
 func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequence) (*runner, error) {
-	r := &runner{sequence: s, vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own()}
+	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own()}
 	err := mtl.Pool(func() error { return d.fill(r, m, l, s) })
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -87,7 +87,7 @@ func (r *runner) reside(icbs []mtl.Indirect) (err error) {
 	if r.resident, err = r.gpu.NewResidencySet(len(constant) + len(mutable) + len(r.pipelines) + 2*ring); err != nil {
 		return err
 	}
-	for _, list := range [][]mtl.Buffer{constant, mutable, r.memory.steps[:]} {
+	for _, list := range [][]mtl.Buffer{constant, mutable, r.memory.rows[:]} {
 		for _, b := range list {
 			r.resident.AddBuffer(b)
 		}

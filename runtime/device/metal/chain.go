@@ -11,11 +11,11 @@ import (
 )
 
 // chain is a chain of tokens that the GPU picks and runs, see device.Sampler. All
-// of it uses one step, which the GPU moves on from token to token: no host writes
+// of it uses one row, which the GPU moves on from token to token: no host writes
 // it while the chain is in flight.
 type chain struct {
 	device.Chain
-	slot int // of the step
+	slot int // of the row
 }
 
 // Begin implements device.Sampler.
@@ -31,7 +31,7 @@ func (r *runner) Begin(s *device.Sampling) error {
 			return err
 		}
 		r.chain.slot = r.next
-		r.setStep(r.next, *r.last)
+		r.setRow(r.next, *r.last)
 		r.last = nil
 		return nil
 	})

@@ -32,7 +32,7 @@ func structure(lib string) error {
 				return fmt.Errorf("position %d: %d tokens are in flight; expected %d", pos, n, want)
 			}
 		}
-		for _, s := range []plan.Step{{Token: 1 << 30, NKV: 1}, {Pos: 200, NKV: 201}, {Pos: 1, NKV: 1}} {
+		for _, s := range []plan.Row{{Token: 1 << 30, NKV: 1}, {Pos: 200, NKV: 201}, {Pos: 1, NKV: 1}} {
 			if _, err := r.Replay(s, true); err == nil {
 				return fmt.Errorf("%+v: no error", s)
 			}

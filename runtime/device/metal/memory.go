@@ -9,21 +9,22 @@ import (
 	"mla/runtime/plan"
 )
 
-// stepBytes is the size of a plan.Step.
-const stepBytes = int64(unsafe.Sizeof(plan.Step{}))
+// rowBytes is the size of a plan.Row.
+const rowBytes = int64(unsafe.Sizeof(plan.Row{}))
 
 // memory is the GPU's view of everything that kernels touch.
 type memory struct {
 	weights  []mtl.Buffer // windows, then copies
 	places   map[*device.Weight]place
-	caches   []mtl.Buffer // one per layer, [context][CacheDim]
+	caches   []mtl.Buffer // one per layer, [pages][PageRows][CacheDim]
 	arena    mtl.Buffer
 	rope     mtl.Buffer // see device.RopeTable
 	args     mtl.Buffer // constants of all dispatches; nil if there are none
 	logits   mtl.Buffer // [VocabSize] float32
 	sample   mtl.Buffer // see plan.SampleLayout; nil without a sampler
 	counters mtl.Buffer // of tails; nil without one
-	steps    [ring]mtl.Buffer
+	tables   mtl.Buffer // block tables
+	rows     [ring]mtl.Buffer
 }
 
 // allocator makes buffers until one fails.
@@ -69,7 +70,7 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 		mem.weights = append(mem.weights, a.shared(t.Tensor, m.Regions[t.Region][t.Offset:t.Offset+t.Bytes]))
 	}
 	for i := range l.Layers {
-		mem.caches = append(mem.caches, a.buffer(fmt.Sprintf("KV cache %d", i), l.Cache, mtl.StoragePrivate))
+		mem.caches = append(mem.caches, a.buffer(fmt.Sprintf("KV cache %d", i), l.Cache, mtl.StorageShared)) // the host copies rows
 	}
 	mem.arena = a.buffer("arena", l.Arena, mtl.StoragePrivate)
 	mem.logits = a.buffer("logits", l.Logits, mtl.StorageShared)
@@ -83,8 +84,9 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	if l.Counters > 0 { // their zeros are written, whatever Metal says of new memory
 		mem.counters = a.shared("counters", make([]byte, l.Counters))
 	}
-	for i := range mem.steps {
-		mem.steps[i] = a.buffer(fmt.Sprintf("step %d", i), stepBytes, mtl.StorageShared)
+	mem.tables = a.buffer("block tables", l.Tables, mtl.StorageShared)
+	for i := range mem.rows {
+		mem.rows[i] = a.buffer(fmt.Sprintf("row %d", i), rowBytes, mtl.StorageShared)
 	}
 	if a.err == nil {
 		device.RopeTable(floats(mem.rope), m.Bundle.RopeFreqs, m.Bundle.RopeMScale)
@@ -117,16 +119,18 @@ func (m *memory) at(b *device.Binding, slot int) (mtl.Buffer, uint64) {
 		return m.sample, uint64(b.Offset)
 	case plan.SpaceCounters:
 		return m.counters, uint64(b.Offset)
-	case plan.SpaceStep:
-		return m.steps[slot], 0
+	case plan.SpaceRow:
+		return m.rows[slot], 0
+	case plan.SpaceTables:
+		return m.tables, 0
 	default: // a command has no other spaces
 		return m.logits, 0
 	}
 }
 
-// constant lists the buffers that kernels only read, without the steps.
+// constant lists the buffers that kernels only read, without the rows.
 func (m *memory) constant() []mtl.Buffer {
-	list := append([]mtl.Buffer{m.rope}, m.weights...)
+	list := append([]mtl.Buffer{m.rope, m.tables}, m.weights...)
 	if !m.args.Nil() {
 		list = append(list, m.args)
 	}
@@ -147,7 +151,7 @@ func (m *memory) mutable() []mtl.Buffer {
 
 // release frees everything.
 func (m *memory) release() {
-	for _, b := range append(append(m.constant(), m.mutable()...), m.steps[:]...) {
+	for _, b := range append(append(m.constant(), m.mutable()...), m.rows[:]...) {
 		b.Release()
 	}
 	*m = memory{}

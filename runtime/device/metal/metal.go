@@ -161,8 +161,8 @@ func (d *Device) Runs(b *plan.Bundle) error {
 	return nil
 }
 
-// Record implements device.Device. The runner is for one goroutine at a time.
-func (d *Device) Record(m *device.Model, cfg device.Config) (device.Runner, error) {
+// Load implements device.Device. The runner is for one goroutine at a time.
+func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	if err := d.Runs(m.Bundle); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 
 // ring is the number of tokens that can be in flight. What a token reads must
 // not change before it is done, and the bindings of an ICB are fixed: so there
-// are as many step buffers, and an ICB recorded for each. A recording costs a
+// are as many buffers for rows, and an ICB recorded for each. A recording costs a
 // millisecond or so, once.
 const ring = 3
 
@@ -14,7 +14,7 @@ const ring = 3
 type run struct{ from, to int }
 
 // replayer puts runs of the sequence's commands into a command buffer, one after
-// the other, for the step in a slot of the ring.
+// the other, for the row in a slot of the ring.
 type replayer interface {
 	encode(e mtl.Encoder, slot int, runs []run)
 	release()
@@ -57,7 +57,7 @@ type recorded struct {
 	// are in flight together.
 	resident          bool
 	constant, mutable []mtl.Buffer
-	steps             [ring]mtl.Buffer
+	rows              [ring]mtl.Buffer
 	// warm is set where a pipeline that only an ICB refers to may not be there:
 	// on GPUs before Apple9 each is set once per replay, with an empty dispatch.
 	warm []mtl.Pipeline
@@ -65,7 +65,7 @@ type recorded struct {
 
 // record writes the sequence into one ICB per slot.
 func record(gpu mtl.Device, s *sequence, m *memory, pipelines []mtl.Pipeline) (*recorded, error) {
-	r := &recorded{constant: m.constant(), mutable: m.mutable(), steps: m.steps}
+	r := &recorded{constant: m.constant(), mutable: m.mutable(), rows: m.rows}
 	for slot := range r.icbs {
 		icb, err := gpu.NewIndirect(len(s.commands), s.bindings)
 		if err != nil {
@@ -94,7 +94,7 @@ func (r *recorded) encode(e mtl.Encoder, slot int, runs []run) {
 		e.Use(r.constant, mtl.UsageRead)
 	}
 	e.Use(r.mutable, mtl.UsageReadWrite)
-	e.Use(r.steps[slot:slot+1], mtl.UsageReadWrite)
+	e.Use(r.rows[slot:slot+1], mtl.UsageReadWrite)
 	for _, p := range r.warm {
 		e.SetPipeline(p)
 		e.Dispatch(mtl.GridSize{}, mtl.GridSize{})

@@ -30,11 +30,12 @@ type runner struct {
 	memory    *memory
 	resident  mtl.ResidencySet // nil before macOS 15
 	heartbeat *heartbeat       // of resident
+	tables    *device.Tables
 	replayer  replayer
 
 	flying [ring]unit // committed, not yet waited for; oldest at next
 	next   int        // slot of the next unit
-	last   *plan.Step // of the last Replay, if the logits are its
+	last   *plan.Row  // of the last Replay, if the logits are its
 	chain  chain
 	failed error
 	busy   float64 // seconds, of finished tokens
@@ -48,31 +49,31 @@ type unit struct {
 }
 
 // Replay implements device.Runner.
-func (r *runner) Replay(s plan.Step, logits bool) ([]float32, error) {
+func (r *runner) Replay(row plan.Row, logits bool) ([]float32, error) {
 	if r.closed {
-		return nil, errors.New("the runner is closed")
+		return nil, errClosed
 	}
-	if err := device.CheckStep(s, r.vocab, r.context); err != nil {
+	if err := errors.Join(device.CheckRow(row, r.vocab, r.context), r.tables.Check(row)); err != nil {
 		return nil, err
 	}
 	if err := r.End(); err != nil {
 		return nil, err
 	}
 	r.last = nil
-	err := mtl.Pool(func() error { return r.token(s, logits) })
+	err := mtl.Pool(func() error { return r.token(row, logits) })
 	if err != nil || !logits {
 		return nil, err
 	}
-	r.last = &s
+	r.last = &row
 	return floats(r.memory.logits), nil
 }
 
 // token commits one token, and waits for it if its logits are wanted.
-func (r *runner) token(s plan.Step, logits bool) error {
+func (r *runner) token(row plan.Row, logits bool) error {
 	if err := r.land(r.next); err != nil {
 		return err
 	}
-	r.setStep(r.next, s)
+	r.setRow(r.next, row)
 	n := r.head
 	if logits {
 		n = r.decode
@@ -83,9 +84,9 @@ func (r *runner) token(s plan.Step, logits bool) error {
 	return r.drain()
 }
 
-// setStep writes the step in a slot of the ring.
-func (r *runner) setStep(slot int, s plan.Step) {
-	*(*plan.Step)(unsafe.Pointer(&r.memory.steps[slot].Bytes()[0])) = s
+// setRow writes the row in a slot of the ring.
+func (r *runner) setRow(slot int, row plan.Row) {
+	*(*plan.Row)(unsafe.Pointer(&r.memory.rows[slot].Bytes()[0])) = row
 }
 
 // commit hands runs of the sequence to the GPU as the next unit.

@@ -57,7 +57,7 @@ func TestSequence(t *testing.T) {
 	if p := l.places[c.Bindings[0].Weight]; p != (place{0, 2 * pageSize}) {
 		t.Errorf("weight at %+v", p)
 	}
-	if constants := 2 * device.ConstantsAlign; len(l.constants) != constants || l.own() != 1024+512+80+40+2*160+int64(constants)+48 {
+	if constants := 2 * device.ConstantsAlign; len(l.constants) != constants || l.own() != 1024+512+80+40+4+2*2048+int64(constants)+48 {
 		t.Errorf("%+v: %d bytes", l, l.own())
 	}
 }
@@ -141,7 +141,7 @@ func TestFits(t *testing.T) {
 	}{
 		{Info{MaxBuffer: 1 << 30, MaxMemory: total}, ""},
 		{Info{MaxBuffer: 1 << 30, MaxMemory: total - 1}, "recommends at most"},
-		{Info{MaxBuffer: 1023, MaxMemory: total}, "the arena needs 1024 bytes"},
+		{Info{MaxBuffer: 2047, MaxMemory: total}, "the KV cache of a layer needs 2048 bytes"},
 	} {
 		err := l.fits(&tt.gpu)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {

@@ -42,31 +42,33 @@ func library(t *testing.T) string {
 
 // cases run inside the simulator. They return what is wrong.
 var cases = map[string]func(lib string) error{
-	"logits youtu": logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB),
-	"logits glm":   logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayICB),
-	"encode":       logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayEncode),
-	"auto":         automatic,
-	"legacy":       logits("youtu-tiny-legacykvb-F32", quant.F32, 1e-3, metal.ReplayICB),
-	"tails youtu":  logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB, bundle("yoututinytails")),
-	"tails encode": logits("youtu-tiny-F32", quant.F16, 0.05, metal.ReplayEncode, bundle("yoututinytails")),
-	"tails ds":     logits("dsv2lite-mini-Q4_K_M", quant.F16, 0.05, metal.ReplayICB, bundle("dsv2liteminitails")),
-	"tails half":   half("dsv2lite-mini-Q4_K_M", quant.F32, bundle("dsv2liteminitailsf16")),
-	"structure":    structure,
-	"refused":      refused,
-	"failure":      failure,
-	"unallocated":  unallocated,
-	"not able":     notAble,
-	"described":    described,
-	"chains":       chains(metal.ReplayICB),
-	"chains auto":  chains(metal.ReplayAuto),
-	"misuse":       misuse,
-	"lost chain":   lostChain,
-	"no sampler":   noSampler,
-	"half youtu":   half("youtu-mini-Q4_K_M", quant.F32),
-	"half glm":     half("glm47-mini-Q4_K_M", quant.F32),
-	"half ds":      half("dsv2lite-mini-Q4_K_M", quant.F32),
-	"half cache":   half("youtu-mini-Q4_0", quant.F16),
-	"half shipped": half("../tinyglm", quant.F16),
+	"logits youtu":    logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB),
+	"logits glm":      logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayICB),
+	"encode":          logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayEncode),
+	"auto":            automatic,
+	"legacy":          logits("youtu-tiny-legacykvb-F32", quant.F32, 1e-3, metal.ReplayICB),
+	"tails youtu":     logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB, bundle("yoututinytails")),
+	"tails encode":    logits("youtu-tiny-F32", quant.F16, 0.05, metal.ReplayEncode, bundle("yoututinytails")),
+	"tails ds":        logits("dsv2lite-mini-Q4_K_M", quant.F16, 0.05, metal.ReplayICB, bundle("dsv2liteminitails")),
+	"tails half":      half("dsv2lite-mini-Q4_K_M", quant.F32, bundle("dsv2liteminitailsf16")),
+	"structure":       structure,
+	"refused":         refused,
+	"failure":         failure,
+	"unallocated":     unallocated,
+	"not able":        notAble,
+	"described":       described,
+	"chains":          chains(metal.ReplayICB),
+	"chains auto":     chains(metal.ReplayAuto),
+	"misuse":          misuse,
+	"sessions":        sessions(metal.ReplayICB),
+	"encode sessions": sessions(metal.ReplayEncode),
+	"lost chain":      lostChain,
+	"no sampler":      noSampler,
+	"half youtu":      half("youtu-mini-Q4_K_M", quant.F32),
+	"half glm":        half("glm47-mini-Q4_K_M", quant.F32),
+	"half ds":         half("dsv2lite-mini-Q4_K_M", quant.F32),
+	"half cache":      half("youtu-mini-Q4_0", quant.F16),
+	"half shipped":    half("../tinyglm", quant.F16),
 }
 
 func TestMain(m *testing.M) {
@@ -185,6 +187,21 @@ func with(lib, name string, cfg device.Config, options metal.Options, f func(dev
 	return withModel(lib, m, cfg, options, f)
 }
 
+// sessions has several sessions on one loaded model.
+func sessions(how metal.Replay) func(lib string) error {
+	return func(lib string) error {
+		m, done, err := reference.Bind("youtu-tiny-F32", generated.Bundles(), "f32")
+		if err != nil {
+			return err
+		}
+		d, err := metal.Open(metal.Options{Library: lib, Replay: how})
+		if err != nil {
+			return err
+		}
+		return errors.Join(reference.Sessions(d, m, device.Config{KV: quant.F16}), done())
+	}
+}
+
 // withModel records a model and hands the runner to f.
 func withModel(lib string, m *device.Model, cfg device.Config, options metal.Options, f func(device.Runner) error) error {
 	options.Library = lib
@@ -192,7 +209,7 @@ func withModel(lib string, m *device.Model, cfg device.Config, options metal.Opt
 	if err != nil {
 		return err
 	}
-	r, err := d.Record(m, cfg)
+	r, err := device.LoadSingle(d, m, cfg)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func Twins(name string, bundles []*plan.Bundle, kv quant.Type, with func(m *devi
 		return err
 	}
 	cfg := device.Config{Context: len(ref.Prompt), KV: kv}
-	twin, err := cpu.New().Record(m, cfg)
+	twin, err := device.LoadSingle(cpu.New(), m, cfg)
 	if err != nil {
 		return err
 	}

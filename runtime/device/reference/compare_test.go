@@ -151,12 +151,14 @@ func abs(x int32) int32 { return max(x, -x) }
 // fake is a runner whose logits are a function of token and position.
 type fake func(token int32, pos int) []float32
 
-func (f fake) Replay(s plan.Step, _ bool) ([]float32, error) {
+func (f fake) Replay(s plan.Row, _ bool) ([]float32, error) {
 	return f(int32(s.Token), int(s.Pos)), nil
 }
-func (fake) Dispatches() int { return 1 }
-func (fake) Bytes() int64    { return 0 }
-func (fake) Close() error    { return nil }
+func (fake) Assign(_, _ int, _ []uint32) error { return nil }
+func (fake) CopyRows(_, _ uint32, _ int) error { return nil }
+func (fake) Dispatches() int                   { return 1 }
+func (fake) Bytes() int64                      { return 0 }
+func (fake) Close() error                      { return nil }
 
 // plainGo makes the CPU device the same on every machine: other orders of sums round
 // to other halves.
@@ -182,6 +184,22 @@ func read(t *testing.T, name string) *reference.Reference {
 	return ref
 }
 
+// TestSessions: the CPU device keeps sessions apart.
+func TestSessions(t *testing.T) {
+	m, done, err := reference.Bind("youtu-tiny-F32", generated.Bundles(), "f32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range []quant.Type{quant.F16, quant.F32} {
+		if err := reference.Sessions(cpu.New(), m, device.Config{KV: kv, Threads: 2}); err != nil {
+			t.Errorf("%s cache: %v", kv, err)
+		}
+	}
+	if err := done(); err != nil {
+		t.Error(err)
+	}
+}
+
 // runner records a file on the CPU device with a cache of float32.
 func runner(t *testing.T, name, act string, context int) (device.Runner, *plan.Model) {
 	t.Helper()
@@ -189,7 +207,7 @@ func runner(t *testing.T, name, act string, context int) (device.Runner, *plan.M
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := cpu.New().Record(m, device.Config{Context: context, KV: quant.F32})
+	r, err := device.LoadSingle(cpu.New(), m, device.Config{Context: context, KV: quant.F32})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,8 +87,8 @@ func (r *Reference) Worst(logits []float32, pos int) float64 {
 }
 
 // Step is the state of a token at a position.
-func Step(token int32, pos int) plan.Step {
-	return plan.Step{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
+func Step(token int32, pos int) plan.Row {
+	return plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
 }
 
 // InFlight runs the prompt again, without waiting for its tokens.

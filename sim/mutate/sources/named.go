@@ -12,7 +12,7 @@ import (
 // that its file has once; files are relative to runtime/device/metal.
 var named = []struct{ name, file, old, by string }{
 	{"residency/weights", "replay.go", "e.Use(r.constant, mtl.UsageRead)", ""},
-	{"residency/steps", "replay.go", "e.Use(r.steps[slot:slot+1], mtl.UsageReadWrite)", ""},
+	{"residency/rows", "replay.go", "e.Use(r.rows[slot:slot+1], mtl.UsageReadWrite)", ""},
 	{"residency/mutable", "replay.go", "e.Use(r.mutable, mtl.UsageReadWrite)", ""},
 	{"residency/mutable-as-read", "replay.go", "e.Use(r.mutable, mtl.UsageReadWrite)", "e.Use(r.mutable, mtl.UsageRead)"},
 	{"residency/set-buffers", "build.go", "r.resident.AddBuffer(b)", "_ = b"},
@@ -81,8 +81,8 @@ var named = []struct{ name, file, old, by string }{
 	{"lifetime/queue-first", "runner.go", "	if r.replayer != nil {\n		r.replayer.release()\n	}", "	r.gpu.Release()\n	if r.replayer != nil {\n		r.replayer.release()\n	}"},
 
 	{"flight/no-wait-for-the-slot", "runner.go", "	if err := r.land(r.next); err != nil {\n		return err\n	}\n", ""},
-	{"flight/one-step-for-all", "memory.go", "return m.steps[slot]", "return m.steps[0]"},
-	{"flight/logits-too-early", "runner.go", "	return r.drain()\n}\n\n// setStep", "	return nil\n}\n\n// setStep"},
+	{"flight/one-row-for-all", "memory.go", "return m.rows[slot]", "return m.rows[0]"},
+	{"flight/logits-too-early", "runner.go", "	return r.drain()\n}\n\n// setRow", "	return nil\n}\n\n// setRow"},
 	{"flight/close-without-waiting", "runner.go", "		err := r.drain()\n", "		var err error\n"},
 	{"flight/status-unchecked", "mtl/command.go", "status != statusCompleted", "false && status != statusCompleted"},
 
@@ -93,7 +93,7 @@ var named = []struct{ name, file, old, by string }{
 	{"chain/no-wait-for-the-token", "chain.go", "return mtl.Pool(r.landPicked)", "return nil"},
 	{"chain/one-too-few", "chain.go", "len(r.commands)}}, n)", "len(r.commands)}}, n-1)"},
 	{"chain/not-ended-by-replay", "runner.go", "	if err := r.End(); err != nil {\n		return nil, err\n	}\n", ""},
-	{"chain/step-not-set", "chain.go", "	r.setStep(r.next, *r.last)\n", ""},
+	{"chain/row-not-set", "chain.go", "	r.setRow(r.next, *r.last)\n", ""},
 
 	{"pool/not-popped", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", "functions.poolPush()"},
 	{"pool/none", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", ""},

@@ -63,7 +63,7 @@ func (t *trial) expect(m *model.Model, kv quant.Type) (*expected, error) {
 	if n <= len(m.Prompt) {
 		return e, nil
 	}
-	twins, err := cpu.New().Record(m.Bound, device.Config{Context: n, KV: kv})
+	twins, err := device.LoadSingle(cpu.New(), m.Bound, device.Config{Context: n, KV: kv})
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func (t *trial) expect(m *model.Model, kv quant.Type) (*expected, error) {
 	return e, twins.Close()
 }
 
-func (e *expected) step(pos int) plan.Step {
-	return plan.Step{Token: uint32(e.tokens[pos]), Pos: uint32(pos), NKV: uint32(pos + 1)}
+func (e *expected) step(pos int) plan.Row {
+	return plan.Row{Token: uint32(e.tokens[pos]), Pos: uint32(pos), NKV: uint32(pos + 1)}
 }
 
 // compare runs the prompt token by token; then, if it is to, once more without

@@ -101,7 +101,7 @@ func (t *trial) once(m *model.Model, kv quant.Type) (all []float32, err error) {
 		return nil, fmt.Errorf("refused: %w", err)
 	}
 	defer func() { err = errors.Join(err, t.finish(d)) }()
-	r, err := d.Record(bound, device.Config{Context: want.context(), KV: kv})
+	r, err := device.LoadSingle(d, bound, device.Config{Context: want.context(), KV: kv})
 	if err != nil {
 		return nil, fmt.Errorf("refused: %w", err)
 	}

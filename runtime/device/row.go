@@ -6,10 +6,10 @@ import (
 	"mla/runtime/plan"
 )
 
-// CheckStep fails for a step that a Runner with a vocabulary and a context of that many
+// CheckRow fails for a row that a Runner with a vocabulary and a context of that many
 // tokens cannot run: a token or a position that it does not have, or another number of
 // cache rows than that of the positions up to this one.
-func CheckStep(s plan.Step, vocab, context int) error {
+func CheckRow(s plan.Row, vocab, context int) error {
 	switch {
 	case uint64(s.Token) >= uint64(vocab):
 		return fmt.Errorf("token %d of a vocabulary of %d", s.Token, vocab)

@@ -1,0 +1,122 @@
+package reference
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+)
+
+// SessionsContext is the context that Sessions needs: more than a page.
+const SessionsContext = plan.PageRows + 8
+
+// session is a timeline of Sessions.
+type session struct {
+	table  uint32
+	tokens []int32
+	last   []float32 // logits behind the last token
+}
+
+func (s *session) run(r device.Runner, token int32) error {
+	row := Step(token, len(s.tokens))
+	row.Table = s.table
+	logits, err := r.Replay(row, true)
+	s.tokens, s.last = append(s.tokens, token), slices.Clone(logits)
+	return err
+}
+
+// Sessions runs three sessions side by side on one loaded model, whose pages lie in no
+// order: a long one, a short one between its tokens, and one that shares the first page
+// of the long one and goes on from a copy of its second. Each must have the logits, bit by
+// bit, that it has alone.
+func Sessions(d device.Device, m *device.Model, cfg device.Config) (err error) {
+	cfg.Context, cfg.Tables, cfg.Pages = SessionsContext, 3, 5
+	r, err := d.Load(m, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	long, short, fork := &session{table: 2}, &session{table: 0}, &session{table: 1}
+	if err := errors.Join(r.Assign(2, 0, []uint32{4, 1}), r.Assign(0, 0, []uint32{3})); err != nil {
+		return err
+	}
+	vocab := int32(m.Bundle.Model.VocabSize)
+	for i := range int32(plan.PageRows + 3) {
+		if err := long.run(r, (7*i+5)%vocab); err != nil {
+			return err
+		}
+		if i%16 == 1 {
+			if err := short.run(r, (3*i+2)%vocab); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(r.Assign(1, 0, []uint32{4}), r.CopyRows(1, 2, 3), r.Assign(1, 1, []uint32{2})); err != nil {
+		return err
+	}
+	fork.tokens = slices.Clone(long.tokens)
+	for i := range int32(2) {
+		if err := errors.Join(fork.run(r, 11+i), long.run(r, 8-i)); err != nil {
+			return err
+		}
+	}
+	for name, s := range map[string]*session{"long": long, "short": short, "forked": fork} {
+		if err := s.alone(d, m, cfg); err != nil {
+			return fmt.Errorf("the %s session: %w", name, err)
+		}
+	}
+	return pagesRefused(r)
+}
+
+// alone wants the session's last logits of a runner that has no other session.
+func (s *session) alone(d device.Device, m *device.Model, cfg device.Config) (err error) {
+	r, err := device.LoadSingle(d, m, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	var want []float32
+	for pos, token := range s.tokens {
+		if want, err = r.Replay(Step(token, pos), pos == len(s.tokens)-1); err != nil {
+			return err
+		}
+	}
+	if !slices.Equal(s.last, want) {
+		return errors.New("the logits are not those that it has alone")
+	}
+	return nil
+}
+
+// pagesRefused asks for what cannot be: none of it may reach the device's memory.
+func pagesRefused(r device.Runner) error {
+	row := Step(1, 0)
+	for what, f := range map[string]func() error{
+		"a table too many":       func() error { return r.Assign(3, 0, []uint32{0}) },
+		"a negative table":       func() error { return r.Assign(-1, 0, []uint32{0}) },
+		"a page too many":        func() error { return r.Assign(0, 0, []uint32{5}) },
+		"a gap":                  func() error { return r.Assign(0, 2, []uint32{0}) },
+		"a table too long":       func() error { return r.Assign(0, 0, make([]uint32, 1<<16)) },
+		"a copy to itself":       func() error { return r.CopyRows(1, 1, 1) },
+		"a copy of no page":      func() error { return r.CopyRows(5, 1, 1) },
+		"a copy of no rows":      func() error { return r.CopyRows(0, 1, 0) },
+		"a copy of too many":     func() error { return r.CopyRows(0, 1, plan.PageRows+1) },
+		"a row without a table":  func() error { row.Table = 3; _, err := r.Replay(row, true); return err },
+		"a row without its page": func() error { return unassigned(r) },
+	} {
+		if f() == nil {
+			return fmt.Errorf("%s: no error", what)
+		}
+	}
+	return nil
+}
+
+// unassigned replays a row whose page was taken away.
+func unassigned(r device.Runner) error {
+	if err := r.Assign(0, 0, nil); err != nil {
+		return nil
+	}
+	_, err := r.Replay(Step(1, 0), true)
+	return err
+}

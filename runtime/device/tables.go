@@ -1,0 +1,89 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+
+	"mla/runtime/plan"
+)
+
+// Tables is the host's copy of a runner's block tables. It says which pages a row may
+// touch, so that a device never reads or writes through an entry that nobody set.
+type Tables struct {
+	// Entries is what the device holds: [tables][MaxPages].
+	Entries  []uint32
+	maxPages int
+	pages    int   // of the pool
+	assigned []int // by table: leading entries that have a page
+}
+
+// NewTables has no page assigned in any of so many tables.
+func NewTables(tables, maxPages, pages int) *Tables {
+	return &Tables{Entries: make([]uint32, tables*maxPages), maxPages: maxPages, pages: pages, assigned: make([]int, tables)}
+}
+
+// Pages is how many pages there are.
+func (t *Tables) Pages() int { return t.pages }
+
+// Assign makes pages the entries of a table from entry first on, which may follow those
+// that have a page or replace some of them; those behind have none afterwards. It
+// returns the index in Entries of the first one.
+func (t *Tables) Assign(table, first int, pages []uint32) (at int, err error) {
+	switch {
+	case table < 0 || table >= len(t.assigned):
+		return 0, fmt.Errorf("block table %d of %d", table, len(t.assigned))
+	case first < 0 || first > t.assigned[table] || len(pages) > t.maxPages-first:
+		return 0, fmt.Errorf("%d pages from entry %d on in a block table of %d, of which %d have a page", len(pages), first, t.maxPages, t.assigned[table])
+	}
+	for _, p := range pages {
+		if uint64(p) >= uint64(t.pages) {
+			return 0, fmt.Errorf("page %d of %d", p, t.pages)
+		}
+	}
+	at = table*t.maxPages + first
+	copy(t.Entries[at:], pages)
+	t.assigned[table] = first + len(pages)
+	return at, nil
+}
+
+// Check fails for a row whose position has no page.
+func (t *Tables) Check(r plan.Row) error {
+	if uint64(r.Table) >= uint64(len(t.assigned)) {
+		return fmt.Errorf("block table %d of %d", r.Table, len(t.assigned))
+	}
+	if have := t.assigned[r.Table]; uint64(r.Pos)/plan.PageRows >= uint64(have) {
+		return fmt.Errorf("position %d has no page: block table %d has %d of %d rows", r.Pos, r.Table, have, plan.PageRows)
+	}
+	return nil
+}
+
+// Place is where the cache row of a position is among the rows of all pages.
+func (t *Tables) Place(r plan.Row) int64 {
+	page := t.Entries[int(r.Table)*t.maxPages+int(r.Pos)/plan.PageRows]
+	return int64(page)*plan.PageRows + int64(r.Pos)%plan.PageRows
+}
+
+// CheckCopy fails if rows [0, n) of one page cannot be copied to another.
+func (t *Tables) CheckCopy(from, to uint32, n int) error {
+	if uint64(max(from, to)) >= uint64(t.pages) || from == to || n < 1 || n > plan.PageRows {
+		return fmt.Errorf("%d rows of page %d to page %d of %d", n, from, to, t.pages)
+	}
+	return nil
+}
+
+// LoadSingle loads a model for one session: block table 0 holds all pages, in order.
+func LoadSingle(d Device, m *Model, cfg Config) (Runner, error) {
+	cfg.Tables, cfg.Pages = 1, plan.Pages(cfg.Context)
+	r, err := d.Load(m, cfg)
+	if err != nil {
+		return nil, err
+	}
+	pages := make([]uint32, cfg.Pages)
+	for i := range pages {
+		pages[i] = uint32(i)
+	}
+	if err := r.Assign(0, 0, pages); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}

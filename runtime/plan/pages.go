@@ -1,0 +1,11 @@
+package plan
+
+// PageRows is how many cache rows a page holds. It is a multiple of every tile of
+// attention, so no tile has rows of two pages.
+const PageRows = 64
+
+// Pages is how many pages hold so many cache rows.
+func Pages(rows int) int { return ceil(rows, PageRows) }
+
+// MaxPages is how many entries a block table has: enough for the longest context.
+func (m *Model) MaxPages() int { return Pages(m.MaxPositionEmbeddings) }
