@@ -36,7 +36,7 @@ sim: tools ## build build/libmetalsim.so and build/libcudasim.so, which stand in
 arm64: tools ## the simulator and mlarun on it for linux/arm64, under an emulator (on x86-64; `make test` has it too)
 	$(GO) test -count 1 -run Arm64 ./sim ./sim/metal/...
 
-mutate: sim ## break plans, kernels and the Metal runtime, one mistake at a time; SEED=n draws others (an hour)
+mutate: sim ## break plans, kernels and the Metal runtime, one mistake at a time; SEED=n draws others
 	$(GO) run ./sim/mutate -seed $(SEED)
 
 metallib: ## compile the kernels to bin/*.metallib; needs a Mac with Xcode

@@ -16,46 +16,47 @@ var sizes = map[bool]map[string]int{
 	true:  {"plan": 16, "msl": 4, "go": 3},
 }
 
-// choose takes what a run makes, in the order of the list.
-func choose(all []mutation, seed uint64, fast bool, only []string, excluded *exclusions) (chosen []mutation) {
-	if len(only) > 0 {
-		patterns := &exclusions{only}
-		for _, m := range all {
-			if patterns.lists(m.id) {
-				chosen = append(chosen, m)
+// choose takes what a run makes, in the order of the list: all that match, or what any
+// of the seeds draws.
+func choose(all []mutation, seeds []uint64, fast bool, only []string, excluded *exclusions) (chosen []mutation) {
+	patterns, taken := &exclusions{only}, map[string]bool{}
+	if len(only) == 0 {
+		for _, seed := range seeds {
+			for kind := range sizes[fast] {
+				draw(all, kind, seed, fast, excluded, taken)
 			}
-		}
-		return chosen
-	}
-	taken := map[string]bool{}
-	for kind, n := range sizes[fast] {
-		var pool []mutation
-		for _, m := range all {
-			if m.kind() == kind && (!fast || quick(m.id) && !excluded.lists(m.id)) {
-				pool = append(pool, m)
-			}
-		}
-		shuffle(pool, seed)
-		seen := map[string]bool{}
-		for _, m := range pool {
-			group := always(m.id)
-			switch {
-			case !fast && group != "" && !seen[group]:
-				seen[group] = true
-			case n > 0:
-				n--
-			default:
-				continue
-			}
-			taken[m.id] = true
 		}
 	}
 	for _, m := range all {
-		if taken[m.id] {
+		if taken[m.id] || patterns.lists(m.id) {
 			chosen = append(chosen, m)
 		}
 	}
 	return chosen
+}
+
+// draw takes those of one kind that are always made, and some of the rest.
+func draw(all []mutation, kind string, seed uint64, fast bool, excluded *exclusions, taken map[string]bool) {
+	var pool []mutation
+	for _, m := range all {
+		if m.kind() == kind && (!fast || quick(m.id) && !excluded.lists(m.id)) {
+			pool = append(pool, m)
+		}
+	}
+	shuffle(pool, seed)
+	n, seen := sizes[fast][kind], map[string]bool{}
+	for _, m := range pool {
+		group := always(m.id)
+		switch {
+		case !fast && group != "" && !seen[group]:
+			seen[group] = true
+		case n > 0:
+			n--
+		default:
+			continue
+		}
+		taken[m.id] = true
+	}
 }
 
 // shuffle orders mutations by a hash of seed and id, so that a change of the code

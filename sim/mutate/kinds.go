@@ -3,24 +3,20 @@ package main
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"mla/runtime/device"
 	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
 	"mla/runtime/quant"
 	"mla/sim/mutate/kernels"
 	"mla/sim/mutate/plans"
 	"mla/sim/mutate/sources"
-)
-
-// deep runs a long context. Where threads cannot be at fault, loads and stores need
-// no checks.
-var (
-	deep = []string{"-deep"}
-	fast = []string{"METALSIM_KERNELS=fast"}
 )
 
 // plans lists the mutations of the plans.
@@ -45,7 +41,19 @@ func (r *rig) plan(p *plans.Mutation, file string) verdict {
 			return v
 		}
 	}
-	return r.run(r.trial, fast, append(deep, "-file", stem, "-plan", p.ID)...)
+	return r.far(file, "-plan", p.ID)
+}
+
+// far runs a file in a long context, on the executor with all checks. The unchanged
+// program does so first: its logits' bits are what a mistake must not change.
+func (r *rig) far(file string, args ...string) verdict {
+	run := func(args ...string) verdict {
+		return r.run(r.trial, nil, append(args, "-deep", "-device", "checked", "-kv", "f32,f16", "-file", r.stem(file), "-bits", filepath.Join(r.work, file+".far"))...)
+	}
+	if err := r.passesUnchanged(file+", long context", func() verdict { return run() }); err != nil {
+		return verdict{broken: err}
+	}
+	return run(args...)
 }
 
 // picking is a run that compares picked tokens only.
@@ -90,27 +98,31 @@ func (r *rig) edits() (all [][]*edit) {
 }
 
 // kernel makes the same edit in all files that share the function, one at a time,
-// and looks at the first again with a long context. The sampler's kernels need the
+// and looks at the first again in a long context. The sampler's kernels need the
 // runtime, and so the simulator. What no file notices is tried on other shapes.
 func (r *rig) kernel(edits []*edit) verdict {
 	for _, k := range edits {
 		if !r.passes[k.file] {
 			continue // a fast run looks at some files only
 		}
-		if v := r.edit(k, false); v.by != "" || v.invalid {
+		if v := r.edit(k, false); v != (verdict{}) {
 			return v
 		}
 	}
 	if !edits[0].sampler {
-		if v := r.edit(edits[0], true); v.by != "" {
+		if v := r.edit(edits[0], true); v != (verdict{}) {
 			return v
 		}
 	}
 	return r.template(edits[0])
 }
 
-// shapes are tests of kernels with shapes, and numbers, that the files do not have.
-var shapes = []string{"./gen/msl", "-run", "^(TestExecute|TestShares|TestOddAttention|TestAttentionRescales|TestRouteOrder|TestTailFormats|TestSampler)$"}
+// shapes are tests of kernels with shapes, and numbers, that the files do not have: of
+// the sampler's kernels, and of the others. Neither has a function of the other's.
+var shapes = map[bool][]string{
+	true:  {"./gen/msl", "-run", "^TestSampler$"},
+	false: {"./gen/msl", "-run", "^(TestAttentionRescales|TestOddAttention|TestRouteOrder|TestTailFormats|TestShares|TestExecute)$"},
+}
 
 // template makes an edit in the template that its function comes from, if the function
 // stands there as it is printed, and runs the tests of other shapes.
@@ -119,16 +131,16 @@ func (r *rig) template(k *edit) verdict {
 	for _, pattern := range []string{"templates/msl/*.msl", "templates/msl/*/*.msl"} {
 		paths, err := fs.Glob(root, pattern)
 		if err != nil {
-			return verdict{by: err.Error()}
+			return verdict{broken: err}
 		}
 		for _, path := range paths {
 			text, err := fs.ReadFile(root, path)
 			if err != nil {
-				return verdict{by: err.Error()}
+				return verdict{broken: err}
 			}
 			if strings.Count(string(text), k.Body) == 1 {
 				changed := strings.Replace(string(text), k.Body, k.Changed(), 1)
-				return r.overlaid(&sources.Mutation{File: path, Text: []byte(changed)}, shapes)
+				return r.overlaid(&sources.Mutation{File: path, Text: []byte(changed)}, shapes[k.sampler])
 			}
 		}
 	}
@@ -139,12 +151,20 @@ func (r *rig) template(k *edit) verdict {
 func (r *rig) overlaid(s *sources.Mutation, tests []string) verdict {
 	folder, err := os.MkdirTemp(r.work, "overlay")
 	if err != nil {
-		return verdict{by: err.Error()}
+		return verdict{broken: err}
 	}
 	defer os.RemoveAll(folder)
 	overlay, err := s.Overlay(r.root, folder)
 	if err != nil {
-		return verdict{by: err.Error()}
+		return verdict{broken: err}
+	}
+	return r.overlay(overlay, tests)
+}
+
+// overlay runs tests, if they pass without the changed files.
+func (r *rig) overlay(overlay string, tests []string) verdict {
+	if err := r.passesUnchanged(strings.Join(tests, " "), func() verdict { return r.test(tests...) }); err != nil {
+		return verdict{broken: err}
 	}
 	return r.test(append([]string{"-count=1", "-overlay", overlay}, tests...)...)
 }
@@ -155,22 +175,25 @@ func (r *rig) overlaid(s *sources.Mutation, tests []string) verdict {
 func (r *rig) edit(k *edit, long bool) verdict {
 	folder, err := os.MkdirTemp(r.work, "msl")
 	if err != nil {
-		return verdict{by: err.Error()}
+		return verdict{broken: err}
 	}
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "kernels.metal")
-	if err := os.WriteFile(path, []byte(k.In(k.source)), 0o600); err != nil {
-		return verdict{by: err.Error()}
+	changed := k.In(k.source)
+	if !k.sampler { // the runtime cuts by itself
+		if changed, err = pieces.Parse(changed).Cut(r.decoders(k.file)); err != nil {
+			return verdict{broken: err}
+		}
 	}
-	env, stem := []string{"METALSIM_CACHE=" + folder}, r.stem(k.file)
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		return verdict{broken: err}
+	}
+	env := []string{"METALSIM_CACHE=" + folder}
 	switch {
 	case k.sampler:
-		return r.run(r.trial, env, append(picking(stem), "-source", path)...)
+		return r.run(r.trial, env, append(picking(r.stem(k.file)), "-source", path)...)
 	case long:
-		if !strings.Contains(k.ID, "/barrier/") {
-			env = append(env, fast...)
-		}
-		return r.run(r.trial, env, append(deep, "-file", stem, "-source", path)...)
+		return r.far(k.file, "-source", path)
 	}
 	for _, device := range []string{"checked", "sanitized"} {
 		if v := r.run(r.trial, env, append(r.short(k.file), "-source", path, "-device", device)...); v.by != "" || v.invalid {
@@ -178,6 +201,12 @@ func (r *rig) edit(k *edit, long bool) verdict {
 		}
 	}
 	return verdict{}
+}
+
+// decoders are the kernels that run on a file without its sampler.
+func (r *rig) decoders(file string) []string {
+	m := r.models[slices.Index(files, file)].Bound
+	return slices.Collect(maps.Keys(functions(m, m.Bundle.Decode)))
 }
 
 // functions are the kernels that dispatches need, with both types of cache.
@@ -196,8 +225,8 @@ func functions(m *device.Model, dispatches []plan.Dispatch) map[string]bool {
 // mutated are the packages whose Go code is mutated; their tests are run, and those of
 // the package that resolves their commands.
 var (
-	mutated = []string{"runtime/device/metal", "runtime/device/metal/mtl", "runtime/device/metal/trust"}
-	tests   = []string{"./runtime/device", "./runtime/device/metal", "./runtime/device/metal/mtl", "./runtime/device/metal/trust"}
+	mutated = []string{"runtime/device/metal", "runtime/device/metal/mtl", "runtime/device/metal/trust", "runtime/plan/pieces"}
+	tests   = []string{"./runtime/plan/pieces", "./runtime/device", "./runtime/device/metal/mtl", "./runtime/device/metal/trust", "./runtime/device/metal"}
 )
 
 // systems are runs of the runtime that its own tests do not make, or make later.
@@ -230,12 +259,12 @@ func (r *rig) sources() (all []mutation, err error) {
 func (r *rig) source(s *sources.Mutation) verdict {
 	folder, err := os.MkdirTemp(r.work, "go")
 	if err != nil {
-		return verdict{by: err.Error()}
+		return verdict{broken: err}
 	}
 	defer os.RemoveAll(folder)
 	overlay, err := s.Overlay(r.root, folder)
 	if err != nil {
-		return verdict{by: err.Error()}
+		return verdict{broken: err}
 	}
 	trial := filepath.Join(folder, "trial")
 	if _, err := r.build(trial, overlay); err != nil {
@@ -246,15 +275,16 @@ func (r *rig) source(s *sources.Mutation) verdict {
 			return v
 		}
 	}
-	return r.test(append([]string{"-count=1", "-overlay", overlay}, tests...)...)
+	return r.overlay(overlay, tests)
 }
 
 // test runs go test with some arguments.
 func (r *rig) test(args ...string) verdict {
 	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-failfast"}, args...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-failfast", "-vet=off", stripped}, args...)...)
 	cmd.Dir = r.root
+	cmd.Env = append(os.Environ(), r.cache())
 	out, err := cmd.CombinedOutput()
 	switch {
 	case ctx.Err() != nil:

@@ -7,6 +7,7 @@
 // docs/mutations.md and are not counted. The exit status is 1 if one escapes.
 //
 //	go run ./sim/mutate -seed 7          the plan's barriers, the named mistakes and a draw
+//	go run ./sim/mutate -seed 7,8        what either seed draws, each once
 //	go run ./sim/mutate -seed 7 -fast    a small draw, for CI
 //	go run ./sim/mutate -only 'go/*'     all whose name matches
 package main
@@ -17,6 +18,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 )
 
@@ -34,7 +36,18 @@ func main() {
 // command runs the command line and tells whether every mutation was caught.
 func command(args []string, out io.Writer) (bool, error) {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
-	seed := flags.Uint64("seed", 1, "which mutations are drawn")
+	seeds := []uint64{1}
+	flags.Func("seed", "which mutations are drawn; of several seeds, with commas between them, what any of them draws (default 1)", func(list string) error {
+		seeds = nil
+		for word := range strings.SplitSeq(list, ",") {
+			n, err := strconv.ParseUint(word, 10, 64)
+			if err != nil {
+				return err
+			}
+			seeds = append(seeds, n)
+		}
+		return nil
+	})
 	fast := flags.Bool("fast", false, "a small draw, in a minute or two")
 	var only []string
 	flags.Func("only", "run all mutations whose id matches; * stands for any text; may be repeated", func(p string) error {
@@ -60,7 +73,7 @@ func command(args []string, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	chosen := choose(all, *seed, *fast, only, excluded)
+	chosen := choose(all, seeds, *fast, only, excluded)
 	if *list {
 		for _, m := range chosen {
 			fmt.Fprintln(out, m.id)

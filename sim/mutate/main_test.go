@@ -77,23 +77,29 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	none := &exclusions{}
-	ids := func(seed uint64, fast bool) (list []string) {
-		for _, m := range choose(all, seed, fast, nil, none) {
+	ids := func(fast bool, seeds ...uint64) (list []string) {
+		for _, m := range choose(all, seeds, fast, nil, none) {
 			list = append(list, m.id)
 		}
 		return list
 	}
-	one, two := ids(1, false), ids(2, false)
-	if slices.Equal(one, two) || !slices.Equal(one, ids(1, false)) {
+	one, two := ids(false, 1), ids(false, 2)
+	if slices.Equal(one, two) || !slices.Equal(one, ids(false, 1)) {
 		t.Error("the draw does not follow from the seed")
+	}
+	either := slices.Concat(one, two)
+	slices.Sort(either)
+	both := ids(false, 1, 2)
+	if slices.Sort(both); !slices.Equal(both, slices.Compact(either)) {
+		t.Error("two seeds do not draw what either draws, each once")
 	}
 	if want := 300 + 120 + 25 + 300; len(one) != want {
 		t.Errorf("%d mutations; expected %d", len(one), want)
 	}
-	if n := len(ids(1, true)); n != 16+4+3 {
+	if n := len(ids(true, 1)); n != 16+4+3 {
 		t.Errorf("%d mutations in the fast draw", n)
 	}
-	if n := len(choose(all, 1, false, []string{"go/named/a*"}, none)); n != 26 {
+	if n := len(choose(all, []uint64{1}, false, []string{"go/named/a*"}, none)); n != 26 {
 		t.Errorf("%d mutations match; expected 26", n)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"mla/sim/mutate/model"
@@ -29,6 +29,8 @@ type rig struct {
 	models  []*model.Model
 	passes  map[string]bool // the files that the unchanged program was tried on
 	library string          // the simulator
+
+	unchanged sync.Map // by what is run: a func() verdict of the unchanged program
 }
 
 // files are the reference files whose plans and kernels are mutated: dense and
@@ -77,8 +79,7 @@ func (r *rig) mutations() ([]mutation, error) {
 }
 
 // prepare builds the trial and demands that it passes without a mutation; it keeps
-// the logits' bits. The tests must pass too that are needed: CI, which makes the fast
-// draw, runs them anyway.
+// the logits' bits.
 func (r *rig) prepare(chosen []mutation, fast bool) error {
 	r.trial, r.passes = filepath.Join(r.work, "trial"), map[string]bool{}
 	if out, err := r.build(r.trial, ""); err != nil {
@@ -101,22 +102,25 @@ func (r *rig) prepare(chosen []mutation, fast bool) error {
 			r.passes[f] = true
 		}
 	}
-	if fast {
-		return nil
-	}
-	for kind, needed := range map[string][]string{"go": tests, "msl": shapes} {
-		if slices.ContainsFunc(chosen, func(m mutation) bool { return m.kind() == kind }) {
-			if v := r.test(needed...); v != (verdict{}) {
-				return fmt.Errorf("the unchanged program does not pass %v: %+v", needed, v)
-			}
-		}
+	return nil
+}
+
+// passesUnchanged demands of what catches mutations that it passes without one. It is
+// run when it is first needed.
+func (r *rig) passesUnchanged(name string, run func() verdict) error {
+	once, _ := r.unchanged.LoadOrStore(name, sync.OnceValue(run))
+	if v := once.(func() verdict)(); v != (verdict{}) {
+		return fmt.Errorf("the unchanged program does not pass %s: %+v", name, v)
 	}
 	return nil
 }
 
+// stripped leaves out what only debuggers read: most of a link's time.
+const stripped = "-ldflags=-s -w"
+
 // build compiles the trial, with an overlay of changed files.
 func (r *rig) build(to, overlay string) ([]byte, error) {
-	cmd := exec.Command("go", "build", "-overlay", overlay, "-o", to, "./sim/mutate/trial")
+	cmd := exec.Command("go", "build", stripped, "-overlay", overlay, "-o", to, "./sim/mutate/trial")
 	cmd.Dir = r.root
 	return cmd.CombinedOutput()
 }
@@ -127,13 +131,16 @@ func (r *rig) short(file string) []string {
 	return []string{"-file", r.stem(file), "-kv", "f32,f16", "-tokens", "25", "-bits", filepath.Join(r.work, file+".bits")}
 }
 
+// cache keeps compiled kernels, by their source, for runs that change none.
+func (r *rig) cache() string { return "METALSIM_CACHE=" + r.path("build", "mutate") }
+
 // run starts a trial and says what caught it.
 func (r *rig) run(trial string, env []string, args ...string) verdict {
 	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, trial, append([]string{"-lib", r.library}, args...)...)
 	cmd.Dir = r.root
-	cmd.Env = append(os.Environ(), "METALSIM_STRICT=1", "METALSIM_CACHE="+r.path("build", "mutate"))
+	cmd.Env = append(os.Environ(), "METALSIM_STRICT=1", r.cache())
 	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.CombinedOutput()
 	switch {

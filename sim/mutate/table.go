@@ -11,6 +11,7 @@ import (
 type verdict struct {
 	by      string // what caught it; "": nothing
 	invalid bool   // it does not compile, so it is no mutation
+	broken  error  // what it was to be tried with does not work; nothing is known
 }
 
 // counts are those of one kind.
@@ -55,6 +56,10 @@ func (t *table) count(m *mutation, v verdict, excluded *exclusions) string {
 	}
 	listed := excluded.lists(m.id)
 	switch {
+	case v.broken != nil:
+		c.total++
+		t.escaped++
+		return "NOT TRIED: " + v.broken.Error()
 	case v.invalid:
 		c.invalid++
 		return "does not compile"

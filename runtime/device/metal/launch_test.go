@@ -146,7 +146,7 @@ func bundle(name string) *plan.Bundle {
 
 // TestLauncher runs single kernels and the self-tests in the simulator.
 func TestLauncher(t *testing.T) {
-	lib, cache := library(t), t.TempDir()
+	lib, cache := library(t), compiled(t)
 	for _, tt := range []struct {
 		name, run string
 		env       []string

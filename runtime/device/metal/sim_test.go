@@ -40,6 +40,16 @@ func library(t *testing.T) string {
 	return path
 }
 
+// compiled is where the simulator keeps compiled kernels: METALSIM_CACHE, if it is
+// set, else a folder of the test's own.
+func compiled(t *testing.T) string {
+	t.Helper()
+	if folder := os.Getenv("METALSIM_CACHE"); folder != "" {
+		return folder
+	}
+	return t.TempDir()
+}
+
 // cases run inside the simulator. They return what is wrong.
 var cases = map[string]func(lib string) error{
 	"logits youtu":    logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB),
@@ -85,7 +95,7 @@ func TestMain(m *testing.M) {
 
 // TestSimulator runs the runtime under the simulator, on several systems.
 func TestSimulator(t *testing.T) {
-	lib, cache := library(t), t.TempDir()
+	lib, cache := library(t), compiled(t)
 	fast := []string{"METALSIM_KERNELS=fast"} // checked loads and stores take too long
 	for _, tt := range []struct {
 		name, run string

@@ -20,19 +20,6 @@ import (
 // which gives 0.004 to 0.01.
 var tolerance = map[quant.Type]float64{quant.F32: 1e-4, quant.F16: 0.05}
 
-// deepTokens fill all splits of a bundle's attention, and some with a second tile.
-func deepTokens(b *plan.Bundle) int {
-	n := 0
-	for _, k := range b.Kernels {
-		for _, p := range k.Parts {
-			if a, ok := p.(*plan.Attend); ok {
-				n = max(n, a.Splits.Count*a.Splits.Tile+3*a.Splits.Tile/2)
-			}
-		}
-	}
-	return n
-}
-
 // expected is what a run must compute.
 type expected struct {
 	tokens    []int32
@@ -46,19 +33,14 @@ func (e *expected) context() int { return len(e.tokens) + pickedTokens }
 // if that lies behind the prompt, which is then repeated.
 func (t *trial) expect(m *model.Model, kv quant.Type) (*expected, error) {
 	n := len(m.Prompt)
-	switch {
-	case t.deep:
-		n = deepTokens(m.Bound.Bundle)
-	case t.tokens > 0:
+	if t.tokens > 0 {
 		n = t.tokens
 	}
 	e := &expected{tolerance: tolerance[kv], logits: make([][]float32, n)}
 	e.tokens = slices.Repeat(m.Prompt, n/len(m.Prompt)+1)[:n]
 	vocab := m.Bound.Bundle.Model.VocabSize
 	for pos := range min(n, len(m.Prompt)) {
-		if !t.deep { // there it would take too long
-			e.logits[pos] = m.Logits[pos*vocab : (pos+1)*vocab]
-		}
+		e.logits[pos] = m.Logits[pos*vocab : (pos+1)*vocab]
 	}
 	if n <= len(m.Prompt) {
 		return e, nil

@@ -29,7 +29,7 @@ type trial struct {
 	tokens  int    // to run; 0: the prompt
 	plan    string // ID of a mistake in the plan
 	source  string // Metal source instead of the bundle's
-	deep    bool   // fill the cache until all splits of attention are in use
+	deep    bool   // a long context, up to where all splits of attention are in use
 	distant bool   // weights past 4 GiB
 	device  string // sim, checked or sanitized
 	pick    bool   // pick tokens as well
@@ -46,7 +46,7 @@ func main() {
 	flag.StringVar(&t.plan, "plan", "", "mistake in the plan")
 	flag.StringVar(&t.source, "source", "", "file with Metal source")
 	flag.StringVar(&t.bits, "bits", "", "file of logits to compare with bit for bit; written if missing")
-	flag.BoolVar(&t.deep, "deep", false, "a long context")
+	flag.BoolVar(&t.deep, "deep", false, "tokens in a long context, on device checked or sanitized")
 	flag.BoolVar(&t.pick, "pick", false, "compare tokens that the GPU picks with those that the host picks")
 	flag.StringVar(&t.device, "device", "sim", "sim: the Metal runtime in the simulator; checked, sanitized: only the kernels, on memory cut to their operands, or with sanitizers")
 	flag.BoolVar(&t.distant, "distant", false, "put weights past 4 GiB")
@@ -63,13 +63,22 @@ func (t *trial) run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
+	d, err := t.open()
+	if err != nil {
+		return fmt.Errorf("refused: %w", err)
+	}
+	defer func() { err = errors.Join(err, t.finish(d)) }()
 	var seen []float32
 	for _, name := range strings.Split(t.cache, ",") {
 		format, ok := quant.ByName(name)
 		if !ok {
 			return fmt.Errorf("cache type %q", name)
 		}
-		logits, err := t.once(m, format.Type)
+		run := t.once
+		if t.deep {
+			run = t.far
+		}
+		logits, err := run(d, m, format.Type)
 		if err != nil {
 			return err
 		}
@@ -82,7 +91,7 @@ func (t *trial) run() (err error) {
 }
 
 // once records and replays with one type of cache, and returns all logits.
-func (t *trial) once(m *model.Model, kv quant.Type) (all []float32, err error) {
+func (t *trial) once(d device.Device, m *model.Model, kv quant.Type) (all []float32, err error) {
 	want, err := t.expect(m, kv)
 	if err != nil {
 		return nil, err
@@ -96,19 +105,26 @@ func (t *trial) once(m *model.Model, kv quant.Type) (all []float32, err error) {
 	if err := t.mutate(bound, kv); err != nil {
 		return nil, err
 	}
-	d, err := t.open()
-	if err != nil {
-		return nil, fmt.Errorf("refused: %w", err)
-	}
-	defer func() { err = errors.Join(err, t.finish(d)) }()
 	r, err := device.LoadSingle(d, bound, device.Config{Context: want.context(), KV: kv})
 	if err != nil {
 		return nil, fmt.Errorf("refused: %w", err)
 	}
-	if all, err = want.compare(r, t.device == "sim" && !t.deep); err == nil && t.pick {
+	if all, err = want.compare(r, t.device == "sim"); err == nil && t.pick {
 		err = picks(r, want.tokens, bound.Bundle.Model.VocabSize)
 	}
 	return all, errors.Join(err, r.Close())
+}
+
+// far runs tokens far behind in a long context with one type of cache.
+func (t *trial) far(d device.Device, m *model.Model, kv quant.Type) ([]float32, error) {
+	run, err := newDeep(m.Bound, kv)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.mutate(m.Bound, kv); err != nil {
+		return nil, err
+	}
+	return run.compare(d, m.Bound)
 }
 
 func (t *trial) open() (device.Device, error) {
