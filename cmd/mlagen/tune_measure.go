@@ -53,6 +53,7 @@ type choiceReady struct {
 // trial is a rig that is ready to be measured with one choice.
 type trial struct {
 	engine  *engine.Engine
+	model   *engine.Model
 	session *engine.Session
 	stages  map[string]string // by function, the kernel's name in the spec's tuning
 }
@@ -168,15 +169,20 @@ func (m *tuneBench) trial(r *rig, choice []int) (*trial, error) {
 		return nil, err
 	}
 	length := min(slices.Max(m.depths)+tokens, t.engine.MaxContext())
-	if t.session, err = t.engine.NewSession(device.Config{Context: length, KV: cacheType}); err != nil {
+	if t.model, err = t.engine.Load(device.Config{Context: length, KV: cacheType}); err != nil {
 		return nil, errors.Join(err, t.engine.Close())
+	}
+	if t.session, err = t.model.NewPrivateSession(); err != nil {
+		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
 }
 
+func (t *trial) close() error { return errors.Join(t.model.Close(), t.engine.Close()) }
+
 func (r *choiceReady) close() (err error) {
 	for _, t := range r.trials {
-		err = errors.Join(err, t.session.Close(), t.engine.Close())
+		err = errors.Join(err, t.close())
 	}
 	return err
 }
@@ -196,7 +202,10 @@ func (m *tuneBench) times(t *trial, depth int) (map[string]float64, error) {
 		once, err := t.token(depth)
 		return map[string]float64{wholeToken: once.Seconds()}, err
 	}
-	p, ok := t.session.Profiler()
+	p, ok, err := t.model.Profiler()
+	if err != nil {
+		return nil, err
+	}
 	if !ok {
 		return nil, fmt.Errorf("%s cannot time single stages; -by token can be measured", m.device.Name())
 	}

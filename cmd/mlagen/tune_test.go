@@ -156,11 +156,15 @@ func TestTuneToken(t *testing.T) {
 	}
 	defer e.Close()
 	const deepest = 100
-	s, err := e.NewSession(device.Config{Context: deepest + tokens, KV: cacheType})
+	m, err := e.Load(device.Config{Context: deepest + tokens, KV: cacheType})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer m.Close()
+	s, err := m.NewPrivateSession()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, depth := range []int{0, deepest} {
 		if _, err := (&trial{session: s}).token(depth); err != nil {
 			t.Fatal(err)

@@ -58,6 +58,9 @@ func bench(e *env, args []string) (err error) {
 		return err
 	}
 	defer closing(m, &err)
+	if err := m.private(); err != nil {
+		return err
+	}
 	setup := m.setup()
 	f.note("%s\n", setup)
 	if *kernels {
@@ -77,7 +80,7 @@ func (l *loaded) setup() string {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	ahead := ""
-	if l.flags.ahead > 0 && l.DevicePicks() {
+	if l.flags.ahead > 0 && l.model.DevicePicks() {
 		ahead = fmt.Sprintf(", %d tokens ahead", l.flags.ahead)
 	}
 	b := l.engine.Bundle()
@@ -159,7 +162,7 @@ func (l *loaded) runPrompt(ctx context.Context, _ int, tokens []int32) error {
 // runDecode generates as many tokens as there are behind depth, where the device
 // picks them itself; elsewhere it runs those given, so that picking costs nothing.
 func (l *loaded) runDecode(ctx context.Context, depth int, tokens []int32) error {
-	if l.flags.ahead > 0 && l.DevicePicks() {
+	if l.flags.ahead > 0 && l.model.DevicePicks() {
 		greedy, err := sample.New(sample.Off())
 		if err != nil {
 			return err

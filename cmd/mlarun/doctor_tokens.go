@@ -74,7 +74,7 @@ func (x *examination) tokens() (err error) {
 		return err
 	}
 	defer closing(m, &err)
-	x.Write(checkup.Fact, "model", "%s, bundle %s (%s), %d dispatches a token", filepath.Base(path), m.engine.Bundle().Name, m.engine.Bundle().Kind(), m.Dispatches())
+	x.Write(checkup.Fact, "model", "%s, bundle %s (%s), %d dispatches a token", filepath.Base(path), m.engine.Bundle().Name, m.engine.Bundle().Kind(), m.model.Dispatches())
 	x.Write(checkup.Fact, "load", "%.2f s", time.Since(start).Seconds())
 	ids, err := x.generate(m)
 	if err != nil {

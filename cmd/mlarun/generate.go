@@ -103,8 +103,8 @@ func generate(e *env, args []string) (err error) {
 
 // describe prints what -v adds before the first token.
 func (s *settings) describe(m *loaded) error {
-	fmt.Fprintf(s.env.err, "dispatches per token: %d\nCPU inner loops: %s\n", m.Dispatches(), quant.Backend())
-	c, ok, err := m.Compilation()
+	fmt.Fprintf(s.env.err, "dispatches per token: %d\nCPU inner loops: %s\n", m.model.Dispatches(), quant.Backend())
+	c, ok, err := m.model.Compilation()
 	if ok && err == nil {
 		fmt.Fprintf(s.env.err, "compiled: %s\n", c)
 	}

@@ -17,6 +17,7 @@ import (
 // loaded is a model that is ready to run.
 type loaded struct {
 	*engine.Session
+	model  *engine.Model
 	engine *engine.Engine
 	flags  *flags
 	load   time.Duration
@@ -67,7 +68,7 @@ func (f *flags) chooseBackend() error {
 	return nil
 }
 
-// load opens the model and makes a session whose context is what size returns
+// load opens the model and a session whose context is what size returns
 // for the model's greatest, after a look at the memory that it takes.
 func (f *flags) load(size func(most int) int) (*loaded, error) {
 	start := time.Now()
@@ -82,14 +83,26 @@ func (f *flags) load(size func(most int) int) (*loaded, error) {
 	if err == nil {
 		err = f.fits(eng, cfg)
 	}
-	var session *engine.Session
+	var model *engine.Model
 	if err == nil {
-		session, err = f.record(eng, cfg)
+		model, err = f.record(eng, cfg)
 	}
 	if err != nil {
 		return nil, errors.Join(err, eng.Close())
 	}
-	return &loaded{Session: session, engine: eng, flags: f, load: time.Since(start)}, nil
+	l := &loaded{model: model, engine: eng, flags: f, load: time.Since(start)}
+	if l.Session, err = model.NewSession(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// private makes the session one that runs all it is asked for, as a measurement wants.
+func (l *loaded) private() (err error) {
+	if err = l.Session.Close(); err == nil {
+		l.Session, err = l.model.NewPrivateSession()
+	}
+	return err
 }
 
 // fits prints the memory estimate and refuses what cannot fit.
@@ -116,7 +129,7 @@ func otherClass(b *plan.Bundle, class string) string {
 }
 
 // record binds the weights and records the sequence.
-func (f *flags) record(eng *engine.Engine, cfg device.Config) (*engine.Session, error) {
+func (f *flags) record(eng *engine.Engine, cfg device.Config) (*engine.Model, error) {
 	p := f.progress("loading")
 	defer p.clear()
 	p.show("")
@@ -125,7 +138,7 @@ func (f *flags) record(eng *engine.Engine, cfg device.Config) (*engine.Session, 
 		f.note("%v\n", err)
 	}
 	cfg.Progress = p.bytes
-	return eng.NewSession(cfg)
+	return eng.Load(cfg)
 }
 
 // note prints on stderr unless -quiet.
@@ -143,8 +156,8 @@ func (l *loaded) fileBytes() (n int64) {
 	return n
 }
 
-// Close ends the session and unmaps the file.
-func (l *loaded) Close() error { return errors.Join(l.Session.Close(), l.engine.Close()) }
+// Close ends all sessions and unmaps the file.
+func (l *loaded) Close() error { return errors.Join(l.model.Close(), l.engine.Close()) }
 
 // closing closes c when a command ends and adds its error to the command's.
 func closing(c interface{ Close() error }, err *error) { *err = errors.Join(*err, c.Close()) }

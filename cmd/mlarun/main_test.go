@@ -163,7 +163,7 @@ func TestGenerate(t *testing.T) {
 	if want.code != 0 || want.out == "" {
 		t.Fatalf("code %d, %q\n%s", want.code, want.out, want.err)
 	}
-	for _, part := range []string{"bundle youtumini (f32 activations) on cpu, context 4096", "memory: weights 2.33 MiB + KV cache 9.00 MiB", "prompt 2 tokens", "generated 8 tokens", "end: length"} {
+	for _, part := range []string{"bundle youtumini (f32 activations) on cpu, context 4096", "memory: weights 2.33 MiB + pages 9.00 MiB (4096 tokens)", "prompt 2 tokens", "generated 8 tokens", "end: length"} {
 		if !strings.Contains(want.err, part) {
 			t.Errorf("stderr lacks %q:\n%s", part, want.err)
 		}

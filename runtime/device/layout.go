@@ -25,8 +25,12 @@ const (
 	maxContext   = 1 << 24
 	maxDimension = 1 << 24
 	maxArena     = 1 << 32
-	maxTables    = 1 << 12
-	maxPages     = 1 << 22
+)
+
+// The limits on a Config.
+const (
+	MaxTables = 1 << 12
+	MaxPages  = 1 << 22
 )
 
 // Layout checks a configuration, and what of the bundle sizes depend on, for
@@ -42,10 +46,10 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 	switch {
 	case cfg.KV != quant.F16 && cfg.KV != quant.F32:
 		return nil, fmt.Errorf("KV cache of %s; expected f16 or f32", cfg.KV)
-	case cfg.Tables < 0 || cfg.Tables > maxTables:
-		return nil, fmt.Errorf("%d block tables; expected 1 to %d", cfg.Tables, maxTables)
-	case cfg.Pages < 0 || cfg.Pages > maxPages:
-		return nil, fmt.Errorf("%d pages of the KV cache; expected 1 to %d", cfg.Pages, maxPages)
+	case cfg.Tables < 0 || cfg.Tables > MaxTables:
+		return nil, fmt.Errorf("%d block tables; expected 1 to %d", cfg.Tables, MaxTables)
+	case cfg.Pages < 0 || cfg.Pages > MaxPages:
+		return nil, fmt.Errorf("%d pages of the KV cache; expected 1 to %d", cfg.Pages, MaxPages)
 	case cfg.Context < 1 || cfg.Context > maxContext:
 		return nil, fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
 	case b.ArenaBytes < 1 || b.ArenaBytes > maxArena:

@@ -10,7 +10,8 @@ import (
 // chain is a source of tokens that the device picks and runs by itself, a unit of
 // several after the other. Before a unit's first token is fetched, the unit behind
 // it is on its way, so that the device never waits for the host. What is in flight
-// when the text ends is forgotten: the timeline holds only what was fetched.
+// when the text ends is forgotten: the timeline holds only what was fetched. A model
+// has one chain at a time; a row of another session ends it.
 type chain struct {
 	session *Session
 	device  device.Sampler
@@ -18,11 +19,12 @@ type chain struct {
 	unit    int // tokens
 	left    int // tokens that may still be asked for
 	flying  int // tokens asked for and not yet fetched
+	full    *OutOfPages
 }
 
 // chain begins a chain for a request; it is nil if the host has to pick.
 func (s *Session) chain(req Request) (*chain, error) {
-	d, ok := s.runner.(device.Sampler)
+	d, ok := s.model.runner.(device.Sampler)
 	sampler, portable := req.Sampler.(Portable)
 	if !ok || !portable || req.Ahead < 1 || req.Max == 0 {
 		return nil, nil
@@ -34,35 +36,57 @@ func (s *Session) chain(req Request) (*chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := s.context - len(s.tokens) + 1
+	left := s.model.context - len(s.tokens) + 1
 	if req.Max > 0 {
 		left = min(left, req.Max)
 	}
-	return &chain{session: s, device: d, sampler: sampler, unit: min(req.Ahead, device.MaxAhead/2), left: left}, nil
+	c := &chain{session: s, device: d, sampler: sampler, unit: min(req.Ahead, device.MaxAhead/2), left: left}
+	s.model.chain = c
+	return c, nil
 }
 
 func (c *chain) next() (int32, error) {
-	for c.left > 0 && c.flying <= c.unit {
-		n := min(c.unit, c.left)
-		if err := c.device.Ahead(n); err != nil {
+	if c.session.model.chain != c {
+		return 0, errOther
+	}
+	for c.left > 0 && c.flying <= c.unit && c.full == nil {
+		if err := c.ask(min(c.unit, c.left)); err != nil {
 			return 0, c.failed(err)
 		}
-		c.left -= n
-		c.flying += n
 	}
 	token, err := c.device.Next()
 	if err != nil {
-		return 0, c.failed(err)
+		return 0, c.failed(c.session.model.fail(err))
 	}
 	c.flying--
 	c.sampler.Skip()
 	return token, nil
 }
 
+// ask hands the device n more tokens, or as many as there are pages for. To pick a
+// token runs the one before it: of those in flight and of n more, all but the last.
+func (c *chain) ask(n int) error {
+	for ; n > 0; n-- {
+		err := c.session.Reserve(c.flying + n - 1)
+		if errors.As(err, &c.full) {
+			continue
+		}
+		if err == nil {
+			err = c.session.model.fail(c.device.Ahead(n))
+		}
+		c.left -= n
+		c.flying += n
+		return err
+	}
+	return nil
+}
+
 // run adds a token that the device runs, or has run, to the timeline.
 func (c *chain) run(token int32) error {
-	c.session.tokens = append(c.session.tokens, token)
-	return nil
+	if c.flying == 0 && c.full != nil {
+		return c.full // the token's row was not asked for
+	}
+	return c.session.add(token)
 }
 
 // failed is an error of the device with the position that it concerns.
@@ -74,5 +98,9 @@ func (c *chain) failed(err error) error {
 // behind the timeline.
 func (c *chain) end() error {
 	c.session.logits = nil
-	return c.device.End()
+	if m := c.session.model; m.chain != c {
+		return nil // it has ended
+	}
+	c.session.model.chain = nil
+	return c.session.model.fail(c.device.End())
 }

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"mla/runtime/device"
+	"mla/runtime/device/fake"
 	"mla/runtime/plan"
 )
 
-// fakeSampler is a fakeRunner that also picks: the token that follows. It does
+// fakeSampler is a fake.Runner that also picks: the token that follows. It does
 // work as soon as it is asked, as a GPU may.
 type fakeSampler struct {
-	*fakeRunner
+	*fake.Runner
 	refuse  error // of Begin
 	last    *plan.Row
 	picked  []int32
@@ -27,7 +28,7 @@ type fakeSampler struct {
 }
 
 func (f *fakeSampler) Replay(s plan.Row, logits bool) ([]float32, error) {
-	out, err := f.fakeRunner.Replay(s, logits)
+	out, err := f.Runner.Replay(s, logits)
 	if f.last = nil; err == nil && logits {
 		f.last = &s
 	}
@@ -48,9 +49,9 @@ func (f *fakeSampler) Begin(*device.Sampling) error {
 
 func (f *fakeSampler) Ahead(n int) error {
 	for range n {
-		if len(f.picked) > 0 {
+		if len(f.picked) > 0 && f.picked[len(f.picked)-1] >= 0 {
 			pos := f.last.Pos + 1
-			if _, err := f.Replay(plan.Row{Token: uint32(f.picked[len(f.picked)-1]), Pos: pos, NKV: pos + 1}, true); err != nil {
+			if _, err := f.Replay(plan.Row{Token: uint32(f.picked[len(f.picked)-1]), Pos: pos, NKV: pos + 1, Table: f.last.Table}, true); err != nil {
 				return err
 			}
 		}
@@ -111,8 +112,8 @@ func TestGenerateAhead(t *testing.T) {
 	} {
 		var want string
 		for unit := range 7 {
-			f := &fakeSampler{fakeRunner: &fakeRunner{}}
-			s := &Session{runner: f, vocab: fakeVocab, context: tt.context}
+			f := &fakeSampler{Runner: fake.New(fakeVocab, device.Config{Context: tt.context})}
+			s := only(f, tt.context)
 			sampler := &portable{}
 			var told string
 			for _, extra := range [][]int32{nil, {9}} { // the second prompt may be one too long
@@ -120,7 +121,7 @@ func TestGenerateAhead(t *testing.T) {
 				req.Prompt, req.Sampler, req.Ahead = append([]int32{1, 2}, extra...), sampler, unit
 				res, err := s.Generate(context.Background(), req, func(id int32) bool { return tt.emit == nil || tt.emit(id) })
 				told += fmt.Sprintln(res.Tokens, res.Reason, res.Reused, res.Prompt.Tokens, res.Decode.Tokens, err, s.Tokens(), sampler.accepted, sampler.draws)
-				if rows := f.rows[:len(s.Tokens())]; !slices.EqualFunc(rows, s.Tokens(), func(r uint32, id int32) bool { return r == uint32(id) }) {
+				if rows := f.Tokens(0, len(s.Tokens())); !slices.Equal(rows, s.Tokens()) {
 					t.Errorf("%s, units of %d: cache rows %d for timeline %d", name, unit, rows, s.Tokens())
 				}
 			}
@@ -140,8 +141,8 @@ func TestGenerateAhead(t *testing.T) {
 // TestAheadStaysOnTheHost has parameters that the device refuses, and a sampler
 // that it does not know.
 func TestAheadStaysOnTheHost(t *testing.T) {
-	f := &fakeSampler{fakeRunner: &fakeRunner{}, refuse: fmt.Errorf("%w: too long a window", device.ErrSampling)}
-	s := &Session{runner: f, vocab: fakeVocab, context: 16}
+	f := &fakeSampler{Runner: fake.New(fakeVocab, device.Config{Context: 16}), refuse: fmt.Errorf("%w: too long a window", device.ErrSampling)}
+	s := only(f, 16)
 	for _, sampler := range []Sampler{&portable{}, &greedy{}} {
 		res, err := s.Generate(context.Background(), Request{Prompt: []int32{1, 2}, Max: 3, Sampler: sampler, Ahead: 2}, func(int32) bool { return true })
 		if err != nil || !slices.Equal(res.Tokens, []int32{3, 4, 5}) || f.begins != 0 {
@@ -168,8 +169,8 @@ func TestAheadEnds(t *testing.T) {
 	} {
 		for unit := 1; unit < 6; unit++ {
 			f := tt.fake
-			f.fakeRunner = &fakeRunner{}
-			s := &Session{runner: &f, vocab: fakeVocab, context: 16}
+			f.Runner = fake.New(fakeVocab, device.Config{Context: 16})
+			s := only(&f, 16)
 			ctx, cancel := context.WithCancel(context.Background())
 			sampler := &portable{}
 			res, err := s.Generate(ctx, Request{Prompt: []int32{1, 2}, Max: 12, Sampler: sampler, Ahead: unit}, func(id int32) bool {

@@ -1,6 +1,7 @@
 // Package engine runs a model: an Engine is an open file with the bundle that
-// fits it, a Session is one timeline of tokens with its latent caches. Callers
-// deal in tokens and logits, never in tensors.
+// fits it, a Model is its weights on a device, and a Session is one timeline of tokens
+// with its pages of the latent caches. Callers deal in tokens and logits, never in
+// tensors.
 package engine
 
 import (
@@ -16,7 +17,7 @@ import (
 )
 
 // Engine is an open model file and the bundle that runs it. Weights are bound
-// when the first session needs them, the tokeniser is built when it is asked
+// when a model is loaded, the tokeniser is built when it is asked
 // for, so looking at a file is cheap.
 type Engine struct {
 	file      *gguf.File
@@ -84,28 +85,15 @@ func (e *Engine) MaxContext() int { return e.context }
 // token ids.
 func (e *Engine) Tokenizer() (*tokenizer.Tokenizer, error) { return e.tokenizer() }
 
-// NewSession binds the weights, if no session has yet, and records the
-// sequence for cfg. Several sessions share the weights. The session must be
-// closed before the engine.
-func (e *Engine) NewSession(cfg device.Config) (*Session, error) {
-	if err := e.allows(cfg.Context); err != nil {
-		return nil, err
-	}
-	m, err := e.model()
-	if err != nil {
-		return nil, err
-	}
-	r, err := device.LoadSingle(e.device, m, cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &Session{runner: r, vocab: e.bundle.Model.VocabSize, context: cfg.Context}, nil
-}
-
-// allows checks the length of a context.
-func (e *Engine) allows(context int) error {
-	if context < 1 || context > e.context {
-		return fmt.Errorf("a context of %d tokens; this model allows 1 to %d", context, e.context)
+// allows checks what a model is to be loaded for.
+func (e *Engine) allows(cfg device.Config) error {
+	switch {
+	case cfg.Context < 1 || cfg.Context > e.context:
+		return fmt.Errorf("a context of %d tokens; this model allows 1 to %d", cfg.Context, e.context)
+	case cfg.Pages < 0 || cfg.Pages > device.MaxPages:
+		return fmt.Errorf("%d pages; a model has 1 to %d", cfg.Pages, device.MaxPages)
+	case cfg.Tables < 0 || cfg.Tables > device.MaxTables:
+		return fmt.Errorf("room for %d sessions; a model has it for 1 to %d", cfg.Tables, device.MaxTables)
 	}
 	return nil
 }

@@ -2,54 +2,31 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
 
-	"mla/runtime/plan"
+	"mla/runtime/device"
+	"mla/runtime/device/fake"
 )
 
 const fakeVocab = 16
 
-// fakeRunner is a model that follows every token with the next id. It keeps
-// what a cache would: the token that each row was computed from.
-type fakeRunner struct {
-	rows    []uint32
-	replays int
-	withOut int // replays with logits
-	fail    error
-	after   func() // called in every replay
+// newFake is a model's only session.
+func newFake(context int) (*Session, *fake.Runner) {
+	r := fake.New(fakeVocab, device.Config{Context: context})
+	return only(r, context), r
 }
 
-func (r *fakeRunner) Replay(s plan.Row, logits bool) ([]float32, error) {
-	if r.after != nil {
-		r.after()
+// only is the session of a runner that has one.
+func only(r device.Runner, context int) *Session {
+	m, err := NewModel(r, fakeVocab, device.Config{Context: context})
+	if err != nil {
+		panic(err)
 	}
-	if r.fail != nil {
-		return nil, r.fail
+	s, err := m.NewSession()
+	if err != nil {
+		panic(err)
 	}
-	if s.NKV != s.Pos+1 || int(s.Pos) > len(r.rows) {
-		return nil, errors.New("fake: a gap in the cache")
-	}
-	r.rows = append(r.rows[:s.Pos], s.Token)
-	r.replays++
-	if !logits {
-		return nil, nil
-	}
-	r.withOut++
-	out := make([]float32, fakeVocab)
-	out[(s.Token+1)%fakeVocab] = 1
-	return out, nil
-}
-
-func (r *fakeRunner) Assign(_, _ int, _ []uint32) error { return nil }
-func (r *fakeRunner) CopyRows(_, _ uint32, _ int) error { return nil }
-func (r *fakeRunner) Dispatches() int                   { return 42 }
-func (r *fakeRunner) Bytes() int64                      { return 1000 }
-func (r *fakeRunner) Close() error                      { return nil }
-
-func newFake(context int) (*Session, *fakeRunner) {
-	r := &fakeRunner{}
-	return &Session{runner: r, vocab: fakeVocab, context: context}, r
+	return s
 }
 
 // greedy takes the best token and counts what it accepted.
@@ -59,9 +36,9 @@ func (g *greedy) Next(logits []float32) int32 { return int32(slices.Index(logits
 func (g *greedy) Accept(t int32)              { g.accepted = append(g.accepted, t) }
 
 // canceller is a context that is cancelled in the n-th replay.
-func canceller(r *fakeRunner, n int) context.Context {
+func canceller(r *fake.Runner, n int) context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
-	r.after = func() {
+	r.After = func() {
 		if n--; n == 0 {
 			cancel()
 		}

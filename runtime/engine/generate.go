@@ -54,7 +54,7 @@ const (
 type Result struct {
 	Tokens []int32 // generated ones, without the one that stopped it
 	Reason Reason
-	Reused int    // prompt tokens that were on the timeline already
+	Reused int    // prompt tokens that were on the timeline, or in the model's pages, already
 	Prompt Timing // of the other prompt tokens
 	Decode Timing // of the tokens run after the prompt, with sampling
 }
@@ -79,13 +79,14 @@ func (t Timing) PerSecond() float64 {
 // token but one, or with the last if more were asked for. An error comes with
 // what was done until then; cancelling ctx gives ctx's error.
 func (s *Session) Generate(ctx context.Context, req Request, emit func(token int32) bool) (Result, error) {
-	res := Result{Reused: s.Common(req.Prompt)}
+	res := Result{}
 	if len(req.Prompt) == 0 {
 		res.Reason = ReasonError
 		return res, errors.New("the prompt is empty: there is nothing to continue")
 	}
+	var err error
 	stop := s.measure()
-	err := s.Sync(ctx, req.Prompt, req.Progress)
+	res.Reused, err = s.sync(ctx, req.Prompt, req.Progress)
 	res.Prompt.Elapsed, res.Prompt.GPU = stop()
 	res.Prompt.Tokens = s.Common(req.Prompt) - res.Reused
 	if err != nil {
@@ -109,7 +110,7 @@ func (s *Session) measure() (stop func() (elapsed, gpu time.Duration)) {
 }
 
 func (s *Session) gpuTime() time.Duration {
-	if t, ok := s.runner.(device.Timed); ok {
+	if t, ok := s.model.runner.(device.Timed); ok {
 		return t.GPUTime()
 	}
 	return 0
@@ -145,8 +146,17 @@ type host struct {
 	sampler Sampler
 }
 
-func (h *host) next() (int32, error)  { return h.sampler.Next(h.logits), nil }
+func (h *host) next() (int32, error) {
+	if h.logits == nil {
+		return 0, errOther
+	}
+	return h.sampler.Next(h.logits), nil
+}
+
 func (h *host) run(token int32) error { return h.Append(token) }
+
+// errOther is what a receiver of tokens causes that uses the model itself.
+var errOther = errors.New("another session of the model has run a token in the midst of this text")
 
 func (s *Session) continueText(ctx context.Context, req Request, res *Result, from source, emit func(token int32) bool) (Reason, error) {
 	for len(res.Tokens) != req.Max {
@@ -171,7 +181,7 @@ func (s *Session) continueText(ctx context.Context, req Request, res *Result, fr
 		if len(res.Tokens) == req.Max {
 			break
 		}
-		if len(s.tokens) == s.context {
+		if len(s.tokens) == s.model.context {
 			return ReasonContext, nil
 		}
 		if err := from.run(token); err != nil {

@@ -51,10 +51,10 @@ func TestGenerateReusesPrefix(t *testing.T) {
 	if _, err := s.Generate(context.Background(), Request{Prompt: []int32{1, 2}, Max: 3, Sampler: &greedy{}}, func(int32) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	before := r.replays // timeline 1 2 3 4; 5 was emitted but not run
+	before := r.Replays // timeline 1 2 3 4; 5 was emitted but not run
 	res, err := s.Generate(context.Background(), Request{Prompt: []int32{1, 2, 3, 4, 5, 9}, Max: 1, Sampler: &greedy{}}, func(int32) bool { return true })
-	if err != nil || res.Reused != 4 || res.Prompt.Tokens != 2 || r.replays-before != 2 || !slices.Equal(res.Tokens, []int32{10}) {
-		t.Errorf("%+v, %d replays, %v", res, r.replays-before, err)
+	if err != nil || res.Reused != 4 || res.Prompt.Tokens != 2 || r.Replays-before != 2 || !slices.Equal(res.Tokens, []int32{10}) {
+		t.Errorf("%+v, %d replays, %v", res, r.Replays-before, err)
 	}
 }
 
@@ -77,8 +77,8 @@ func TestGenerateErrors(t *testing.T) {
 	if _, err := s.Generate(context.Background(), Request{Prompt: make([]int32, 5), Sampler: &greedy{}}, nil); !errors.As(err, &full) {
 		t.Errorf("long prompt: %v", err)
 	}
-	r.fail = errors.New("lost")
-	if res, err := s.Generate(context.Background(), Request{Prompt: []int32{1}, Sampler: &greedy{}}, nil); !errors.Is(err, r.fail) || res.Reason != ReasonError {
+	r.Fail = errors.New("lost")
+	if res, err := s.Generate(context.Background(), Request{Prompt: []int32{1}, Sampler: &greedy{}}, nil); !errors.Is(err, r.Fail) || res.Reason != ReasonError {
 		t.Errorf("failing device: %+v, %v", res, err)
 	}
 }

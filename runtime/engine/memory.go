@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 
 	"mla/runtime/bind"
 	"mla/runtime/device"
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -12,15 +14,16 @@ import (
 type Memory struct {
 	File    int64 // mapped weights: read once per token, so they must stay resident
 	Copies  int64 // weights that had to be converted
-	Cache   int64 // latent caches
-	Buffers int64 // activations, rotary table, logits
+	Pages   int64 // of the latent caches, for all sessions together
+	Buffers int64 // activations, rotary table, block tables, logits
+	Tokens  int   // that fit the pages, each prefix that sessions share once
 	// OnDevice says that all of it is in a device's own memory. The host then only
 	// holds Copies; the file is read once, and its pages can be given back.
 	OnDevice bool
 }
 
 // Total is the sum.
-func (m Memory) Total() int64 { return m.File + m.Copies + m.Cache + m.Buffers }
+func (m Memory) Total() int64 { return m.File + m.Copies + m.Pages + m.Buffers }
 
 // String lists the parts with their units.
 func (m Memory) String() string {
@@ -28,18 +31,17 @@ func (m Memory) String() string {
 	if m.Copies > 0 {
 		s += " + converted " + Size(m.Copies)
 	}
-	s = fmt.Sprintf("%s + KV cache %s + buffers %s = %s", s, Size(m.Cache), Size(m.Buffers), Size(m.Total()))
+	s = fmt.Sprintf("%s + pages %s (%d tokens) + buffers %s = %s", s, Size(m.Pages), m.Tokens, Size(m.Buffers), Size(m.Total()))
 	if m.OnDevice {
 		s += " on the device"
 	}
 	return s
 }
 
-// Estimate is the memory that a session with this configuration takes, known
-// before anything is allocated. A context that the model does not allow is an
-// error.
+// Estimate is the memory that a model with this configuration takes, known before
+// anything is allocated. What Load would refuse is an error.
 func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
-	if err := e.allows(cfg.Context); err != nil {
+	if err := e.allows(cfg); err != nil {
 		return Memory{}, err
 	}
 	format, ok := quant.Lookup(cfg.KV)
@@ -47,12 +49,14 @@ func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
 		return Memory{}, fmt.Errorf("a cache of type %s; expected f16 or f32", cfg.KV)
 	}
 	p := &e.bundle.Model
-	context := int64(cfg.Context)
+	tokens := int64(cmp.Or(cfg.Pages, plan.Pages(cfg.Context))) * plan.PageRows
+	tables := int64(max(cfg.Tables, 1)) * int64(p.MaxPages()) * 4
 	m := Memory{
 		Copies: bind.CopyBytes(e.file, e.bundle),
-		Cache:  context * int64(p.NumHiddenLayers) * int64(p.CacheDim()) * int64(format.BlockBytes),
+		Pages:  tokens * int64(p.NumHiddenLayers) * int64(p.CacheDim()) * int64(format.BlockBytes),
 		// The rotary table has a cosine and a sine of 4 bytes per pair.
-		Buffers: e.bundle.ArenaBytes + context*int64(p.QKRopeHeadDim/2)*8 + int64(p.VocabSize)*4,
+		Buffers: e.bundle.ArenaBytes + int64(cfg.Context)*int64(p.QKRopeHeadDim/2)*8 + tables + int64(p.VocabSize)*4,
+		Tokens:  int(tokens),
 	}
 	if d, ok := e.device.(device.Separate); ok {
 		m.OnDevice = d.OwnMemory()
@@ -87,7 +91,7 @@ func (m Memory) host() int64 {
 
 // Check fails with a *MemoryError if m takes more of the host's memory than can be
 // had without swapping. It passes where the system does not tell. A device's own
-// memory is looked at when a session is made.
+// memory is looked at when the model is loaded.
 func (m Memory) Check() error { return m.within(available()) }
 
 func (m Memory) within(available int64) error {

@@ -17,18 +17,18 @@ func TestEstimate(t *testing.T) {
 		context: 10,
 		file:    &gguf.File{Shards: []gguf.Shard{{Data: make([]byte, 1000)}, {Data: make([]byte, 24)}}},
 		bundle: &plan.Bundle{ArenaBytes: 4096, Model: plan.Model{NumHiddenLayers: 27, KVLoraRank: 512, QKRopeHeadDim: 64,
-			VocabSize: 100}},
+			VocabSize: 100, MaxPositionEmbeddings: 256}},
 	}
 	for kv, size := range map[quant.Type]int64{quant.F16: 2, quant.F32: 4} {
 		m, err := e.Estimate(device.Config{Context: 10, KV: kv})
-		want := Memory{File: 1024, Cache: 10 * 27 * 576 * size, Buffers: 4096 + 10*32*8 + 400}
+		want := Memory{File: 1024, Pages: 64 * 27 * 576 * size, Buffers: 4096 + 10*32*8 + 4*4 + 400, Tokens: 64}
 		if err != nil || m != want {
 			t.Errorf("%s: %+v, %v; want %+v", kv, m, err, want)
 		}
 	}
 	// With memory of its own, the device holds as much.
 	e.device = separate{}
-	if m, err := e.Estimate(device.Config{Context: 10, KV: quant.F16}); err != nil || !m.OnDevice || m.Cache != 10*27*576*2 {
+	if m, err := e.Estimate(device.Config{Context: 10, KV: quant.F16}); err != nil || !m.OnDevice || m.Pages != 64*27*576*2 {
 		t.Errorf("a device with memory of its own: %+v, %v", m, err)
 	}
 	for _, context := range []int{math.MinInt, -1, 0, 11, math.MaxInt} {
@@ -48,7 +48,7 @@ func (separate) OwnMemory() bool { return true }
 
 // TestMemoryOnDevice wants room for nothing but converted weights on the host.
 func TestMemoryOnDevice(t *testing.T) {
-	m := Memory{File: 3 << 30, Copies: 1 << 20, Cache: 1 << 30, Buffers: 512, OnDevice: true}
+	m := Memory{File: 3 << 30, Copies: 1 << 20, Pages: 1 << 30, Tokens: 4096, Buffers: 512, OnDevice: true}
 	if err := m.within(m.Copies); err != nil {
 		t.Error(err)
 	}
@@ -61,7 +61,7 @@ func TestMemoryOnDevice(t *testing.T) {
 }
 
 func TestMemoryCheck(t *testing.T) {
-	m := Memory{File: 3 << 30, Copies: 1 << 20, Cache: 1 << 30, Buffers: 512}
+	m := Memory{File: 3 << 30, Copies: 1 << 20, Pages: 1 << 30, Tokens: 4096, Buffers: 512}
 	for _, available := range []int64{0, m.Total(), m.Total() + 1} {
 		if err := m.within(available); err != nil {
 			t.Errorf("%d bytes of %d: %v", m.Total(), available, err)
@@ -72,7 +72,7 @@ func TestMemoryCheck(t *testing.T) {
 	if !errors.As(err, &refusal) {
 		t.Fatalf("%v", err)
 	}
-	for _, want := range []string{"weights 3.00 GiB", "converted 1.00 MiB", "KV cache 1.00 GiB", "buffers 512 B", "= 4.00 GiB", "2.00 GiB are available"} {
+	for _, want := range []string{"weights 3.00 GiB", "converted 1.00 MiB", "pages 1.00 GiB (4096 tokens)", "buffers 512 B", "= 4.00 GiB", "2.00 GiB are available"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q lacks %q", err, want)
 		}

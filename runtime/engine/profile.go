@@ -1,19 +1,29 @@
 package engine
 
-import "mla/runtime/device"
+import (
+	"mla/runtime/device"
+	"mla/runtime/plan"
+)
 
 // Profiler is what measures the device's dispatches, where the device can. To
-// measure overwrites the caches: the timeline is empty from here on.
-func (s *Session) Profiler() (p device.Profiler, ok bool) {
-	p, ok = s.runner.(device.Profiler)
-	if ok {
-		s.rewind(0)
+// measure overwrites the caches: all sessions are empty from here on.
+func (m *Model) Profiler() (p device.Profiler, ok bool, err error) {
+	if p, ok = m.runner.(device.Profiler); !ok {
+		return nil, false, nil
 	}
-	return p, ok
+	if err := m.forget(); err != nil {
+		return nil, true, err
+	}
+	// What is measured are rows of the first block table.
+	pages := make([]uint32, min(m.pages, plan.Pages(m.context)))
+	for i := range pages {
+		pages[i] = uint32(i)
+	}
+	return p, true, m.fail(m.runner.Assign(0, 0, pages))
 }
 
 // DevicePicks tells whether the device can pick tokens itself and run ahead.
-func (s *Session) DevicePicks() bool {
-	_, ok := s.runner.(device.Sampler)
+func (m *Model) DevicePicks() bool {
+	_, ok := m.runner.(device.Sampler)
 	return ok
 }

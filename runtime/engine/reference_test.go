@@ -100,18 +100,28 @@ func open(t *testing.T, file string) *engine.Engine {
 	return e
 }
 
+// newSession is a session that runs all that it is asked for.
 func newSession(t *testing.T, e *engine.Engine, cfg device.Config) *engine.Session {
 	t.Helper()
-	s, err := e.NewSession(cfg)
+	s, err := load(t, e, cfg).NewPrivateSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func load(t *testing.T, e *engine.Engine, cfg device.Config) *engine.Model {
+	t.Helper()
+	m, err := e.Load(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return s
+	return m
 }
 
 // compareLogits runs the prompt. Where the reference's two best tokens differ

@@ -4,18 +4,22 @@ import (
 	"context"
 	"fmt"
 
-	"mla/runtime/device"
+	"mla/runtime/paging"
 	"mla/runtime/plan"
 )
 
-// Session is a timeline: the tokens whose keys and values the caches hold, in
-// order. It is not safe for concurrent use.
+// Session is a timeline: tokens in order, and the pages of the latent caches that hold
+// their keys and values. It is not safe for concurrent use, nor are two sessions of
+// one model.
 type Session struct {
-	runner  device.Runner
-	vocab   int
-	context int
-	tokens  []int32
-	logits  []float32 // after the last token; nil if they were not computed
+	model    *Model
+	table    int // its block table
+	pages    *paging.Sequence
+	private  bool // shares no pages
+	pretends bool // the pages hold other rows than those of its tokens
+	closed   bool
+	tokens   []int32
+	logits   []float32 // after the last token; nil if they are not there
 }
 
 // ContextError says that a timeline would be longer than the session's caches.
@@ -41,54 +45,92 @@ func (e *NoTokenError) Error() string {
 type Progress func(done, total int)
 
 // Sync makes the timeline equal to tokens. What they have in common with the
-// present timeline is kept; the rest is dropped and run anew. Afterwards Logits
-// belong to the last token. The context is looked at between tokens: when Sync
-// is cancelled, the timeline holds the tokens that were finished.
+// present timeline is kept, and what follows of them in the model's pages is reused;
+// the rest is run. Afterwards Logits belong to the last token. The context is looked
+// at between tokens: when Sync is cancelled, the timeline holds the tokens that were
+// finished. If pages run out, it fails with *OutOfPages before any token is run.
 func (s *Session) Sync(ctx context.Context, tokens []int32, progress Progress) error {
-	if len(tokens) > s.context {
-		return &ContextError{Tokens: len(tokens), Context: s.context}
-	}
-	if err := s.Known(tokens); err != nil {
-		return err
+	_, err := s.sync(ctx, tokens, progress)
+	return err
+}
+
+// sync is Sync, and returns how many tokens were not run.
+func (s *Session) sync(ctx context.Context, tokens []int32, progress Progress) (reused int, err error) {
+	if err := s.allows(tokens); err != nil {
+		return 0, err
 	}
 	keep := s.Common(tokens)
+	if keep == len(tokens) {
+		if keep == 0 {
+			return 0, s.rewind(0)
+		}
+		return keep, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return keep, err
+	}
+	if err := s.rewind(keep); err != nil {
+		return 0, err
+	}
+	if _, err := s.Reuse(tokens[keep:]); err != nil {
+		return len(s.tokens), err
+	}
+	keep = len(s.tokens)
+	if err := s.Reserve(len(tokens) - keep); err != nil {
+		return keep, err
+	}
 	for i := keep; i < len(tokens); i++ {
 		if err := ctx.Err(); err != nil {
-			return err
+			return keep, err
 		}
 		if progress != nil {
 			progress(i, len(tokens))
 		}
-		if i == keep {
-			s.rewind(keep)
-		}
 		if err := s.run(tokens[i], i == len(tokens)-1); err != nil {
-			return err
+			return keep, err
 		}
 	}
-	if len(tokens) == 0 {
-		s.rewind(0)
+	return keep, nil
+}
+
+// allows fails if the timeline cannot be tokens.
+func (s *Session) allows(tokens []int32) error {
+	if err := s.usable(); err != nil {
+		return err
 	}
-	return nil
+	if len(tokens) > s.model.context {
+		return &ContextError{Tokens: len(tokens), Context: s.model.context}
+	}
+	return s.Known(tokens)
 }
 
 // Pretend makes the timeline equal to tokens without running any: the caches keep
 // what they hold. What is generated then means nothing, but takes as long as behind
-// a real prompt, which is what a benchmark at a great depth wants.
+// a real prompt, which is what a benchmark at a great depth wants. Other sessions do
+// not find these tokens.
 func (s *Session) Pretend(tokens []int32) error {
-	if len(tokens) > s.context {
-		return &ContextError{Tokens: len(tokens), Context: s.context}
+	if err := s.allows(tokens); err != nil {
+		return err
 	}
-	s.rewind(0)
+	s.pages.Close()
+	s.begin(true)
+	s.pretends, s.tokens, s.logits = true, nil, nil
+	if err := s.Reserve(len(tokens)); err != nil {
+		return err
+	}
 	s.tokens = append(s.tokens, tokens...)
-	return nil
+	o, err := s.pages.Append(tokens)
+	if err != nil {
+		return err
+	}
+	return s.model.order(s, o)
 }
 
 // Known fails if a token is outside the vocabulary.
 func (s *Session) Known(tokens []int32) error {
 	for i, t := range tokens {
-		if t < 0 || int(t) >= s.vocab {
-			return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", t, i, s.vocab)
+		if t < 0 || int(t) >= s.model.vocab {
+			return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", t, i, s.model.vocab)
 		}
 	}
 	return nil
@@ -107,61 +149,62 @@ func (s *Session) Common(tokens []int32) int {
 	return n
 }
 
-// Append runs one more token.
-func (s *Session) Append(token int32) error {
-	if len(s.tokens) >= s.context {
-		return &ContextError{Tokens: len(s.tokens) + 1, Context: s.context}
+// Append runs one more token. It fails with *OutOfPages if there is no page for it.
+func (s *Session) Append(token int32) error { return s.Run(token, true) }
+
+// Run is Append, with logits only if they are wanted.
+func (s *Session) Run(token int32, logits bool) error {
+	if len(s.tokens) >= s.model.context {
+		return &ContextError{Tokens: len(s.tokens) + 1, Context: s.model.context}
 	}
-	if token < 0 || int(token) >= s.vocab {
-		return fmt.Errorf("token %d is outside the vocabulary of %d", token, s.vocab)
+	if token < 0 || int(token) >= s.model.vocab {
+		return fmt.Errorf("token %d is outside the vocabulary of %d", token, s.model.vocab)
 	}
-	return s.run(token, true)
+	return s.run(token, logits)
 }
 
 // run replays the sequence for a token at the end of the timeline.
 func (s *Session) run(token int32, logits bool) error {
-	pos := len(s.tokens)
-	s.logits = nil
-	out, err := s.runner.Replay(plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}, logits)
-	if err != nil {
-		return fmt.Errorf("token %d at position %d: %w", token, pos, err)
+	if err := s.Reserve(1); err != nil {
+		return err
 	}
-	s.tokens = append(s.tokens, token)
+	out, err := s.model.replay(s, s.row(token), logits)
+	if err != nil {
+		return fmt.Errorf("token %d at position %d: %w", token, len(s.tokens), err)
+	}
 	s.logits = out
-	return nil
+	return s.add(token)
 }
 
-// rewind forgets all tokens from position n on. Their cache rows stay behind
-// and are overwritten by the tokens that follow.
-func (s *Session) rewind(n int) {
-	s.tokens, s.logits = s.tokens[:n], nil
+// row is a token behind the timeline.
+func (s *Session) row(token int32) plan.Row {
+	pos := uint32(len(s.tokens))
+	return plan.Row{Token: uint32(token), Pos: pos, NKV: pos + 1, Table: uint32(s.table)}
 }
 
 // Logits are [VocabSize], of the token that follows the timeline. They are
-// valid until the timeline changes, and nil while it is empty, after a cancelled
-// Sync, and after a Generate whose tokens the device picked.
+// valid until the timeline changes or another session of the model runs a token. They
+// are nil from then on, while the timeline is empty, after a cancelled Sync, and after
+// a Generate whose tokens the device picked.
 func (s *Session) Logits() []float32 { return s.logits }
 
 // Tokens is the timeline. The caller must not change it.
 func (s *Session) Tokens() []int32 { return s.tokens }
 
 // Context is the greatest length of the timeline.
-func (s *Session) Context() int { return s.context }
+func (s *Session) Context() int { return s.model.context }
 
-// Dispatches is the number of kernel launches per token.
-func (s *Session) Dispatches() int { return s.runner.Dispatches() }
-
-// Compilation is what the device has compiled; ok is false if it compiles nothing.
-func (s *Session) Compilation() (c device.Compilation, ok bool, err error) {
-	r, ok := s.runner.(device.Compiled)
-	if ok {
-		c, err = r.Compilation()
+// Close gives the pages back. What they hold is found by sessions to come, until the
+// pages are needed for something else. Closing twice does nothing.
+func (s *Session) Close() error {
+	if s.closed {
+		return nil
 	}
-	return c, ok, err
+	s.pages.Close()
+	s.model.sessions[s.table] = nil
+	if s.model.last == s {
+		s.model.last, s.model.chain = nil, nil
+	}
+	s.closed, s.tokens, s.logits = true, nil, nil
+	return nil
 }
-
-// Bytes is the memory of the caches and buffers.
-func (s *Session) Bytes() int64 { return s.runner.Bytes() }
-
-// Close frees the caches.
-func (s *Session) Close() error { return s.runner.Close() }

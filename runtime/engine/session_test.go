@@ -27,20 +27,18 @@ func TestSync(t *testing.T) {
 		if err := s.Sync(context.Background(), tt.have, nil); err != nil {
 			t.Fatal(err)
 		}
-		before := r.replays
+		before := r.Replays
 		if err := s.Sync(context.Background(), tt.want, nil); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if n := r.replays - before; n != tt.replays {
+		if n := r.Replays - before; n != tt.replays {
 			t.Errorf("%s: %d replays; want %d", tt.name, n, tt.replays)
 		}
 		if !slices.Equal(s.Tokens(), tt.want) {
 			t.Errorf("%s: timeline %d; want %d", tt.name, s.Tokens(), tt.want)
 		}
-		for i, token := range tt.want {
-			if r.rows[i] != uint32(token) {
-				t.Errorf("%s: cache row %d is of token %d; want %d", tt.name, i, r.rows[i], token)
-			}
+		if rows := r.Tokens(0, len(tt.want)); !slices.Equal(rows, tt.want) {
+			t.Errorf("%s: cache rows of %d; want %d", tt.name, rows, tt.want)
 		}
 		if len(tt.want) == 0 {
 			if s.Logits() != nil {
@@ -60,8 +58,8 @@ func TestSyncComputesLogitsOnce(t *testing.T) {
 	if err := s.Sync(context.Background(), []int32{1, 2, 3, 4}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if r.withOut != 1 {
-		t.Errorf("logits were computed for %d tokens of the prompt; want the last only", r.withOut)
+	if r.WithLogits != 1 {
+		t.Errorf("logits were computed for %d tokens of the prompt; want the last only", r.WithLogits)
 	}
 }
 
@@ -108,8 +106,8 @@ func TestSyncCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !slices.Equal(s.Tokens(), []int32{1, 2}) || s.Logits() != nil {
 		t.Errorf("cancelled in the second token: %v, timeline %d", err, s.Tokens())
 	}
-	if err := s.Sync(context.Background(), []int32{1, 2, 3, 4}, nil); err != nil || r.replays != 4 {
-		t.Errorf("going on took %d replays in all, %v; want 4", r.replays, err)
+	if err := s.Sync(context.Background(), []int32{1, 2, 3, 4}, nil); err != nil || r.Replays != 4 {
+		t.Errorf("going on took %d replays in all, %v; want 4", r.Replays, err)
 	}
 }
 
@@ -118,9 +116,9 @@ func TestReplayFailure(t *testing.T) {
 	if err := s.Sync(context.Background(), []int32{1, 2}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.fail = errors.New("device lost")
+	r.Fail = errors.New("device lost")
 	for _, err := range []error{s.Append(3), s.Sync(context.Background(), []int32{1, 5}, nil)} {
-		if !errors.Is(err, r.fail) {
+		if !errors.Is(err, r.Fail) {
 			t.Errorf("error is %v; want the runner's", err)
 		}
 	}
@@ -152,12 +150,12 @@ func TestPretend(t *testing.T) {
 	if err := s.Sync(context.Background(), []int32{7, 7, 7, 7}, nil); err != nil {
 		t.Fatal(err)
 	}
-	before := r.replays
-	if err := s.Pretend([]int32{1, 2, 3}); err != nil || r.replays != before {
-		t.Errorf("%d replays, %v; want none", r.replays-before, err)
+	before := r.Replays
+	if err := s.Pretend([]int32{1, 2, 3}); err != nil || r.Replays != before {
+		t.Errorf("%d replays, %v; want none", r.Replays-before, err)
 	}
-	if err := s.Sync(context.Background(), []int32{1, 2, 3, 4}, nil); err != nil || r.replays != before+1 {
-		t.Errorf("%d replays, %v; want 1", r.replays-before, err)
+	if err := s.Sync(context.Background(), []int32{1, 2, 3, 4}, nil); err != nil || r.Replays != before+1 {
+		t.Errorf("%d replays, %v; want 1", r.Replays-before, err)
 	}
 	if want := []int32{1, 2, 3, 4}; !slices.Equal(s.Tokens(), want) {
 		t.Errorf("timeline %d; want %d", s.Tokens(), want)

@@ -1,11 +1,15 @@
 package paging
 
-import "fmt"
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
 
 // device is what a device does, with a hash of all tokens so far in place of a row:
 // a row that was overwritten, not copied or taken from another text is another hash.
 type device struct {
-	cache  [][PageRows]uint64
+	cache  [][plan.PageRows]uint64
 	tables map[*Sequence][]uint32
 	queue  []job
 }
@@ -17,7 +21,7 @@ type job struct {
 }
 
 func newDevice(pages int) *device {
-	return &device{cache: make([][PageRows]uint64, pages), tables: map[*Sequence][]uint32{}}
+	return &device{cache: make([][plan.PageRows]uint64, pages), tables: map[*Sequence][]uint32{}}
 }
 
 func (d *device) order(s *Sequence, o Orders) { d.queue = append(d.queue, job{s, o}) }
@@ -40,7 +44,7 @@ func (d *device) flush() {
 
 // row is where the device has a sequence's row.
 func (d *device) row(s *Sequence, pos int) *uint64 {
-	return &d.cache[d.tables[s][pos/PageRows]][pos%PageRows]
+	return &d.cache[d.tables[s][pos/plan.PageRows]][pos%plan.PageRows]
 }
 
 // run writes the rows of tokens behind those of before.
@@ -61,7 +65,7 @@ func (d *device) attend(s *Sequence, tokens []int32) error {
 	for pos, t := range tokens {
 		hash = mix(hash, t)
 		if got := *d.row(s, pos); got != hash {
-			return fmt.Errorf("row %d of %d, in page %d, belongs to another text", pos, len(tokens), d.tables[s][pos/PageRows])
+			return fmt.Errorf("row %d of %d, in page %d, belongs to another text", pos, len(tokens), d.tables[s][pos/plan.PageRows])
 		}
 	}
 	return nil

@@ -1,7 +1,7 @@
 // Package paging says who owns which page of the latent cache. It does not touch a
 // device: what a device has to do is returned as Orders.
 //
-// The cache of every layer is cut into pages of PageRows rows. Page p is rows
+// The cache of every layer is cut into pages of plan.PageRows rows. Page p is rows
 // p·PageRows … p·PageRows+PageRows-1 of every layer, and a block table per sequence
 // says which page holds its rows k·PageRows and on. A row depends on its token and
 // on all tokens before it, so sequences that begin with the same tokens can use the

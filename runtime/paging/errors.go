@@ -3,6 +3,8 @@ package paging
 import (
 	"errors"
 	"fmt"
+
+	"mla/runtime/plan"
 )
 
 // ErrClosed is returned by a sequence that has been closed.
@@ -18,5 +20,5 @@ type OutOfPages struct {
 
 func (e *OutOfPages) Error() string {
 	return fmt.Sprintf("out of pages: %d more needed, %d of %d available (a page holds %d tokens)",
-		e.Needed, e.Available, e.Total, PageRows)
+		e.Needed, e.Available, e.Total, plan.PageRows)
 }

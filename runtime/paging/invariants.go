@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"mla/runtime/plan"
 )
 
 // Invariants walks the tree, all open sequences and the lists, and says where they
@@ -11,6 +13,13 @@ import (
 func (p *Pool) Invariants() error {
 	w := walk{pool: p, sequences: make([]int, len(p.pages)), nodes: make([]*node, len(p.pages))}
 	w.tree(&p.root)
+	private := map[*node]bool{}
+	for s := range p.open {
+		if s.root.private && !private[s.root] {
+			private[s.root] = true
+			w.tree(s.root)
+		}
+	}
 	for s := range p.open {
 		w.sequence(s)
 	}
@@ -47,7 +56,7 @@ func (w *walk) tree(n *node) {
 // sequence counts the pages of a table and compares them with the tree.
 func (w *walk) sequence(s *Sequence) {
 	used := pagesOf(s.Len())
-	w.expect(s.rows >= 0 && s.rows < PageRows, "a tail of %d rows", s.rows)
+	w.expect(s.rows >= 0 && s.rows < plan.PageRows, "a tail of %d rows", s.rows)
 	w.expect(len(s.table) == used || s.owned && len(s.table) > used, "%d pages for %d tokens", len(s.table), s.Len())
 	for _, id := range s.table {
 		w.sequences[id]++
@@ -62,7 +71,7 @@ func (w *walk) sequence(s *Sequence) {
 		w.expect(w.nodes[n.page] == n, "page %d: its node is not in the tree", n.page)
 		n = n.parent
 	}
-	w.expect(n == &w.pool.root, "the full pages do not begin at the root")
+	w.expect(n == s.root, "the full pages do not begin at the root")
 	for i := s.full; s.owned && i < len(s.table); i++ {
 		w.expect(w.pool.writable(s.table[i]), "page %d can be written to, but has other holders", s.table[i])
 	}
@@ -80,6 +89,7 @@ func (w *walk) lists() {
 		n := e.Value.(*node)
 		w.expect(n.cached == e && w.nodes[n.page] == n, "page %d is cached, but not in the tree", n.page)
 		w.expect(!idle[n.page] && w.sequences[n.page] == 0, "page %d is cached, but held, free or cached twice", n.page)
+		w.expect(!n.private, "page %d is cached, but private", n.page)
 		idle[n.page] = true
 		for _, c := range n.children {
 			w.expect(idle[c.page], "page %d would be evicted before page %d below it", n.page, c.page)
@@ -99,7 +109,7 @@ func (w *walk) pages() {
 		if w.sequences[id] > 1 {
 			shared++
 		}
-		if n := w.nodes[id]; n != nil && n.parent != &p.root {
+		if n := w.nodes[id]; n != nil && n.parent.parent != nil {
 			w.expect(w.sequences[id] <= w.sequences[n.parent.page], "page %d has more holders than page %d above it", id, n.parent.page)
 		}
 	}

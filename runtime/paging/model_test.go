@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"mla/runtime/plan"
 )
 
 // contents says whether the device holds the rows of all sessions and of the tree.
@@ -90,7 +92,7 @@ func schedule(choose chooser, n int) (w *world, err error) {
 		}
 	}
 	s, _ := w.pool.Open(nil)
-	if _, err := s.Reserve(w.pool.total * PageRows); err != nil {
+	if _, err := s.Reserve(w.pool.total * plan.PageRows); err != nil {
 		return w, fmt.Errorf("after all sessions: %w", err)
 	}
 	return w, w.pool.Invariants()

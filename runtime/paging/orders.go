@@ -16,7 +16,7 @@ type Orders struct {
 // Copy copies the first Rows rows of page From to page To.
 type Copy struct {
 	From, To uint32
-	Rows     int // 1 … PageRows-1
+	Rows     int // 1 … plan.PageRows-1
 }
 
 // entries are orders to write the table's entries first … end-1.

@@ -3,15 +3,12 @@ package paging
 import (
 	"container/list"
 	"fmt"
+
+	"mla/runtime/plan"
 )
 
-const (
-	// PageRows is the number of rows in a page. It is a multiple of the rows of a
-	// matrix tile, so that no tile crosses a page.
-	PageRows = 64
-	// MaxPages is the greatest size of a pool: kernels count rows in 32 bits.
-	MaxPages = 1 << 32 / PageRows
-)
+// MaxPages is the greatest size of a pool: kernels count rows in 32 bits.
+const MaxPages = 1 << 32 / plan.PageRows
 
 // Pool is the pages of a latent cache. A Pool and its sequences are not safe for
 // concurrent use.
@@ -79,7 +76,7 @@ func (p *Pool) retain(id uint32) {
 }
 
 // release takes a sequence from the holders of a page. Without another sequence the
-// page is cached if the tree has it, else free. Sequences release the pages behind
+// page is cached if the tree has it, else free; so is one of a private tree. Sequences release the pages behind
 // before those in front, which keeps the list of cached pages in order.
 func (p *Pool) release(id uint32) {
 	g := &p.pages[id]
@@ -87,9 +84,12 @@ func (p *Pool) release(id uint32) {
 	switch {
 	case g.sequences == 1:
 		p.shared--
-	case g.sequences == 0 && g.node != nil:
+	case g.sequences == 0 && g.node != nil && !g.node.private:
 		g.node.cached = p.lru.PushBack(g.node)
 	case g.sequences == 0:
+		if g.node != nil {
+			p.unpublish(g.node)
+		}
 		p.free = append(p.free, id)
 	}
 }

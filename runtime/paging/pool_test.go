@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"mla/runtime/plan"
 )
 
 func TestNewPool(t *testing.T) {
@@ -21,7 +23,7 @@ func TestNewPool(t *testing.T) {
 func TestPagesInOrder(t *testing.T) {
 	p := newPool(t, 4)
 	a, _ := p.Open(nil)
-	o, err := a.Reserve(PageRows + 1)
+	o, err := a.Reserve(plan.PageRows + 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,17 +34,17 @@ func TestPagesInOrder(t *testing.T) {
 	wantStats(t, p, Stats{InUse: 3, Free: 1})
 	a.Close()
 	wantStats(t, p, Stats{InUse: 1, Free: 3})
-	if _, err := b.Reserve(2 * PageRows); err != nil {
+	if _, err := b.Reserve(2 * plan.PageRows); err != nil {
 		t.Fatal(err)
 	}
 	wantTable(t, b, 2, 0, 1)
 }
 
 func TestOutOfPagesChangesNothing(t *testing.T) {
-	for _, n := range []int{2 * PageRows, 4 * PageRows, math.MaxInt} {
+	for _, n := range []int{2 * plan.PageRows, 4 * plan.PageRows, math.MaxInt} {
 		p := newPool(t, 3)
-		held := prompted(t, p, numbers(0, PageRows))
-		cached := prompted(t, p, numbers(1000, PageRows))
+		held := prompted(t, p, numbers(0, plan.PageRows))
+		cached := prompted(t, p, numbers(1000, plan.PageRows))
 		cached.Close()
 		s := prompted(t, p, numbers(2000, 1))
 		before := p.Stats()
@@ -54,10 +56,10 @@ func TestOutOfPagesChangesNothing(t *testing.T) {
 		wantOrders(t, o, Orders{})
 		wantTable(t, s, 2)
 		wantTable(t, held, 0)
-		if p.Stats() != before || s.Room() != PageRows-1 {
+		if p.Stats() != before || s.Room() != plan.PageRows-1 {
 			t.Errorf("%d: %+v, then %+v; room %d", n, before, p.Stats(), s.Room())
 		}
-		if _, err := s.Reserve(2*PageRows - 1); err != nil {
+		if _, err := s.Reserve(2*plan.PageRows - 1); err != nil {
 			t.Errorf("the cached page was not evicted: %v", err)
 		}
 		wantTable(t, s, 2, 1)
@@ -73,19 +75,19 @@ func TestOutOfPagesChangesNothing(t *testing.T) {
 // the last page.
 func TestEvictionOrder(t *testing.T) {
 	p := newPool(t, 5)
-	a := prompted(t, p, numbers(0, 2*PageRows))    // pages 0, 1
-	b := prompted(t, p, numbers(1000, 2*PageRows)) // pages 2, 3
-	c := prompted(t, p, numbers(2000, PageRows))   // page 4
+	a := prompted(t, p, numbers(0, 2*plan.PageRows))    // pages 0, 1
+	b := prompted(t, p, numbers(1000, 2*plan.PageRows)) // pages 2, 3
+	c := prompted(t, p, numbers(2000, plan.PageRows))   // page 4
 	b.Close()
 	a.Close()
 	c.Close()
-	again, _ := p.Open(numbers(1000, PageRows+1)) // page 2 is in use again
+	again, _ := p.Open(numbers(1000, plan.PageRows+1)) // page 2 is in use again
 	wantTable(t, again, 2)
-	wantStats(t, p, Stats{InUse: 1, Cached: 4, Hits: PageRows, Misses: 5 * PageRows})
+	wantStats(t, p, Stats{InUse: 1, Cached: 4, Hits: plan.PageRows, Misses: 5 * plan.PageRows})
 	again.Close() // page 2 is now the youngest
 	s, _ := p.Open(nil)
 	for i, want := range []uint32{3, 1, 0, 4, 2} {
-		if _, err := s.Reserve((i + 1) * PageRows); err != nil {
+		if _, err := s.Reserve((i + 1) * plan.PageRows); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Table()[i]; got != want {
@@ -93,13 +95,13 @@ func TestEvictionOrder(t *testing.T) {
 		}
 		consistent(t, p)
 	}
-	wantStats(t, p, Stats{InUse: 5, Hits: PageRows, Misses: 5 * PageRows, Evicted: 5})
+	wantStats(t, p, Stats{InUse: 5, Hits: plan.PageRows, Misses: 5 * plan.PageRows, Evicted: 5})
 }
 
 // TestStats counts what a pool's users see.
 func TestStats(t *testing.T) {
 	p := newPool(t, 10)
-	prompt := numbers(0, 2*PageRows+10)
+	prompt := numbers(0, 2*plan.PageRows+10)
 	a := prompted(t, p, prompt)
 	wantStats(t, p, Stats{InUse: 3, Free: 7, Misses: 138})
 	run(t, a, numbers(500, 3)) // generated: neither found nor missed
@@ -119,8 +121,8 @@ func TestStats(t *testing.T) {
 	}
 	run(t, c, numbers(800, 3))
 	c.Close()
-	d, _ := p.Open(prompt[:PageRows+1])
-	run(t, d, prompt[PageRows:PageRows+1])
+	d, _ := p.Open(prompt[:plan.PageRows+1])
+	run(t, d, prompt[plan.PageRows:plan.PageRows+1])
 	run(t, d, numbers(900, 3))
 	d.Close()
 	a.Close()

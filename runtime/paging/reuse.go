@@ -1,17 +1,19 @@
 package paging
 
+import "mla/runtime/plan"
+
 // Reuse looks in the tree for the tokens that are to follow, and makes those that
 // are found the sequence's own: Len says how far. At least the last token of next is
 // left to be run. Besides Open, it is for a sequence that goes on with other tokens
 // after Truncate, and for a prompt that is run in pieces: another sequence may have
-// run the next piece in the meantime.
+// run the next piece in the meantime. A private sequence finds nothing.
 func (s *Sequence) Reuse(next []int32) (Orders, error) {
 	if s.closed {
 		return Orders{}, ErrClosed
 	}
 	s.giveUpRoom()
 	s.sought = len(next)
-	if len(next) < 2 {
+	if len(next) < 2 || s.root.private {
 		return Orders{}, nil
 	}
 	tokens := make([]int32, 0, s.rows+len(next)-1)
@@ -28,7 +30,7 @@ func (s *Sequence) Reuse(next []int32) (Orders, error) {
 // follow is the nodes below n that hold tokens, from the first on: the last one
 // holds the last rows of them, the others PageRows each.
 func (n *node) follow(tokens []int32) (path []*node, rows int) {
-	for rows = PageRows; rows == PageRows; {
+	for rows = plan.PageRows; rows == plan.PageRows; {
 		child, common := n.longest(tokens)
 		if child == nil {
 			return path, rows
@@ -43,7 +45,7 @@ func behind(path []*node, rows int) int {
 	if len(path) == 0 {
 		return 0
 	}
-	return (len(path)-1)*PageRows + rows
+	return (len(path)-1)*plan.PageRows + rows
 }
 
 // adopt puts the pages of a path behind the sequence's full pages, in place of the
@@ -60,7 +62,7 @@ func (s *Sequence) adopt(path []*node, rows int) Orders {
 	last := path[len(path)-1]
 	s.full += len(path) - 1
 	s.at, s.tail, s.rows = last.parent, last.tokens, rows
-	if rows == PageRows {
+	if rows == plan.PageRows {
 		s.at, s.full, s.rows = last, s.full+1, 0
 	}
 	return entries(s.table, first, len(s.table))

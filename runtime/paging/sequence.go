@@ -3,16 +3,19 @@ package paging
 import (
 	"fmt"
 	"slices"
+
+	"mla/runtime/plan"
 )
 
 // Sequence is the tokens whose rows a pool holds for one session, and their pages.
 type Sequence struct {
 	pool  *Pool
-	at    *node           // of the last full page; the root if there is none
-	full  int             // full pages, all of them nodes on the path from the root to at
-	tail  [PageRows]int32 // the tokens behind the full pages …
-	rows  int             // … and how many those are, fewer than PageRows
-	table []uint32        // pages: the full ones, that of the tail, those reserved behind
+	root  *node                // of the tree that the sequence's full pages belong to
+	at    *node                // of the last full page; the root if there is none
+	full  int                  // full pages, all of them nodes on the path from the root to at
+	tail  [plan.PageRows]int32 // the tokens behind the full pages …
+	rows  int                  // … and how many those are, fewer than plan.PageRows
+	table []uint32             // pages: the full ones, that of the tail, those reserved behind
 
 	// owned says that the rows behind Len, as far as the table goes, are this
 	// sequence's alone. Reserve makes it so.
@@ -25,14 +28,24 @@ type Sequence struct {
 // to the sequence at once: Len says how many. At least the prompt's last token is
 // left to be run, since its logits are wanted. Open takes no page that is free.
 func (p *Pool) Open(prompt []int32) (*Sequence, Orders) {
-	s := &Sequence{pool: p, at: &p.root}
-	p.open[s] = struct{}{}
+	s := p.below(&p.root)
 	o, _ := s.Reuse(prompt) // fails only after Close
 	return s, o
 }
 
+// OpenPrivate begins a sequence that finds no pages of others, and none of whose pages
+// others find: a tree of its own. What it gives up is free, never cached.
+func (p *Pool) OpenPrivate() *Sequence { return p.below(&node{private: true}) }
+
+// below begins a sequence without tokens in a tree.
+func (p *Pool) below(root *node) *Sequence {
+	s := &Sequence{pool: p, root: root, at: root}
+	p.open[s] = struct{}{}
+	return s
+}
+
 // Len is the number of tokens that the sequence holds.
-func (s *Sequence) Len() int { return s.full*PageRows + s.rows }
+func (s *Sequence) Len() int { return s.full*plan.PageRows + s.rows }
 
 // Table is the pages of the sequence's rows, those of reserved room included. The
 // caller must not change it; it is valid until the next call.
@@ -41,10 +54,10 @@ func (s *Sequence) Table() []uint32 { return s.table }
 // Tokens is a copy of the tokens that the sequence holds.
 func (s *Sequence) Tokens() []int32 {
 	out := make([]int32, s.Len())
-	copy(out[s.full*PageRows:], s.tail[:s.rows])
+	copy(out[s.full*plan.PageRows:], s.tail[:s.rows])
 	n := s.at
 	for i := s.full - 1; i >= 0; i-- {
-		copy(out[i*PageRows:], n.tokens[:])
+		copy(out[i*plan.PageRows:], n.tokens[:])
 		n = n.parent
 	}
 	return out
@@ -59,7 +72,7 @@ func (s *Sequence) Truncate(n int) error {
 	if n < 0 || n > s.Len() {
 		return fmt.Errorf("a sequence of %d tokens cannot be truncated to %d", s.Len(), n)
 	}
-	full, rows := n/PageRows, n%PageRows
+	full, rows := n/plan.PageRows, n%plan.PageRows
 	for s.full > full {
 		s.tail = s.at.tokens
 		s.at = s.at.parent
@@ -96,7 +109,7 @@ func (s *Sequence) Close() {
 	}
 	s.drop(0)
 	delete(s.pool.open, s)
-	*s = Sequence{pool: s.pool, at: &s.pool.root, closed: true}
+	*s = Sequence{pool: s.pool, root: s.root, at: s.root, closed: true}
 }
 
 // giveUpRoom releases the pages without a row that counts. Whether the tail's page
@@ -116,5 +129,5 @@ func (s *Sequence) drop(first int) {
 
 // pagesOf is the number of pages that a number of tokens takes.
 func pagesOf(tokens int) int {
-	return tokens/PageRows + min(tokens%PageRows, 1)
+	return tokens/plan.PageRows + min(tokens%plan.PageRows, 1)
 }

@@ -5,11 +5,13 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"mla/runtime/plan"
 )
 
 // TestOpen: how much of a prompt is there already.
 func TestOpen(t *testing.T) {
-	held := numbers(0, 3*PageRows)
+	held := numbers(0, 3*plan.PageRows)
 	tests := []struct {
 		name   string
 		prompt []int32
@@ -20,13 +22,13 @@ func TestOpen(t *testing.T) {
 		{"one token", held[:1], 0, nil},
 		{"another text", numbers(1, 200), 0, nil},
 		{"inside the first page", held[:10], 9, []uint32{0}},
-		{"a page", held[:PageRows], PageRows - 1, []uint32{0}},
-		{"a page and a token", held[:PageRows+1], PageRows, []uint32{0}},
-		{"a page and two tokens", held[:PageRows+2], PageRows + 1, []uint32{0, 1}},
+		{"a page", held[:plan.PageRows], plan.PageRows - 1, []uint32{0}},
+		{"a page and a token", held[:plan.PageRows+1], plan.PageRows, []uint32{0}},
+		{"a page and two tokens", held[:plan.PageRows+2], plan.PageRows + 1, []uint32{0, 1}},
 		{"differs inside the second page", slices.Concat(held[:70], numbers(900, 100)), 70, []uint32{0, 1}},
 		{"differs behind the second page", slices.Concat(held[:128], numbers(900, 100)), 128, []uint32{0, 1}},
-		{"the same", held, 3*PageRows - 1, []uint32{0, 1, 2}},
-		{"longer", numbers(0, 1000), 3 * PageRows, []uint32{0, 1, 2}},
+		{"the same", held, 3*plan.PageRows - 1, []uint32{0, 1, 2}},
+		{"longer", numbers(0, 1000), 3 * plan.PageRows, []uint32{0, 1, 2}},
 	}
 	for _, closed := range []bool{false, true} {
 		for _, test := range tests {
@@ -53,17 +55,17 @@ func TestOpen(t *testing.T) {
 // fresh page and an order to copy the rows before.
 func TestCopyOnWrite(t *testing.T) {
 	p := newPool(t, 8)
-	a := prompted(t, p, numbers(0, 2*PageRows)) // pages 0, 1
+	a := prompted(t, p, numbers(0, 2*plan.PageRows)) // pages 0, 1
 	b, _ := p.Open(numbers(0, 100))
 	wantTable(t, b, 0, 1)
-	o, err := b.Reserve(PageRows)
+	o, err := b.Reserve(plan.PageRows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// 99 + 64 tokens: the rest of a copy of page 1, and a page behind it.
-	wantOrders(t, o, Orders{Copies: []Copy{{From: 1, To: 3, Rows: 99 - PageRows}}, First: 1, Pages: []uint32{3, 2}})
+	wantOrders(t, o, Orders{Copies: []Copy{{From: 1, To: 3, Rows: 99 - plan.PageRows}}, First: 1, Pages: []uint32{3, 2}})
 	wantTable(t, a, 0, 1)
-	if o, err = b.Reserve(PageRows); err != nil || o.Copies != nil || o.Pages != nil {
+	if o, err = b.Reserve(plan.PageRows); err != nil || o.Copies != nil || o.Pages != nil {
 		t.Errorf("reserved twice: %+v, %v", o, err)
 	}
 	wantStats(t, p, Stats{InUse: 4, Free: 4, Shared: 1, Hits: 99, Misses: 128})
@@ -81,15 +83,15 @@ func TestReserve(t *testing.T) {
 		if _, err := s.Reserve(test.n); err != nil {
 			t.Errorf("%+v: %v", test, err)
 		}
-		if len(s.Table()) != test.pages || s.Room() != test.pages*PageRows-test.have {
+		if len(s.Table()) != test.pages || s.Room() != test.pages*plan.PageRows-test.have {
 			t.Errorf("%+v: %d pages, room for %d", test, len(s.Table()), s.Room())
 		}
 	}
 	p := newPool(t, 5)
 	s := prompted(t, p, numbers(0, 60))
-	for _, n := range []int{5*PageRows - 59, math.MaxInt - 60, math.MaxInt} {
+	for _, n := range []int{5*plan.PageRows - 59, math.MaxInt - 60, math.MaxInt} {
 		_, err := s.Reserve(n)
-		wantOutOfPages(t, err, OutOfPages{Needed: (n-4-1)/PageRows + 1, Available: 4, Total: 5})
+		wantOutOfPages(t, err, OutOfPages{Needed: (n-4-1)/plan.PageRows + 1, Available: 4, Total: 5})
 	}
 	if _, err := s.Reserve(-1); err == nil {
 		t.Error("room for -1 tokens")
@@ -105,10 +107,10 @@ func TestAppendNeedsRoom(t *testing.T) {
 	if _, err := s.Reserve(3); err != nil { // a page
 		t.Fatal(err)
 	}
-	if _, err := s.Append(numbers(0, PageRows+1)); err == nil || s.Len() != 0 {
+	if _, err := s.Append(numbers(0, plan.PageRows+1)); err == nil || s.Len() != 0 {
 		t.Error("appended more than a page to a page")
 	}
-	run(t, s, numbers(0, PageRows))
+	run(t, s, numbers(0, plan.PageRows))
 	if _, err := s.Append(numbers(0, 1)); err == nil {
 		t.Error("appended behind the last page")
 	}
@@ -121,7 +123,7 @@ func TestAppendNeedsRoom(t *testing.T) {
 // same full pages.
 func TestSameTokensMeet(t *testing.T) {
 	p := newPool(t, 10)
-	tokens := numbers(0, 3*PageRows+1)
+	tokens := numbers(0, 3*plan.PageRows+1)
 	a, _ := p.Open(tokens)
 	b, _ := p.Open(tokens)
 	for _, s := range []*Sequence{a, b} {
@@ -135,12 +137,12 @@ func TestSameTokensMeet(t *testing.T) {
 	} else {
 		wantOrders(t, o, Orders{})
 	}
-	o, err := b.Append(tokens[:PageRows/2])
+	o, err := b.Append(tokens[:plan.PageRows/2])
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantOrders(t, o, Orders{})
-	if o, err = b.Append(tokens[PageRows/2:]); err != nil {
+	if o, err = b.Append(tokens[plan.PageRows/2:]); err != nil {
 		t.Fatal(err)
 	}
 	wantOrders(t, o, Orders{Pages: []uint32{0, 1, 2}})
@@ -151,7 +153,7 @@ func TestSameTokensMeet(t *testing.T) {
 // TestReuse: a prompt run in pieces takes over what another sequence has run since.
 func TestReuse(t *testing.T) {
 	p := newPool(t, 10)
-	tokens := numbers(0, 3*PageRows)
+	tokens := numbers(0, 3*plan.PageRows)
 	a, _ := p.Open(tokens)
 	b, _ := p.Open(tokens)
 	run(t, b, tokens[:10])
@@ -164,20 +166,20 @@ func TestReuse(t *testing.T) {
 	} else {
 		wantOrders(t, o, Orders{Pages: a.Table()})
 	}
-	if want := tokens[:3*PageRows-1]; !slices.Equal(b.Tokens(), want) {
+	if want := tokens[:3*plan.PageRows-1]; !slices.Equal(b.Tokens(), want) {
 		t.Errorf("%d tokens, want %d", b.Len(), len(want))
 	}
-	wantStats(t, p, Stats{InUse: 3, Free: 7, Shared: 3, Hits: 3*PageRows - 11, Misses: 3*PageRows + 10})
+	wantStats(t, p, Stats{InUse: 3, Free: 7, Shared: 3, Hits: 3*plan.PageRows - 11, Misses: 3*plan.PageRows + 10})
 	// Nothing to be found leaves the sequence as it is.
-	for _, next := range [][]int32{nil, tokens[3*PageRows-1:], {7, 7}} {
-		if o, err := b.Reuse(next); err != nil || o.Pages != nil || b.Len() != 3*PageRows-1 {
+	for _, next := range [][]int32{nil, tokens[3*plan.PageRows-1:], {7, 7}} {
+		if o, err := b.Reuse(next); err != nil || o.Pages != nil || b.Len() != 3*plan.PageRows-1 {
 			t.Errorf("%v: %+v, %v, %d tokens", next, o, err, b.Len())
 		}
 	}
 }
 
 func TestTruncate(t *testing.T) {
-	tokens := numbers(0, 2*PageRows+10)
+	tokens := numbers(0, 2*plan.PageRows+10)
 	for _, test := range []struct {
 		n      int
 		table  []uint32
@@ -219,13 +221,13 @@ func TestTruncate(t *testing.T) {
 // TestTruncateFullPool: a single session whose tokens fill the pool can always be
 // rewound and go on, though there is no page for a copy.
 func TestTruncateFullPool(t *testing.T) {
-	for n := range 3*PageRows + 1 {
+	for n := range 3*plan.PageRows + 1 {
 		p := newPool(t, 3)
-		s := prompted(t, p, numbers(0, 3*PageRows))
+		s := prompted(t, p, numbers(0, 3*plan.PageRows))
 		if err := s.Truncate(n); err != nil {
 			t.Fatal(err)
 		}
-		run(t, s, numbers(1000, 3*PageRows-n))
+		run(t, s, numbers(1000, 3*plan.PageRows-n))
 		if _, err := s.Reserve(1); err == nil {
 			t.Fatalf("%d: more tokens than the pool has rows", n)
 		}
@@ -238,21 +240,21 @@ func TestTruncateFullPool(t *testing.T) {
 // instead of a copy.
 func TestTailOfAnother(t *testing.T) {
 	p := newPool(t, 1)
-	a := prompted(t, p, numbers(0, PageRows))
+	a := prompted(t, p, numbers(0, plan.PageRows))
 	b, _ := p.Open(numbers(0, 10))
 	_, err := b.Reserve(1)
 	wantOutOfPages(t, err, OutOfPages{Needed: 1, Available: 0, Total: 1})
 	a.Close()
 	run(t, b, numbers(100, 1))
 	wantTable(t, b, 0)
-	wantStats(t, p, Stats{InUse: 1, Hits: 9, Misses: PageRows + 1, Evicted: 1})
+	wantStats(t, p, Stats{InUse: 1, Hits: 9, Misses: plan.PageRows + 1, Evicted: 1})
 }
 
 // TestFork: all continuations but the last to write copy the partly filled page.
 func TestFork(t *testing.T) {
 	p := newPool(t, 10)
-	a := prompted(t, p, numbers(0, PageRows+5)) // pages 0, 1
-	if _, err := a.Reserve(PageRows); err != nil {
+	a := prompted(t, p, numbers(0, plan.PageRows+5)) // pages 0, 1
+	if _, err := a.Reserve(plan.PageRows); err != nil {
 		t.Fatal(err)
 	}
 	var forks []*Sequence
@@ -267,25 +269,25 @@ func TestFork(t *testing.T) {
 	if a.Room() != 0 {
 		t.Error("room in a page that others hold")
 	}
-	wantStats(t, p, Stats{InUse: 2, Free: 8, Shared: 2, Misses: PageRows + 5})
+	wantStats(t, p, Stats{InUse: 2, Free: 8, Shared: 2, Misses: plan.PageRows + 5})
 	for i, s := range []*Sequence{forks[0], a, forks[1]} {
 		o, _ := run(t, s, numbers(1000*i, 1))
 		if copied := len(o.Copies) == 1 && o.Copies[0].From == 1 && o.Copies[0].Rows == 5; copied != (i < 2) {
 			t.Errorf("%d: %+v", i, o)
 		}
-		if want := append(numbers(0, PageRows+5), int32(1000*i)); !slices.Equal(s.Tokens(), want) {
-			t.Errorf("%d: tokens %v", i, s.Tokens()[PageRows:])
+		if want := append(numbers(0, plan.PageRows+5), int32(1000*i)); !slices.Equal(s.Tokens(), want) {
+			t.Errorf("%d: tokens %v", i, s.Tokens()[plan.PageRows:])
 		}
 	}
-	wantStats(t, p, Stats{InUse: 4, Free: 6, Shared: 1, Misses: PageRows + 5})
+	wantStats(t, p, Stats{InUse: 4, Free: 6, Shared: 1, Misses: plan.PageRows + 5})
 }
 
 func TestClose(t *testing.T) {
 	p := newPool(t, 4)
-	s := prompted(t, p, numbers(0, PageRows+1))
+	s := prompted(t, p, numbers(0, plan.PageRows+1))
 	s.Close()
 	s.Close()
-	wantStats(t, p, Stats{Cached: 1, Free: 3, Misses: PageRows + 1})
+	wantStats(t, p, Stats{Cached: 1, Free: 3, Misses: plan.PageRows + 1})
 	_, reserve := s.Reserve(1)
 	_, add := s.Append(nil)
 	_, reuse := s.Reuse(numbers(0, 100))
@@ -306,7 +308,7 @@ func TestClose(t *testing.T) {
 func TestSixteenSessions(t *testing.T) {
 	const sessions, common, own = 16, 4096, 10
 	prompt := func(i int) []int32 { return slices.Concat(numbers(0, common), numbers(10_000*(i+1), own)) }
-	want := Stats{InUse: common/PageRows + sessions, Shared: common / PageRows}
+	want := Stats{InUse: common/plan.PageRows + sessions, Shared: common / plan.PageRows}
 
 	p := newPool(t, 2000)
 	for i := range sessions {

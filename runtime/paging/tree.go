@@ -3,16 +3,19 @@ package paging
 import (
 	"container/list"
 	"slices"
+
+	"mla/runtime/plan"
 )
 
 // node is a full page in the radix tree: the path from the root says which tokens
 // its rows depend on. The tree has no partly filled pages, so all its edges are
 // PageRows tokens long.
 type node struct {
-	tokens   [PageRows]int32
+	tokens   [plan.PageRows]int32
 	page     uint32
 	parent   *node
 	children []*node       // sorted by tokens
+	private  bool          // of a private sequence
 	cached   *list.Element // in Pool.lru, if no sequence holds the page
 }
 
@@ -46,12 +49,12 @@ func commonPrefix(a, b []int32) int {
 
 // publish gives the tree a page that a sequence has filled, below the node of the
 // page before. If the tree has a page of these tokens already, it keeps that one.
-func (p *Pool) publish(parent *node, tokens *[PageRows]int32, id uint32) *node {
+func (p *Pool) publish(parent *node, tokens *[plan.PageRows]int32, id uint32) *node {
 	at, found := parent.search(tokens[:])
 	if found {
 		return parent.children[at]
 	}
-	n := &node{tokens: *tokens, page: id, parent: parent}
+	n := &node{tokens: *tokens, page: id, parent: parent, private: parent.private}
 	parent.children = slices.Insert(parent.children, at, n)
 	p.pages[id].node = n
 	return n
@@ -61,6 +64,7 @@ func (p *Pool) publish(parent *node, tokens *[PageRows]int32, id uint32) *node {
 func (p *Pool) evict(n *node) {
 	p.lru.Remove(n.cached)
 	p.unpublish(n)
+	p.evicted++
 	p.free = append(p.free, n.page)
 }
 
@@ -70,5 +74,4 @@ func (p *Pool) unpublish(n *node) {
 	at, _ := n.parent.search(n.tokens[:])
 	n.parent.children = slices.Delete(n.parent.children, at, at+1)
 	p.pages[n.page].node = nil
-	p.evicted++
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"mla/runtime/plan"
 )
 
 // world is a pool, a device, and the naive model: each session owns its tokens.
@@ -92,6 +94,11 @@ func (w *world) open() error {
 		prompt = slices.Concat(s.tokens[:w.choose(len(s.tokens)+1)], prompt)
 	}
 	want := w.longest(prompt)
+	if w.choose(4) == 0 { // a private one finds nothing
+		s := w.pool.OpenPrivate()
+		w.sessions = append(w.sessions, &session{Sequence: s, rest: prompt})
+		return nil
+	}
 	s, o := w.pool.Open(prompt)
 	w.device.order(s, o)
 	if s.Len() != want {
@@ -221,7 +228,7 @@ func (w *world) fits(s *session, n int) bool {
 			held++
 		}
 	}
-	full, mine := s.Len()/PageRows, 0
+	full, mine := s.Len()/plan.PageRows, 0
 	for i, id := range s.Table() {
 		if i >= full && !others[id] {
 			mine++

@@ -1,6 +1,10 @@
 package paging
 
-import "fmt"
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
 
 // Reserve makes room for n tokens behind Len: n rows that the device may write. It
 // takes all the pages that this needs or, with *OutOfPages, none. If others hold the
@@ -16,6 +20,9 @@ func (s *Sequence) Reserve(n int) (Orders, error) {
 		return Orders{}, nil
 	}
 	p, fresh, shared, available := s.pool, s.missing(n), s.sharesTail(), s.pool.available()
+	if s.root.private && shared && s.cachedTail() {
+		shared = false // nobody will look for the page in a private tree
+	}
 	needed := fresh
 	if shared {
 		needed++
@@ -26,6 +33,7 @@ func (s *Sequence) Reserve(n int) (Orders, error) {
 		// All cached pages are about to be evicted. Instead of a copy for itself,
 		// the sequence takes the tail's page from the tree too.
 		shared = false
+		p.evicted++
 	default:
 		return Orders{}, &OutOfPages{Needed: needed, Available: available, Total: p.total}
 	}
@@ -37,13 +45,13 @@ func (s *Sequence) Room() int {
 	if !s.owned {
 		return 0
 	}
-	return len(s.table)*PageRows - s.Len()
+	return len(s.table)*plan.PageRows - s.Len()
 }
 
 // missing is the number of pages that n tokens behind Len need and the table lacks.
 func (s *Sequence) missing(n int) int {
-	if have := len(s.table)*PageRows - s.Len(); n > have {
-		return (n-have-1)/PageRows + 1
+	if have := len(s.table)*plan.PageRows - s.Len(); n > have {
+		return (n-have-1)/plan.PageRows + 1
 	}
 	return 0
 }
@@ -99,7 +107,7 @@ func (s *Sequence) Append(tokens []int32) (Orders, error) {
 		n := copy(s.tail[s.rows:], tokens)
 		tokens = tokens[n:]
 		s.rows += n
-		if s.rows == PageRows && s.publish() {
+		if s.rows == plan.PageRows && s.publish() {
 			if end == 0 {
 				first = s.full - 1
 			}

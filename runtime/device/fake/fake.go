@@ -1,0 +1,132 @@
+// Package fake is a device.Runner without a model, for tests of what is built on
+// runners. A cache row is a hash of its token and of all rows before it, as they are in
+// the pages: whoever reads a row of another text, or one that was not copied, gets
+// other logits.
+package fake
+
+import (
+	"cmp"
+	"errors"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+)
+
+// Runner is a model in memory. The exported counters are for tests to read.
+type Runner struct {
+	// Logits fills the logits behind a row; hash is of all cache rows that it attends
+	// to. nil: the best token is the one with the next id.
+	Logits func(row plan.Row, hash uint64, out []float32)
+	Fail   error  // of every Replay, if not nil
+	After  func() // called in every Replay, if not nil
+
+	Replays    int
+	WithLogits int
+	Copied     int // rows
+	Assigned   int // entries of block tables
+	Closed     bool
+
+	context int
+	tables  *device.Tables
+	cache   []row // [pages][plan.PageRows]
+	logits  []float32
+}
+
+type row struct {
+	token uint32
+	hash  uint64
+}
+
+// New is a runner for a vocabulary of so many tokens.
+func New(vocab int, cfg device.Config) *Runner {
+	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
+	return &Runner{
+		context: cfg.Context, logits: make([]float32, vocab), cache: make([]row, pages*plan.PageRows),
+		tables: device.NewTables(cmp.Or(cfg.Tables, 1), plan.Pages(cfg.Context), pages),
+	}
+}
+
+// Assign implements device.Runner.
+func (r *Runner) Assign(table, first int, pages []uint32) error {
+	r.Assigned += len(pages)
+	_, err := r.tables.Assign(table, first, pages)
+	return err
+}
+
+// CopyRows implements device.Runner.
+func (r *Runner) CopyRows(from, to uint32, n int) error {
+	if err := r.tables.CheckCopy(from, to, n); err != nil {
+		return err
+	}
+	r.Copied += n
+	copy(r.cache[to*plan.PageRows:][:n], r.cache[from*plan.PageRows:])
+	return nil
+}
+
+// Replay implements device.Runner.
+func (r *Runner) Replay(at plan.Row, logits bool) ([]float32, error) {
+	if r.After != nil {
+		r.After()
+	}
+	switch {
+	case r.Closed:
+		return nil, errors.New("fake: closed")
+	case r.Fail != nil:
+		return nil, r.Fail
+	}
+	if err := errors.Join(device.CheckRow(at, len(r.logits), r.context), r.tables.Check(at)); err != nil {
+		return nil, err
+	}
+	r.Replays++
+	*r.row(at) = row{at.Token, mix(r.read(at, at.Pos), at.Token)}
+	if !logits {
+		return nil, nil
+	}
+	r.WithLogits++
+	clear(r.logits)
+	if r.Logits != nil {
+		r.Logits(at, r.read(at, at.NKV), r.logits)
+	} else {
+		r.logits[(int(at.Token)+1)%len(r.logits)] = 1
+	}
+	return r.logits, nil
+}
+
+// row is the place of a cache row.
+func (r *Runner) row(at plan.Row) *row { return &r.cache[r.tables.Place(at)] }
+
+// read is a hash of the first n cache rows of a row's session.
+func (r *Runner) read(at plan.Row, n uint32) uint64 {
+	hash := uint64(0)
+	for at.Pos = 0; at.Pos < n; at.Pos++ {
+		hash = mix(hash^r.row(at).hash, r.row(at).token)
+	}
+	return hash
+}
+
+// Tokens are those that the first n cache rows of a block table were computed from.
+func (r *Runner) Tokens(table uint32, n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(r.row(plan.Row{Table: table, Pos: uint32(i)}).token)
+	}
+	return out
+}
+
+// mix is a step of a hash that tells orders and lengths apart.
+func mix(hash uint64, token uint32) uint64 {
+	hash = (hash ^ uint64(token) + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9
+	return hash ^ hash>>29
+}
+
+// Dispatches implements device.Runner.
+func (r *Runner) Dispatches() int { return 42 }
+
+// Bytes implements device.Runner.
+func (r *Runner) Bytes() int64 { return int64(len(r.cache)) }
+
+// Close implements device.Runner.
+func (r *Runner) Close() error {
+	r.Closed = true
+	return nil
+}

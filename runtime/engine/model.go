@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"mla/runtime/device"
+	"mla/runtime/paging"
+	"mla/runtime/plan"
+)
+
+// Model is an engine's model on its device: the weights, brought there once, and a pool
+// of pages for the latent caches of all sessions. Sessions whose tokens begin alike
+// share the pages of what they have in common. A Model and its sessions are not safe
+// for concurrent use.
+type Model struct {
+	runner   device.Runner
+	pool     *paging.Pool
+	pages    int // of the pool
+	sessions []*Session
+	vocab    int
+	context  int
+	last     *Session // whose row was run last: the runner's logits are its own
+	chain    *chain   // that picks tokens on the device
+	failed   error    // of the runner: nobody knows what the pages hold
+}
+
+// Load brings the model to the device for cfg.Tables sessions at a time (0: 1), with
+// pages for all of them together. It must be closed before the engine.
+func (e *Engine) Load(cfg device.Config) (*Model, error) {
+	if err := e.allows(cfg); err != nil {
+		return nil, err
+	}
+	m, err := e.model()
+	if err != nil {
+		return nil, err
+	}
+	r, err := e.device.Load(m, cfg)
+	if err != nil {
+		return nil, err
+	}
+	out, err := NewModel(r, e.bundle.Model.VocabSize, cfg)
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return out, nil
+}
+
+// NewModel is a model whose runner was loaded for cfg, with a vocabulary of so many
+// tokens.
+func NewModel(r device.Runner, vocab int, cfg device.Config) (*Model, error) {
+	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
+	pool, err := paging.NewPool(pages)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{
+		runner: r, pool: pool, pages: pages, sessions: make([]*Session, cmp.Or(cfg.Tables, 1)), vocab: vocab, context: cfg.Context,
+	}, nil
+}
+
+// SessionsError says that as many sessions are open as the model was loaded for.
+type SessionsError struct{ Sessions int }
+
+func (e *SessionsError) Error() string {
+	return fmt.Sprintf("%d sessions are open, as many as the model was loaded for; close one, or load it with more block tables", e.Sessions)
+}
+
+// NewSession opens a session without tokens. Nothing is recorded or allocated for it
+// on the device. It fails with *SessionsError if there are as many as cfg.Tables.
+func (m *Model) NewSession() (*Session, error) { return m.open(false) }
+
+// NewPrivateSession opens a session that shares no pages, and finds none of others or
+// of what it has forgotten: whatever is asked of it is run. Benchmarks want that.
+func (m *Model) NewPrivateSession() (*Session, error) { return m.open(true) }
+
+func (m *Model) open(private bool) (*Session, error) {
+	table := slices.Index(m.sessions, nil)
+	switch {
+	case m.failed != nil:
+		return nil, m.failed
+	case table < 0:
+		return nil, &SessionsError{len(m.sessions)}
+	}
+	s := &Session{model: m, table: table, private: private}
+	s.begin(private)
+	m.sessions[table] = s
+	return s, nil
+}
+
+// forget empties all sessions and the pool, whose pages no longer hold anything.
+func (m *Model) forget() error {
+	pool, err := paging.NewPool(m.pages)
+	if err != nil {
+		return err
+	}
+	m.pool, m.last = pool, nil
+	for _, s := range m.sessions {
+		if s != nil {
+			s.tokens, s.logits = nil, nil
+			s.begin(s.private)
+		}
+	}
+	return nil
+}
+
+// order makes the device do what the pool asks for, in that order.
+func (m *Model) order(s *Session, o paging.Orders) error {
+	for _, c := range o.Copies {
+		if err := m.runner.CopyRows(c.From, c.To, c.Rows); err != nil {
+			return m.fail(err)
+		}
+	}
+	if len(o.Pages) == 0 {
+		return nil
+	}
+	// Assign forgets the entries behind those that it is given, so it gets them too.
+	return m.fail(m.runner.Assign(s.table, o.First, s.pages.Table()[o.First:]))
+}
+
+// replay runs a row of a session. The logits of other sessions are gone, and so is a
+// chain of tokens that the device picks.
+func (m *Model) replay(s *Session, row plan.Row, logits bool) ([]float32, error) {
+	if m.failed != nil {
+		return nil, m.failed
+	}
+	m.turn(s)
+	out, err := m.runner.Replay(row, logits)
+	return out, m.fail(err)
+}
+
+// turn makes the runner's logits and chain those of a session.
+func (m *Model) turn(s *Session) {
+	m.chain = nil
+	if m.last != nil {
+		m.last.logits = nil
+	}
+	m.last = s
+}
+
+// fail remembers an error of the runner: rows that were reported as run may be missing.
+func (m *Model) fail(err error) error {
+	if err != nil && m.failed == nil {
+		m.failed = fmt.Errorf("%w (the model has to be loaded again)", err)
+	}
+	return err
+}
+
+// Context is the greatest length of a session.
+func (m *Model) Context() int { return m.context }
+
+// Sessions is how many sessions can be open at a time.
+func (m *Model) Sessions() int { return len(m.sessions) }
+
+// Pages says where the pages of the latent caches are.
+func (m *Model) Pages() paging.Stats { return m.pool.Stats() }
+
+// Dispatches is the number of kernel launches per token.
+func (m *Model) Dispatches() int { return m.runner.Dispatches() }
+
+// Compilation is what the device has compiled; ok is false if it compiles nothing.
+func (m *Model) Compilation() (c device.Compilation, ok bool, err error) {
+	r, ok := m.runner.(device.Compiled)
+	if ok {
+		c, err = r.Compilation()
+	}
+	return c, ok, err
+}
+
+// Bytes is the memory of the caches and buffers.
+func (m *Model) Bytes() int64 { return m.runner.Bytes() }
+
+// Close frees the caches. Sessions that are still open cannot be used any more.
+func (m *Model) Close() error {
+	m.failed = errClosed
+	return m.runner.Close()
+}
+
+var errClosed = errors.New("the model or the session is closed")

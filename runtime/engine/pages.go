@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"mla/runtime/paging"
+	"mla/runtime/plan"
+)
+
+// reserveRows is how many tokens a model's only session has pages for in advance, if
+// there are so many: the device waits whenever its block table changes. Where there
+// are several sessions, none takes pages that it may not need.
+const reserveRows = 4 * plan.PageRows
+
+// OutOfPages says that a session cannot run more tokens, since other sessions hold the
+// pages. The session is as it was, and can go on once another is closed or shortened.
+type OutOfPages struct {
+	Rows, Behind             int // tokens to run, and the session's tokens
+	Needed, Available, Total int // pages
+}
+
+func (e *OutOfPages) Error() string {
+	return fmt.Sprintf("out of pages: %d tokens behind %d take %d more, and of %d (each for %d tokens) %d can be had; "+
+		"close other sessions, or load the model with more pages", e.Rows, e.Behind, e.Needed, e.Total, plan.PageRows, e.Available)
+}
+
+// begin gives the session a new, empty sequence of pages.
+func (s *Session) begin(private bool) {
+	if private {
+		s.pages = s.model.pool.OpenPrivate()
+		return
+	}
+	s.pages, _ = s.model.pool.Open(nil) // without a prompt nothing is found, and nothing to be done
+}
+
+// Reserve makes room for n more tokens. It takes all the pages that they need, or none
+// and fails with *OutOfPages. What runs tokens does so by itself.
+func (s *Session) Reserve(n int) error {
+	if err := s.usable(); err != nil || n <= s.pages.Room() {
+		return err
+	}
+	most := n
+	if len(s.model.sessions) == 1 {
+		most = max(n, min(reserveRows, s.model.context-len(s.tokens)))
+	}
+	o, err := s.pages.Reserve(most)
+	if err != nil && most > n {
+		o, err = s.pages.Reserve(n)
+	}
+	var out *paging.OutOfPages
+	if errors.As(err, &out) {
+		return &OutOfPages{Rows: n, Behind: len(s.tokens), Needed: out.Needed, Available: out.Available, Total: out.Total}
+	}
+	if err != nil {
+		return err
+	}
+	return s.model.order(s, o)
+}
+
+// Reuse adds those of the tokens that are to follow whose rows are in the pool, all
+// but the last at most, and returns how many they are.
+func (s *Session) Reuse(next []int32) (int, error) {
+	if err := s.usable(); err != nil {
+		return 0, err
+	}
+	next = next[:max(0, min(len(next), s.model.context-len(s.tokens)))]
+	o, err := s.pages.Reuse(next)
+	if err != nil {
+		return 0, err
+	}
+	found := s.pages.Len() - len(s.tokens)
+	if found > 0 {
+		s.tokens, s.logits = append(s.tokens, next[:found]...), nil
+	}
+	return found, s.model.order(s, o)
+}
+
+// add puts a token whose row the device has run, or will run before anything else that
+// is asked of it, on the timeline.
+func (s *Session) add(token int32) error {
+	s.tokens = append(s.tokens, token)
+	o, err := s.pages.Append(s.tokens[len(s.tokens)-1:])
+	if err != nil {
+		return err
+	}
+	return s.model.order(s, o)
+}
+
+// rewind forgets all tokens from position n on.
+func (s *Session) rewind(n int) error {
+	s.tokens, s.logits = s.tokens[:n], nil
+	if s.pretends && n == 0 {
+		s.pretends = false
+		s.pages.Close()
+		s.begin(s.private)
+	}
+	return s.pages.Truncate(n)
+}
+
+// usable fails if the session is closed, or the model, or if the device failed.
+func (s *Session) usable() error {
+	if s.closed {
+		return errClosed
+	}
+	return s.model.failed
+}
