@@ -8,19 +8,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"mla/generated"
 	"mla/runtime/checkup"
 	"mla/runtime/child"
+	"mla/runtime/plan"
 )
 
 // The simulator of Metal reads its environment once: with argsVariable set, this
-// test binary is mlarun. What corruptVariable names in the kernels of all bundles is
-// spoiled.
+// test binary is mlarun. Its bundles are those that bundlesVariable names, separated by
+// spaces, or all. What corruptVariable names in the kernels of all bundles is spoiled.
 const (
 	argsVariable    = "MLARUN_TEST_ARGS"
+	bundlesVariable = "MLARUN_TEST_BUNDLES"
 	corruptVariable = "MLARUN_TEST_CORRUPT"
 )
 
@@ -41,6 +44,10 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	bundles := generated.Bundles()
+	if names, ok := os.LookupEnv(bundlesVariable); ok {
+		all := append(slices.Clone(bundles), onNVIDIA()...)
+		bundles = slices.DeleteFunc(all, func(b *plan.Bundle) bool { return !slices.Contains(strings.Fields(names), b.Name) })
+	}
 	if what := os.Getenv(corruptVariable); what != "" {
 		for _, b := range bundles {
 			b.Source = strings.ReplaceAll(b.Source, what, "1.01f * "+what)
@@ -228,6 +235,16 @@ func TestDoctorCPU(t *testing.T) {
 	}
 	if got.code != 0 || t.Failed() {
 		t.Errorf("exit code %d\n%s%s", got.code, got.out, got.err)
+	}
+}
+
+// checksOnly wants the doctor without a model to be well, and to check the kernels of one
+// bundle.
+func checksOnly(t *testing.T, name, act string, bundles []*plan.Bundle) {
+	t.Helper()
+	r := with(bundles, "", "doctor", "-device", "cpu", "-n", "0", "-act", act)
+	if r.code != 0 || strings.Count(r.out, "kernels of ") != 1 || !strings.Contains(r.out, "kernels of "+name+" (") {
+		t.Errorf("-act %s: code %d\n%s%s", act, r.code, r.out, r.err)
 	}
 }
 

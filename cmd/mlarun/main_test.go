@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mla/generated"
+	"mla/runtime/child"
 	"mla/runtime/npy"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -33,9 +34,20 @@ type result struct {
 // mlarun runs a command line with the compiled bundles.
 func mlarun(stdin string, args ...string) result { return with(generated.Bundles(), stdin, args...) }
 
+// with runs a command line with some of the compiled bundles and of classes. Processes
+// that it starts have the same.
 func with(bundles []*plan.Bundle, stdin string, args ...string) result {
 	var out, err bytes.Buffer
-	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: testDevices(), self: selfTested}
+	self := func(args []string) (child.Command, error) {
+		var names []string
+		for _, b := range bundles {
+			names = append(names, b.Name)
+		}
+		c, err := selfTested(args)
+		c.Env = append(c.Env, bundlesVariable+"="+strings.Join(names, " "))
+		return c, err
+	}
+	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: testDevices(), self: self}
 	return result{e.main(args), out.String(), err.String()}
 }
 
