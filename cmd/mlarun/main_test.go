@@ -205,7 +205,7 @@ func TestGenerate(t *testing.T) {
 
 // TestVerboseOnGPU wants -v to say how much was compiled.
 func TestVerboseOnGPU(t *testing.T) {
-	r := process(t, []string{"METALSIM_KERNELS=stub", "METALSIM_CACHE=" + t.TempDir(), "XDG_CACHE_HOME=" + t.TempDir()},
+	r := process(t, []string{"METALSIM_KERNELS=stub", "XDG_CACHE_HOME=" + t.TempDir()},
 		"-device", "metal", "-metal-lib", simulator(t), "-model", glm, "-p", "a", "-n", "1", "-v", "-temp", "0", "-replay", "encode")
 	found := regexp.MustCompile(`compiled: (\d+) of (\d+) kernels from Metal source, (\d+) of (\d+) bytes \(\d+\.\d % with what is inlined\)\n`).FindStringSubmatch(r.err)
 	if r.code != 0 || found == nil || len(found[1]) > len(found[2]) || len(found[3]) > len(found[4]) {

@@ -11,10 +11,10 @@ import (
 
 // trustRig runs mlarun with -replay auto on a simulated GPU.
 type trustRig struct {
-	lib, kernels string // the simulator, and where it keeps kernels
-	cache        string // the user's
-	children     string // see childrenVariable
-	want         string // the CPU's tokens
+	lib      string // the simulator
+	cache    string // the user's
+	children string // see childrenVariable
+	want     string // the CPU's tokens
 }
 
 const trustLine = "greedy -tokens 3,40,200,7 -n 4 -ahead 0 -model " + references + "youtu-tiny-F32.gguf"
@@ -26,7 +26,7 @@ func newTrustRig(t *testing.T) *trustRig {
 		t.Fatal(cpu.err)
 	}
 	folder := t.TempDir()
-	return &trustRig{lib: simulator(t), kernels: filepath.Join(folder, "kernels"), cache: filepath.Join(folder, "cache"), children: filepath.Join(folder, "children"), want: cpu.out}
+	return &trustRig{lib: simulator(t), cache: filepath.Join(folder, "cache"), children: filepath.Join(folder, "children"), want: cpu.out}
 }
 
 // run wants the CPU's tokens and nothing else on stdout, so many new children, and
@@ -34,7 +34,7 @@ func newTrustRig(t *testing.T) *trustRig {
 func (r *trustRig) run(t *testing.T, children int, variables []string, more ...string) string {
 	t.Helper()
 	before := r.started(t)
-	variables = append([]string{"METALSIM_KERNELS=fast", "METALSIM_CACHE=" + r.kernels, "XDG_CACHE_HOME=" + r.cache, childrenVariable + "=" + r.children}, variables...)
+	variables = append([]string{"METALSIM_KERNELS=fast", "XDG_CACHE_HOME=" + r.cache, childrenVariable + "=" + r.children}, variables...)
 	got := process(t, variables, append(append(strings.Fields(trustLine), "-device", "metal", "-metal-lib", r.lib), more...)...)
 	if got.code != exitOK || got.out != r.want {
 		t.Fatalf("exit code %d, %q; expected %q\n%s", got.code, got.out, r.want, got.err)
@@ -111,7 +111,7 @@ func TestTrust(t *testing.T) {
 // third fails too.
 func TestTrustWrong(t *testing.T) {
 	r := newTrustRig(t)
-	got := process(t, []string{"METALSIM_FAULT=replay:3", "METALSIM_KERNELS=fast", "METALSIM_CACHE=" + r.kernels, "XDG_CACHE_HOME=" + r.cache},
+	got := process(t, []string{"METALSIM_FAULT=replay:3", "METALSIM_KERNELS=fast", "XDG_CACHE_HOME=" + r.cache},
 		append(strings.Fields(trustLine), "-device", "metal", "-metal-lib", r.lib)...)
 	if got.code != exitError || !strings.Contains(got.err, takesEncode) || !strings.Contains(got.err, "failed: indirect command buffer: the GPU's commands: injected failure") {
 		t.Errorf("exit code %d, %q", got.code, got.err)
@@ -144,7 +144,7 @@ func TestTrustFile(t *testing.T) {
 	for range 2 {
 		r.run(t, 1, nil) // not kept, so tried every time
 	}
-	r.cache = filepath.Join(r.kernels, "file")
+	r.cache = filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(r.cache, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestTrustTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			got := process(t, []string{"METALSIM_KERNELS=fast", "METALSIM_CACHE=" + r.kernels, "XDG_CACHE_HOME=" + r.cache, childrenVariable + "=" + r.children},
+			got := process(t, []string{"METALSIM_KERNELS=fast", "XDG_CACHE_HOME=" + r.cache, childrenVariable + "=" + r.children},
 				append(strings.Fields(trustLine), "-device", "metal", "-metal-lib", r.lib)...)
 			if got.code != exitOK || got.out != r.want || strings.Contains(got.err, takesEncode) {
 				t.Errorf("exit code %d, %q\n%s", got.code, got.out, got.err)
