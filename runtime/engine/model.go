@@ -148,6 +148,23 @@ func (m *Model) fail(err error) error {
 	return err
 }
 
+// Allows fails if a timeline cannot be tokens: with *ContextError if they are too many.
+func (m *Model) Allows(tokens []int32) error {
+	if len(tokens) > m.context {
+		return &ContextError{Tokens: len(tokens), Context: m.context}
+	}
+	return m.known(tokens)
+}
+
+func (m *Model) known(tokens []int32) error {
+	for i, t := range tokens {
+		if t < 0 || int(t) >= m.vocab {
+			return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", t, i, m.vocab)
+		}
+	}
+	return nil
+}
+
 // Context is the greatest length of a session.
 func (m *Model) Context() int { return m.context }
 

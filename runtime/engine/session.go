@@ -98,10 +98,7 @@ func (s *Session) allows(tokens []int32) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	if len(tokens) > s.model.context {
-		return &ContextError{Tokens: len(tokens), Context: s.model.context}
-	}
-	return s.Known(tokens)
+	return s.model.Allows(tokens)
 }
 
 // Pretend makes the timeline equal to tokens without running any: the caches keep
@@ -127,14 +124,7 @@ func (s *Session) Pretend(tokens []int32) error {
 }
 
 // Known fails if a token is outside the vocabulary.
-func (s *Session) Known(tokens []int32) error {
-	for i, t := range tokens {
-		if t < 0 || int(t) >= s.model.vocab {
-			return fmt.Errorf("token %d at position %d is outside the vocabulary of %d", t, i, s.model.vocab)
-		}
-	}
-	return nil
-}
+func (s *Session) Known(tokens []int32) error { return s.model.known(tokens) }
 
 // Common is the number of leading tokens that Sync would keep: the common
 // prefix, less the last token if its logits have to be computed.

@@ -1,0 +1,240 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"mla/runtime/device"
+	"mla/runtime/device/fake"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+	"mla/runtime/sample"
+)
+
+const vocab = 12
+
+// hashed are logits that another text, or a row of another text, does not have.
+func hashed(_ plan.Row, hash uint64, out []float32) {
+	rng := rand.New(rand.NewPCG(hash, 1))
+	for i := range out {
+		out[i] = float32(rng.NormFloat64())
+	}
+}
+
+func newModel(t testing.TB, cfg device.Config) (*engine.Model, *fake.Runner) {
+	t.Helper()
+	r := fake.New(vocab, cfg)
+	r.Logits = hashed
+	m, err := engine.NewModel(r, vocab, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, r
+}
+
+// client is a request, and what became of it.
+type client struct {
+	prompt    []int32
+	params    sample.Params
+	max       int
+	stop      int32 // the token that ends the text
+	cancelAt  int   // token; 0: never
+	submitAt  int   // step
+	cancelled bool
+
+	emitted []int32
+	ended   int
+	result  engine.Result
+	err     error
+}
+
+func (c *client) request(t testing.TB) engine.Request {
+	sampler, err := sample.New(c.params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Request{Prompt: c.prompt, Max: c.max, Sampler: sampler, Stop: func(id int32) bool { return id == c.stop }}
+}
+
+// alone is what the client gets from a model of its own.
+func (c *client) alone(t testing.TB, context_ int) (engine.Result, error) {
+	m, _ := newModel(t, device.Config{Context: context_})
+	s, err := m.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Generate(context.Background(), c.request(t), func(int32) bool { return true })
+}
+
+func (c *client) submit(t testing.TB, s *Scheduler) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := c.request(t)
+	err := s.Submit(ctx, Request{
+		Prompt: r.Prompt, Max: r.Max, Sampler: r.Sampler, Stop: r.Stop,
+		Emit: func(id int32) bool {
+			if c.emitted = append(c.emitted, id); len(c.emitted) == c.cancelAt {
+				c.cancelled = true
+				cancel()
+			}
+			return true
+		},
+		Done: func(res engine.Result, err error) {
+			cancel()
+			c.ended++
+			c.result, c.err = res, err
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// check compares what the client got with what it gets alone.
+func (c *client) check(t testing.TB, cfg device.Config) error {
+	want, wantErr := c.alone(t, cfg.Context)
+	got := c.result
+	if c.ended != 1 || !slices.Equal(c.emitted, got.Tokens) {
+		return fmt.Errorf("ended %d times; emitted %d, result %d", c.ended, c.emitted, got.Tokens)
+	}
+	var out *engine.OutOfPages
+	switch {
+	case c.err != nil && c.cancelled && errors.Is(c.err, context.Canceled):
+		if got.Reason != engine.ReasonCancel || len(got.Tokens) != c.cancelAt {
+			return fmt.Errorf("cancelled: %+v", got)
+		}
+	case errors.As(c.err, &out):
+		if need := plan.Pages(len(c.prompt) + len(got.Tokens)); need <= cfg.Pages || got.Reason != engine.ReasonError {
+			return fmt.Errorf("%w, but %d pages would do, of %d", c.err, need, cfg.Pages)
+		}
+	case c.err != nil || wantErr != nil || got.Reason != want.Reason || len(got.Tokens) != len(want.Tokens) || got.Decode.Tokens != want.Decode.Tokens:
+		return fmt.Errorf("%+v, %v; alone %+v, %v", got, c.err, want, wantErr)
+	}
+	if len(got.Tokens) > len(want.Tokens) || !slices.Equal(got.Tokens, want.Tokens[:len(got.Tokens)]) {
+		return fmt.Errorf("tokens %d; alone %d", got.Tokens, want.Tokens)
+	}
+	return nil
+}
+
+// counts are what schedules have met together.
+type counts struct{ cancelled, outOfPages, gaveBack, reused, waited int }
+
+// prompts are texts that have much in common.
+func randomPrompt(rng *rand.Rand, others []*client) []int32 {
+	var out []int32
+	if len(others) > 0 && rng.IntN(3) > 0 {
+		o := others[rng.IntN(len(others))].prompt
+		out = slices.Clone(o[:rng.IntN(len(o)+1)])
+	}
+	for range rng.IntN(3) {
+		out = append(out, slices.Repeat([]int32{rng.Int32N(2)}, []int{1, 3, 32, 64, 65}[rng.IntN(5)])...)
+	}
+	return append(out, rng.Int32N(vocab))[:min(len(out)+1, 256)]
+}
+
+// schedule runs random requests that join at random steps.
+func schedule(t testing.TB, seed uint64, total *counts) error {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	cfg := device.Config{Context: 256, Tables: 1 + rng.IntN(4), Pages: 1 + rng.IntN(8)}
+	m, runner := newModel(t, cfg)
+	s, err := New(m, Config{PromptRows: 1 + rng.IntN(20)})
+	if err != nil {
+		return err
+	}
+	s.width = 1 + rng.IntN(4)*rng.IntN(2)
+	var clients []*client
+	for range 1 + rng.IntN(7) {
+		c := &client{prompt: randomPrompt(rng, clients), params: sample.Off(), max: rng.IntN(60) - 1, stop: vocab - 1 - rng.Int32N(2)*vocab, submitAt: rng.IntN(200)}
+		c.params.Temperature, c.params.Seed, c.params.RepeatPenalty = float32(rng.IntN(3)), rng.Uint64(), 1+float32(rng.IntN(2))/8
+		if rng.IntN(5) == 0 {
+			c.cancelAt = 1 + rng.IntN(20)
+		}
+		clients = append(clients, c)
+	}
+	idle := 0
+	for step := 0; ; step++ {
+		if step > 20000 {
+			return errors.New("no end")
+		}
+		last := true
+		for _, c := range clients {
+			if c.submitAt == step {
+				c.submit(t, s)
+			}
+			last = last && c.submitAt <= step
+		}
+		before := runner.Replays
+		more, err := s.Step()
+		if err != nil {
+			return err
+		}
+		if ran := runner.Replays - before; ran > s.width {
+			return fmt.Errorf("%d rows in a step of %d", ran, s.width)
+		} else if ran == 0 && more {
+			if idle++; idle > 100 {
+				return errors.New("steps without rows")
+			}
+		}
+		if s.hold {
+			total.gaveBack++
+		}
+		if len(s.waiting) > 0 {
+			total.waited++
+		}
+		if !more && last {
+			break
+		}
+	}
+	for i, c := range clients {
+		if err := c.check(t, cfg); err != nil {
+			return fmt.Errorf("client %d of %d, a prompt of %d, %+v, at most %d rows of prompts: %w", i, len(clients), len(c.prompt), cfg, s.promptRows, err)
+		}
+		var out *engine.OutOfPages
+		if c.cancelled {
+			total.cancelled++
+		}
+		if errors.As(c.err, &out) {
+			total.outOfPages++
+		}
+		total.reused += c.result.Reused
+	}
+	if got := m.Pages(); got.InUse != 0 {
+		return fmt.Errorf("%d pages are still in use", got.InUse)
+	}
+	for range cfg.Tables { // and no session is lost
+		if _, err := m.NewSession(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var seed = flag.Uint64("seed", 0, "the seed of TestSchedules' first schedule (default: of this moment)")
+
+// TestSchedules compares random schedules with requests that are alone. Each schedule
+// has a seed of its own; a failure prints it, for -seed.
+func TestSchedules(t *testing.T) {
+	schedules, first := 4000, *seed
+	if testing.Short() {
+		schedules = 300
+	}
+	if first == 0 {
+		first = uint64(time.Now().UnixNano())
+	}
+	t.Logf("seeds from %d", first)
+	var total counts
+	for i := range uint64(schedules) {
+		if err := schedule(t, first+i, &total); err != nil {
+			t.Fatalf("seed %d: %v", first+i, err)
+		}
+	}
+	t.Logf("%d schedules: %+v", schedules, total)
+	if least := schedules / 20; min(total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited) < least {
+		t.Error("the schedules do too little of something")
+	}
+}

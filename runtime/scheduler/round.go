@@ -1,0 +1,113 @@
+package scheduler
+
+import (
+	"slices"
+
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+)
+
+// round is what is left of the present one.
+type round struct {
+	decode  []*task // that wait for their row
+	prompts int     // rows
+	piece   *task   // whose prompt got the last row
+}
+
+// rows are those of the next step with their tasks; none if there is nothing to run.
+func (s *Scheduler) rows() (rows []engine.Row, tasks []*task) {
+	for s.failed == nil && len(rows) == 0 {
+		s.join()
+		if len(s.active) == 0 {
+			return nil, nil
+		}
+		fresh := len(s.turn.decode) == 0 && s.turn.prompts == 0
+		if fresh {
+			s.begin()
+		}
+		for len(s.turn.decode) > 0 && len(rows) < s.width {
+			t := s.turn.decode[0]
+			s.turn.decode = s.turn.decode[1:]
+			if s.reserve(t, 1) {
+				rows, tasks = append(rows, t.row(0)), append(tasks, t)
+			}
+		}
+		for s.turn.prompts > 0 && len(rows) < s.width {
+			t, n := s.piece(min(s.turn.prompts, s.width-len(rows)), tasks)
+			if t == nil {
+				s.turn.prompts = 0 // nobody can use them
+			}
+			for i := range n {
+				rows, tasks = append(rows, t.row(i)), append(tasks, t)
+			}
+			s.turn.prompts -= n
+		}
+		if fresh && len(rows) == 0 && s.failed == nil && !slices.ContainsFunc(s.active, (*task).ready) {
+			s.makeRoom()
+		}
+	}
+	return rows, tasks
+}
+
+// begin begins a round.
+func (s *Scheduler) begin() {
+	s.turn = round{prompts: s.promptRows}
+	for _, t := range s.active {
+		if t.decoding() {
+			s.turn.decode = append(s.turn.decode, t)
+		}
+	}
+}
+
+// piece is whose prompt gets rows, n of them, at most so many: the one that is at it,
+// or the next in turn. It is nil if nobody can use any. A step has one piece of a task.
+func (s *Scheduler) piece(most int, step []*task) (t *task, n int) {
+	if t := s.turn.piece; t != nil && slices.Contains(s.active, t) && !t.decoding() && !slices.Contains(step, t) {
+		if n := s.room(t, most); n > 0 {
+			return t, n
+		}
+	}
+	for _, t := range s.inTurn() {
+		if t == s.turn.piece || t.decoding() || slices.Contains(step, t) || s.follows(t) {
+			continue
+		}
+		if s.failed = t.reuse(); s.failed != nil {
+			return nil, 0
+		}
+		if t.decoding() || s.follows(t) { // now that it has reused rows
+			continue
+		}
+		if n := s.room(t, most); n > 0 {
+			s.turn.piece, s.last = t, t.number
+			return t, n
+		}
+	}
+	return nil, 0
+}
+
+// inTurn is all active tasks, from the one behind the last piece's on.
+func (s *Scheduler) inTurn() []*task {
+	at := slices.IndexFunc(s.active, func(t *task) bool { return t.number > s.last })
+	if at < 0 {
+		at = 0
+	}
+	return slices.Concat(s.active[at:], s.active[:at])
+}
+
+// follows says whether a task that joined earlier is about to fill the task's next page
+// with the same tokens.
+func (s *Scheduler) follows(t *task) bool {
+	end := (t.done()/plan.PageRows + 1) * plan.PageRows
+	if len(t.text) < end {
+		return false
+	}
+	for _, u := range s.active {
+		switch {
+		case u == t:
+			return false
+		case !u.waits && len(u.text) >= end && u.done() >= t.done() && u.done() < end && slices.Equal(u.text[:end], t.text[:end]):
+			return true
+		}
+	}
+	return false
+}

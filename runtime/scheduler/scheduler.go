@@ -1,0 +1,172 @@
+// Package scheduler runs many requests on one loaded model at a time: continuous
+// batching. A request joins between two steps and leaves as soon as it ends. A step is a
+// list of rows, as many as the model's width at most: tokens that follow decoding
+// requests, and pieces of the prompts of others.
+//
+// Rows are dealt in rounds. In a round, every decoding request gets one row, in the
+// order in which they joined, and then prompts get Config.PromptRows together. So a
+// decoding request waits for one row of every other one and for PromptRows rows of
+// prompts, however long these are. Prompts take turns, a piece each; but a request whose
+// next page another one is about to fill waits for that, and reuses it.
+//
+// The text of a request does not depend on who else runs: every request has a session
+// and a sampler of its own.
+//
+// # When pages run out
+//
+// A request that gets no page waits, and no other joins meanwhile. Once all wait, the
+// one that joined last gives its pages back and runs its tokens again later, when one of
+// the others has ended; what it has emitted stays. A request that is alone and gets no
+// page fails with *engine.OutOfPages.
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"mla/runtime/engine"
+)
+
+// DefaultPromptRows is Config.PromptRows unless it is given.
+const DefaultPromptRows = 16
+
+// Config says how requests share the model.
+type Config struct {
+	PromptRows int // rows of prompts that a decoding request waits for at most; 0: the default
+}
+
+// Request is a prompt to continue, and how far. Its functions are called by the
+// goroutine that calls Step, which they must not.
+type Request struct {
+	Prompt  []int32
+	Max     int // tokens to generate; negative: until the context is full
+	Sampler engine.Sampler
+	Stop    func(token int32) bool // ends the text; may be nil
+	Emit    func(token int32) bool // gets every token, and returns false to end the text; may be nil
+	// Done is called once, when the request has ended: err is the context's if it was
+	// cancelled, *engine.OutOfPages, *engine.NoTokenError, or the device's.
+	Done func(res engine.Result, err error)
+}
+
+// Scheduler runs requests. Submit may be called by any goroutine, at any time; the
+// other methods, and whatever else uses the model, by one at a time.
+type Scheduler struct {
+	model      *engine.Model
+	width      int // rows of a step
+	promptRows int
+
+	mu       sync.Mutex
+	incoming []*task // submitted since the last step
+
+	waiting []*task // for a session, those that joined before in front
+	active  []*task // have one, in the order in which they joined
+	turn    round
+	last    int   // number of the task whose prompt got the last row
+	joined  int   // tasks that have got a number
+	hold    bool  // nobody joins until somebody ends
+	failed  error // of the device
+}
+
+// New is a scheduler of a model, whose other sessions take from the same pages.
+func New(m *engine.Model, cfg Config) (*Scheduler, error) {
+	if cfg.PromptRows < 0 {
+		return nil, fmt.Errorf("%d rows of prompts between decoded tokens; expected 1 or more", cfg.PromptRows)
+	}
+	if cfg.PromptRows == 0 {
+		cfg.PromptRows = DefaultPromptRows
+	}
+	return &Scheduler{model: m, width: m.Width(), promptRows: cfg.PromptRows}, nil
+}
+
+// Submit hands over a request, which begins when there is a session for it. Cancelling
+// ctx ends it before its next row. An error says that the model cannot run it; Done is
+// not called then.
+func (s *Scheduler) Submit(ctx context.Context, r Request) error {
+	switch {
+	case len(r.Prompt) == 0:
+		return errors.New("the prompt is empty: there is nothing to continue")
+	case r.Sampler == nil || r.Done == nil:
+		return errors.New("a request without Sampler or Done")
+	}
+	if err := s.model.Allows(r.Prompt); err != nil {
+		return err
+	}
+	t := &task{Request: r, ctx: ctx, text: slices.Clone(r.Prompt)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.incoming = append(s.incoming, t)
+	return nil
+}
+
+// Run makes steps until all requests have ended.
+func (s *Scheduler) Run() error {
+	for {
+		if more, err := s.Step(); !more || err != nil {
+			return err
+		}
+	}
+}
+
+// Step runs the next rows; more is false if no request is left. If the device fails, so
+// do all requests, now and later.
+func (s *Scheduler) Step() (more bool, err error) {
+	s.receive()
+	s.cancel()
+	rows, tasks := s.rows()
+	if len(rows) > 0 && s.failed == nil {
+		s.failed = s.model.Step(rows, func(i int, logits []float32) { tasks[i].pick(logits) })
+	}
+	if s.failed != nil {
+		s.fail()
+		return false, s.failed
+	}
+	for i, t := range tasks {
+		if rows[i].Logits {
+			s.take(t)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.active)+len(s.waiting)+len(s.incoming) > 0, nil
+}
+
+// receive takes in what was submitted.
+func (s *Scheduler) receive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.incoming {
+		s.joined++
+		t.number = s.joined
+	}
+	s.waiting = append(s.waiting, s.incoming...)
+	s.incoming = nil
+}
+
+// cancel ends the requests whose context is done.
+func (s *Scheduler) cancel() {
+	for _, t := range slices.Concat(s.active, s.waiting) {
+		if err := t.ctx.Err(); err != nil {
+			s.end(t, engine.ReasonCancel, err)
+		}
+	}
+}
+
+// fail ends all requests with the error of the device.
+func (s *Scheduler) fail() {
+	for _, t := range slices.Concat(s.active, s.waiting) {
+		s.end(t, engine.ReasonError, s.failed)
+	}
+}
+
+// end takes a request out of the schedule, and tells it.
+func (s *Scheduler) end(t *task, reason engine.Reason, err error) {
+	is := func(u *task) bool { return u == t }
+	s.active, s.waiting = slices.DeleteFunc(s.active, is), slices.DeleteFunc(s.waiting, is)
+	s.turn.decode = slices.DeleteFunc(s.turn.decode, is)
+	s.hold = false
+	t.stop(reason)
+	t.Done(t.result, errors.Join(t.close(), err))
+}
