@@ -90,6 +90,8 @@ func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignme
 	if err != nil {
 		t.Fatal(err)
 	}
+	// No dispatch names a kernel of a class, so the interpreter has nothing to compare it with.
+	b.Kernels = slices.DeleteFunc(b.Kernels, func(k plan.Kernel) bool { return k.Class != "" })
 	b.Profiles = nil
 	for i, types := range profiles {
 		b.Profiles = append(b.Profiles, profile(fmt.Sprint(i), p, types))

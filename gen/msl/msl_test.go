@@ -93,7 +93,7 @@ func TestArgs(t *testing.T) {
 	if !strings.Contains(source, want) {
 		t.Errorf("the source lacks\n%s", want)
 	}
-	if !strings.Contains(source, "constant experts_0_args & args [[buffer(9)]]") {
+	if !strings.Contains(source, "constant mla::experts_0_args & args [[buffer(9)]]") {
 		t.Error("the arguments are not in their slot")
 	}
 }
@@ -195,7 +195,9 @@ func TestPrintRefuses(t *testing.T) {
 		{attend(func(k *plan.Kernel, p *plan.Attend) { p.LatDim = 8000 }), "does not fit 32768 bytes of threadgroup memory"},
 		{attend(func(k *plan.Kernel, p *plan.Attend) { k.Threads = 32 }), "use more simdgroups"},
 		{attend(func(k *plan.Kernel, p *plan.Attend) { k.Variants[0].Types = []quant.Type{quant.Q8_0} }), "a cache of q8_0; expected f32 or f16"},
-		{attend(func(k *plan.Kernel, p *plan.Attend) { k.Slots = slices.Delete(k.Slots, 5, 6) }), "needs the step state"},
+		{attend(func(k *plan.Kernel, p *plan.Attend) {
+			k.Slots = slices.DeleteFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceRow })
+		}), "needs the row"},
 		{route(func(g *plan.Gating) { g.K = 33 }), "33 of 64 experts; expected at most 32"},
 		{route(func(g *plan.Gating) { g.Groups = 7 }), "groups of 64 experts"},
 		{route(func(g *plan.Gating) { g.KGroups, g.K = 1, 9 }), "9 experts of 1 groups of 8"},

@@ -55,9 +55,10 @@ func (r *Registers) Held() int { return r.Accumulators + r.Fragments + r.Loads }
 // Total is Held and addresses.
 func (r *Registers) Total() int { return r.Held() + r.Addresses }
 
-// loopRegisters are three pointers (cache, results, maxima and sums) of two registers,
-// and eight numbers: row, end, newest row, scale, scratch, split, simdgroup and lane.
-const loopRegisters = 3*2 + 8
+// loopRegisters are five pointers (cache, page, block table, results, maxima and sums) of
+// two registers, and ten numbers: row, end, newest row, last and following page, scale,
+// scratch, split, simdgroup and lane.
+const loopRegisters = 5*2 + 10
 
 // matrixRegisters is of the matrix form, whose simdgroups have keys blocks of columns,
 // values of them latent. A lane has two elements of each block of 8 × 8: of halves,

@@ -26,11 +26,11 @@ func TestRegisters(t *testing.T) {
 	}{
 		// 20 heads are 3 blocks, 64 + 8 blocks of columns 8 and 1 a simdgroup, a tile 2 blocks of
 		// rows. Sums 8*3*2, scores 2*3*2; queries 9*3, rows 9*2; 4 + 1 loads of 4. And the
-		// loop's 14, a number per load, 2 for each of 2 turns of softmax.
-		{"", attendShape{20, 512, 64, 8}, 16, [2]int{2*20 + 1 + 576/8 + 1, 48 + 12 + 27 + 18 + 20}, [2]int{114 + 14, 125 + 14 + 5 + 4}},
-		{"", attendShape{16, 512, 64, 8}, 16, [2]int{2*16 + 1 + 576/16 + 1, 32 + 8 + 18 + 18 + 20}, [2]int{70 + 14, 96 + 14 + 5 + 2}},
+		// loop's 20, a number per load, 2 for each of 2 turns of softmax.
+		{"", attendShape{20, 512, 64, 8}, 16, [2]int{2*20 + 1 + 576/8 + 1, 48 + 12 + 27 + 18 + 20}, [2]int{114 + 20, 125 + 20 + 5 + 4}},
+		{"", attendShape{16, 512, 64, 8}, 16, [2]int{2*16 + 1 + 576/16 + 1, 32 + 8 + 18 + 18 + 20}, [2]int{70 + 20, 96 + 20 + 5 + 2}},
 		// 6 + 1 blocks of columns a simdgroup and one block of rows.
-		{plan.ClassApple7, attendShape{20, 512, 64, 11}, 8, [2]int{2*20 + 1 + 53 + 1, 36 + 6 + 21 + 7 + 12}, [2]int{95 + 14, 82 + 14 + 3 + 2}},
+		{plan.ClassApple7, attendShape{20, 512, 64, 11}, 8, [2]int{2*20 + 1 + 53 + 1, 36 + 6 + 21 + 7 + 12}, [2]int{95 + 20, 82 + 20 + 3 + 2}},
 	} {
 		k := tt.shape.kernel("k")
 		k.Class = tt.class

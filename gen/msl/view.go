@@ -75,10 +75,9 @@ func (k *kernelView) parameter(slot int, in scope) string {
 // Row is the parameter that holds the row that the kernel works on.
 func (k *kernelView) Row() (string, error) { return k.only(plan.SpaceRow, "row") }
 
-// Pages points to the entries of the row's block table.
-func (k *kernelView) Pages(c plan.Paged) (string, error) {
-	row, err := k.Row()
-	return fmt.Sprintf("%s + %s.table * %du", k.names[c.Tables], row, c.MaxPages), err
+// Pages points to the entries of a block table.
+func (k *kernelView) Pages(c plan.Paged, table string) string {
+	return fmt.Sprintf("%s + %s * %du", k.names[c.Tables], table, c.MaxPages)
 }
 
 // only is the parameter of the one slot in a space.

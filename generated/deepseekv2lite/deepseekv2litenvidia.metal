@@ -45,6 +45,10 @@ struct Row { uint token; uint pos; uint nkv; uint table; };
 //: PAGE_ROWS
 enum : uint { PAGE_ROWS = 64 }; // cache rows of a page
 
+//: whole using Row
+// A row's four numbers in one load, in their order.
+static inline uint4 whole(constant Row & row) { return *(constant const uint4 *)&row; }
+
 //: cache_row using PAGE_ROWS
 // Where the cache row of a position is among the rows of all pages; pages is the session's block table.
 static inline ulong cache_row(device const uint * pages, uint pos) { return ulong(pages[pos / PAGE_ROWS]) * PAGE_ROWS + pos % PAGE_ROWS; }
@@ -1883,7 +1887,7 @@ static inline uint chosen_weight(device const float * logits, uint n, uint i, fl
   return token_key(x, i) >= from && below >= lowest ? token_weight(scaled) : 0u;
 }
 
-//: weigh_tokens using BLOCK UNROLL Wide chosen_weight load_wide store_wide sum_up
+//: weigh_tokens using BLOCK UNROLL Wide chosen_weight load_wide store_wide sum_up whole
 // The weights of the chosen among n logits, by blocks and 32 blocks in sums, and together.
 template <uint SUMS, uint SIMDGROUPS>
 static inline ulong weigh_tokens(device const float * logits, uint n, float top, ulong from, float lowest, float scale,
@@ -1901,7 +1905,7 @@ static inline ulong weigh_tokens(device const float * logits, uint n, float top,
   return all;
 }
 
-//: draw_token using BLOCK Wide chosen_weight load_wide mul_high weigh_tokens
+//: draw_token using BLOCK Wide chosen_weight load_wide mul_high weigh_tokens whole
 // Which of n logits a draw meets: the chosen ones lie side by side in their order, each
 // as wide as its weight.
 template <uint SUMS, uint SIMDGROUPS>
@@ -2155,21 +2159,20 @@ struct attend_matrix {
     return j < VALUES ? LAT % (8u * SIMDGROUPS) == 0u || column(j, sg) < LAT : PE % (8u * SIMDGROUPS) == 0u || column(j, sg) < WIDTH;
   }
 
-  // Where the tile that row at is in ends: a page has whole tiles.
-  static inline uint tile_end(uint at, uint to) { return min((at | (TILE - 1u)) + 1u, to); }
+  // The first row of a page.
+  static inline device const half * page_at(device const half * cache, uint page) { return cache + ulong(page) * (PAGE_ROWS * WIDTH); }
 
-  // Loads the simdgroup's columns of rows [at, end) of one tile, whole blocks' rows of 16
-  // bytes, neighbouring lanes neighbouring ones: those of the newest row, nkv - 1, those of
-  // older ones, or both. Behind the last row come copies of it, which get no weight.
+  // Loads the simdgroup's columns of the n rows of a tile, whole blocks' rows of 16 bytes,
+  // neighbouring lanes neighbouring ones: those of the newest row of all, those of older
+  // ones, or both. Behind the last row come copies of it, which get no weight.
   template <bool OLDER, bool NEWEST>
-  static inline void load_rows(device const half * cache, device const uint * pages, uint at, uint end, uint nkv, thread uint4 * loaded, ushort sg, ushort lane) {
-    device const half * page = cache + ulong(pages[at / PAGE_ROWS]) * (PAGE_ROWS * WIDTH);
+  static inline void load_rows(device const half * tile, uint n, uint newest, thread uint4 * loaded, ushort sg, ushort lane) {
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const bool value = k < VALUE_LOADS;
       const uint i = 32u * (value ? k : k - VALUE_LOADS) + lane, blocks = value ? VALUES : KEYS - VALUES;
-      const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks, row = min(at + r, end - 1u);
-      const bool wanted = row + 1u < nkv ? OLDER : NEWEST;
-      if (wanted && r < TILE && has(j, sg)) loaded[k] = *(device const uint4 *)(page + row % PAGE_ROWS * WIDTH + column(j, sg));
+      const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks, row = min(r, n - 1u);
+      const bool wanted = row < newest ? OLDER : NEWEST;
+      if (wanted && r < TILE && has(j, sg)) loaded[k] = *(device const uint4 *)(tile + row * WIDTH + column(j, sg));
     }
   }
 
@@ -2353,26 +2356,38 @@ struct attend_matrix {
     for (uint i = HEADS * 8u + sg * 32u + lane; i < 64u * H; i += SIMDGROUPS * 32u) m.shrink[i] = 0.0f;
     uint4 next[LOADS] = {};
     float left[H * QUERY_LOADS * 4u];
-    uint end = tile_end(from, to);
-    if (EARLY) load_rows<true, false>(cache, pages, from, end, nkv, next, sg, lane);
+    // A page has whole tiles, so a tile lies in one page. The next page is looked up while
+    // this one is gone through: no tile waits for it.
+    const uint last = (to - 1u) / PAGE_ROWS;
+    device const half * tile = page_at(cache, pages[from / PAGE_ROWS]) + from % PAGE_ROWS * WIDTH;
+    uint following = pages[min(from / PAGE_ROWS + 1u, last)];
+    uint n = min(TILE - from % TILE, to - from);
+    if (EARLY) load_rows<true, false>(tile, n, nkv - 1u - from, next, sg, lane);
     EARLIER_DONE;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
-    if (!EARLY || to == nkv) load_rows<!EARLY, true>(cache, pages, from, end, nkv, next, sg, lane);
-    if (end == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
+    if (!EARLY || to == nkv) load_rows<!EARLY, true>(tile, n, nkv - 1u - from, next, sg, lane);
+    if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
     form_rows(next, m, rows, sg, lane);
     form_queries(left, m, q, sg, lane);
     for (uint at = from; at < to;) {
-      const uint n = end - at;
-      const bool more = end < to;
-      if (more) load_rows<true, true>(cache, pages, end, tile_end(end, to), nkv, next, sg, lane);
+      const uint present = n, behind = at + n; // n rows of the tile are in registers
+      const bool more = behind < to;
+      if (more) {
+        tile += n * WIDTH;
+        if (behind % PAGE_ROWS == 0u) {
+          tile = page_at(cache, following);
+          following = pages[min(behind / PAGE_ROWS + 1u, last)];
+        }
+        n = min(uint(TILE), to - behind);
+        load_rows<true, true>(tile, n, nkv - 1u - behind, next, sg, lane);
+      }
       share_scores(rows, q, m, sg);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      softmax(m, n, at == from, scale, reference, sum, sg, lane);
+      softmax(m, present, at == from, scale, reference, sum, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       add_values(rows, m, o, lane);
       if (more) form_rows(next, m, rows, sg, lane);
-      at = end;
-      end = tile_end(end, to);
+      at = behind;
     }
     LATER_MAY_START;
     store(o, m, out, sg, lane);
@@ -3170,7 +3185,7 @@ kernel void store_kv_k_b_f16_bf16(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row attend_matrix cache_row in_floats load_query split_rows store_values tile_scores tile_softmax tile_values
+//: attend_body using EARLIER_DONE PAGE_ROWS Row attend_matrix cache_row in_floats load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -3185,7 +3200,8 @@ static inline void attend_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   // 16 heads on one of 128 splits; one without rows says just that
   const uint split = tg;
-  const uint nkv = current.nkv;
+  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint nkv = row.z;
   const uint per = split_rows<128u, 16u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
@@ -3196,7 +3212,7 @@ static inline void attend_body(
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else if (T_cache::row_bytes(1u) == 2u) { // halves
     attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u>::run(
-        (device const half *)cache_, tables + current.table * 2560u, from, to, nkv, in_floats{q_abs_}, 512u, in_floats{q_rope + 128u}, 192u,
+        (device const half *)cache_, tables + row.w * 2560u, from, to, nkv, in_floats{q_abs_}, 512u, in_floats{q_rope + 128u}, 192u,
         0.11472139f, out, out_ml, scratch, sg, lane);
   } else { // 8 rows of 576 at a time
     EARLIER_DONE;
@@ -3212,7 +3228,7 @@ static inline void attend_body(
       ml[2u * h] = -1e30f;
       ml[2u * h + 1u] = 0.0f;
     }
-    device const uint * pages = tables + current.table * 2560u;
+    device const uint * pages = tables + row.w * 2560u;
     for (uint at = from, n = 0; at < to; at += n) {
       n = min(min(8u, to - at), PAGE_ROWS - at % PAGE_ROWS);
       device const uchar * rows = cache_ + cache_row(pages, at) * T_cache::row_bytes(576u);
