@@ -1,0 +1,85 @@
+package gen_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = ".."
+
+// tracked lists the files of the repository that match the patterns.
+func tracked(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"ls-files"}, patterns...)...)
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(out))
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// maxLines is the most lines that a file may have which people write and read.
+const maxLines = 400
+
+// TestFileLengths: hand-written files are short. Tables of tests may be longer.
+func TestFileLengths(t *testing.T) {
+	files := tracked(t, "*.go", "*.msl", "*.cpp", "*.h", "*.py", "*.sh")
+	if len(files) < 100 {
+		t.Fatalf("%d files", len(files))
+	}
+	for _, name := range files {
+		generated := strings.HasPrefix(name, "generated/") || strings.HasPrefix(filepath.Base(name), "z")
+		if n := bytes.Count(read(t, name), []byte("\n")); n > maxLines && !generated && !strings.HasSuffix(name, "_test.go") {
+			t.Errorf("%s has %d lines; expected at most %d: is there more than one idea in it?", name, n, maxLines)
+		}
+	}
+}
+
+// maxGenerated is the most bytes of generated code in git, without PTX.
+const maxGenerated = 6 << 20
+
+// TestGeneratedSize: every clone has to carry generated/.
+func TestGeneratedSize(t *testing.T) {
+	size := 0
+	for _, name := range tracked(t, "generated") {
+		if !strings.HasSuffix(name, ".ptx.gz") {
+			size += len(read(t, name))
+		}
+	}
+	if size < 1<<20 || size > maxGenerated {
+		t.Errorf("generated/ has %d bytes without PTX; expected 1 MiB to %d", size, maxGenerated)
+	}
+}
+
+// TestWhereToAdd: every place that ARCHITECTURE.md names exists.
+func TestWhereToAdd(t *testing.T) {
+	_, table, ok := strings.Cut(string(read(t, "ARCHITECTURE.md")), "## Where to add things\n")
+	if !ok {
+		t.Fatal("ARCHITECTURE.md has no section of that name")
+	}
+	table, _, _ = strings.Cut(table, "\n## ")
+	places := regexp.MustCompile("`([a-z][a-z0-9_.]*/[a-z0-9_./-]*)`").FindAllStringSubmatch(table, -1)
+	if len(places) < 15 {
+		t.Fatalf("%d places", len(places))
+	}
+	for _, p := range places {
+		if _, err := os.Stat(filepath.Join(root, p[1])); err != nil {
+			t.Errorf("a place to add things: %v", err)
+		}
+	}
+}
