@@ -55,9 +55,20 @@ func (c *conversation) clear() {
 // answer writes the model's answer to the last message and appends it to the
 // conversation, however it ended.
 func (c *conversation) answer(ctx context.Context) (engine.Result, string, error) {
-	prompt, err := c.renderer.Render(c.messages, chat.Options{AddGenerationPrompt: true, Thinking: c.thinking})
+	tokens, stop, err := c.prompt()
 	if err != nil {
 		return engine.Result{}, "", err
+	}
+	res, text, err := c.settings.write(ctx, c.loaded, c.tok, tokens, stop)
+	c.messages = append(c.messages, chat.Message{Role: chat.Assistant, Content: text})
+	return res, text, err
+}
+
+// prompt is the conversation's tokens as its template writes it, and what ends an answer.
+func (c *conversation) prompt() (tokens []int32, stop func(int32) bool, err error) {
+	prompt, err := c.renderer.Render(c.messages, chat.Options{AddGenerationPrompt: true, Thinking: c.thinking})
+	if err != nil {
+		return nil, nil, err
 	}
 	var stops []int32
 	for _, text := range c.renderer.Stops() {
@@ -65,12 +76,8 @@ func (c *conversation) answer(ctx context.Context) (engine.Result, string, error
 			stops = append(stops, id)
 		}
 	}
-	tokens := c.tok.Encode(prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true})
-	res, text, err := c.settings.write(ctx, c.loaded, c.tok, tokens, func(id int32) bool {
-		return c.tok.IsEOG(id) || slices.Contains(stops, id)
-	})
-	c.messages = append(c.messages, chat.Message{Role: chat.Assistant, Content: text})
-	return res, text, err
+	tokens = c.tok.Encode(prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true})
+	return tokens, func(id int32) bool { return c.tok.IsEOG(id) || slices.Contains(stops, id) }, nil
 }
 
 const replHelp = `/help          this list

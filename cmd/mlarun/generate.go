@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mla/runtime/chat"
+	"mla/runtime/device"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -23,6 +24,7 @@ type settings struct {
 	source   *source
 	max      int
 	context  int
+	parallel int
 	system   string
 	chat     bool
 	think    string
@@ -43,6 +45,7 @@ func newSettings(e *env) *settings {
 	s := &settings{flags: f, sampling: newSampling(f), source: f.source("`text` to continue")}
 	f.IntVar(&s.max, "n", 128, "tokens to generate; -1: until the model ends or the context is full, as in a chat")
 	f.IntVar(&s.context, "c", 0, "`tokens` of context (default 4096, or less if the model has less)")
+	f.IntVar(&s.parallel, "parallel", 0, "continue every line of the text as a prompt of its own, `N` at a time; a line is a prompt or an object like {\"prompt\": \"Once\", \"n\": 20, \"temp\": 0, \"seed\": 1, \"stop\": [\"\\n\"]}, and so are the lines of the output, in the same order")
 	f.StringVar(&s.system, "sys", "", "system `message`; makes the text a message of a chat")
 	f.BoolVar(&s.chat, "chat", false, "chat; the text, if any, is the first message")
 	f.StringVar(&s.think, "think", "", "in a chat, `on` or off: thinking of models that can switch it (default: as the template has it)")
@@ -73,12 +76,10 @@ func generate(e *env, args []string) (err error) {
 	if err := s.check(given); err != nil {
 		return err
 	}
-	m, err := s.load(func(most int) int {
-		if s.context > 0 {
-			return s.context
-		}
-		return min(defaultContext, most)
-	})
+	if s.parallel > 0 {
+		return s.batch(text)
+	}
+	m, err := s.load(s.contextFor)
 	if err != nil {
 		return err
 	}
@@ -99,6 +100,14 @@ func generate(e *env, args []string) (err error) {
 		return c.repl(text)
 	}
 	return c.once(text)
+}
+
+// contextFor is the context for a model whose greatest is most.
+func (s *settings) contextFor(most int) int {
+	if s.context > 0 {
+		return s.context
+	}
+	return min(defaultContext, most)
 }
 
 // describe prints what -v adds before the first token.
@@ -129,6 +138,12 @@ func (s *settings) positional(rest []string) (stdin bool, err error) {
 func (s *settings) check(text bool) error {
 	_, interactive := terminal(s.env.in)
 	switch {
+	case s.given("parallel") && (s.parallel < 1 || s.parallel > device.MaxTables):
+		return s.wrong("-parallel is %d; expected 1 to %d", s.parallel, device.MaxTables)
+	case s.parallel > 0 && s.chat:
+		return s.wrong("-parallel and -chat cannot be used together")
+	case s.parallel > 0 && !text:
+		return s.wrong("-parallel continues the lines of -f, -p or -")
 	case !text && interactive:
 		s.chat = true
 	case !text && !s.chat:

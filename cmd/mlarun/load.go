@@ -16,11 +16,11 @@ import (
 
 // loaded is a model that is ready to run.
 type loaded struct {
-	*engine.Session
-	model  *engine.Model
-	engine *engine.Engine
-	flags  *flags
-	load   time.Duration
+	*engine.Session // its only one; nil if it is for several
+	model           *engine.Model
+	engine          *engine.Engine
+	flags           *flags
+	load            time.Duration
 }
 
 // open maps the model file and chooses its bundle. Where -device auto finds an NVIDIA
@@ -68,9 +68,24 @@ func (f *flags) chooseBackend() error {
 	return nil
 }
 
-// load opens the model and a session whose context is what size returns
-// for the model's greatest, after a look at the memory that it takes.
+// room is what a model is loaded for.
+type room struct{ context, sessions, pages int }
+
+// load opens the model and a session whose context is what size returns for the
+// model's greatest, after a look at the memory that it takes.
 func (f *flags) load(size func(most int) int) (*loaded, error) {
+	l, err := f.loadFor(func(eng *engine.Engine) (room, error) { return room{context: size(eng.MaxContext())}, nil })
+	if err != nil {
+		return nil, err
+	}
+	if l.Session, err = l.model.NewSession(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// loadFor opens the model for as many sessions as size says, and opens none.
+func (f *flags) loadFor(size func(*engine.Engine) (room, error)) (*loaded, error) {
 	start := time.Now()
 	if _, err := f.config(1); err != nil {
 		return nil, err
@@ -79,22 +94,27 @@ func (f *flags) load(size func(most int) int) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := f.config(size(eng.MaxContext()))
-	if err == nil {
-		err = f.fits(eng, cfg)
-	}
-	var model *engine.Model
-	if err == nil {
-		model, err = f.record(eng, cfg)
-	}
+	model, err := f.loadInto(eng, size)
 	if err != nil {
 		return nil, errors.Join(err, eng.Close())
 	}
-	l := &loaded{model: model, engine: eng, flags: f, load: time.Since(start)}
-	if l.Session, err = model.NewSession(); err != nil {
-		return nil, errors.Join(err, l.Close())
+	return &loaded{model: model, engine: eng, flags: f, load: time.Since(start)}, nil
+}
+
+func (f *flags) loadInto(eng *engine.Engine, size func(*engine.Engine) (room, error)) (*engine.Model, error) {
+	r, err := size(eng)
+	if err != nil {
+		return nil, err
 	}
-	return l, nil
+	cfg, err := f.config(r.context)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Tables, cfg.Pages = r.sessions, r.pages
+	if err := f.fits(eng, cfg); err != nil {
+		return nil, err
+	}
+	return f.record(eng, cfg)
 }
 
 // private makes the session one that runs all it is asked for, as a measurement wants.

@@ -36,7 +36,7 @@ type command struct {
 var commands = []command{
 	{"bench", "-model F [-p 512] [-n 128] [-d 0,4096] [-r 3] [-kernels] [-o md|json|csv]", "measure prompt and decoding speed", bench},
 	{"logits", "-model F -tokens 3,40,200 -o out.npy", "write the logits at every position as a NumPy file", logits},
-	{"greedy", "-model F -tokens 3,40,200 [-n 16]", "print the most likely continuation as token ids", greedy},
+	{"greedy", "-model F -tokens 3,40,200 [-tokens 3,7 ...] [-n 16]", "print the most likely continuation of each list as token ids", greedy},
 	{"tokenize", "-model F -p TEXT | -f FILE | -", "print the token ids of a text", tokenize},
 	{"detokenize", "-model F -tokens 3,40,200 | -", "print the text of token ids", detokenize},
 	{"doctor", "[-device D] [-model F] [-t 60s] [-report FILE]", "examine the device and its kernels, with a report to paste into an issue", doctor},

@@ -89,6 +89,12 @@ func TestUsage(t *testing.T) {
 		{"-model F -p a -simd neon", 2, `-simd: cpu back end "neon": this machine has `},
 		{"-model F -p a -stop=", 2, "an empty string would end every text"},
 		{"greedy -model F", 2, "-tokens is missing"},
+		{"greedy -model F -tokens 1 -tokens 2,", 1, "F"},
+		{"greedy -model F -tokens 1 -tokens ,", 2, "a list without tokens"},
+		{"-model F -parallel 0 -p a", 2, "-parallel is 0; expected 1 to"},
+		{"-model F -parallel 9999999 -p a", 2, "-parallel is 9999999; expected 1 to"},
+		{"-model F -parallel 2", 2, "-parallel continues the lines of -f, -p or -"},
+		{"-model F -parallel 2 -chat -p a", 2, "-parallel and -chat cannot be used together"},
 		{"greedy -model F -tokens 1,x", 2, `token 1 is "x"`},
 		{"greedy -model F -tokens 1 -n -1", 2, "-n is -1"},
 		{"greedy -model F -tokens 1 -", 2, `unexpected argument "-"`},
@@ -135,6 +141,16 @@ func TestGreedy(t *testing.T) {
 	r = mlarun("", "greedy", "-n", "3", "-quiet", "-model", glm, "-tokens", strings.ReplaceAll(prompt, ",", " "), "-kv", "f32", "-threads", "1")
 	if r.code != 0 || r.out != "374 278 31\n" || r.err != "" {
 		t.Errorf("-n 3 -quiet: code %d, %q, %q", r.code, r.out, r.err)
+	}
+	// Several lists together, each as if it were alone.
+	r = mlarun("", "greedy", "-model", glm, "-tokens", prompt, "-tokens", "5", "-tokens", prompt, "-kv", "f32")
+	one := mlarun("", "greedy", "-model", glm, "-tokens", "5", "-kv", "f32")
+	if r.code != 0 || one.code != 0 || r.out != want+one.out+want {
+		t.Errorf("three lists: code %d, %q, %s; the second alone %q", r.code, r.out, r.err, one.out)
+	}
+	r = mlarun("", "greedy", "-model", glm, "-tokens", "1", "-tokens", "1,384")
+	if r.code != 1 || r.out != "" || !strings.Contains(r.err, "list 2: token 384 at position 1 is outside the vocabulary of 384") {
+		t.Errorf("token outside the vocabulary: code %d, %s", r.code, r.err)
 	}
 	r = mlarun("", "greedy", "-model", glm, "-tokens", "1,384")
 	if r.code != 1 || !strings.Contains(r.err, "token 384 at position 1 is outside the vocabulary of 384") {

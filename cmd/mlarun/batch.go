@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"mla/runtime/chat"
+	"mla/runtime/device"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+	"mla/runtime/sample"
+	"mla/runtime/scheduler"
+	"mla/runtime/tokenizer"
+)
+
+// answer is a line of its output.
+type answer struct {
+	Line   int    `json:"line"` // of the input, from 1
+	Text   string `json:"text"`
+	End    string `json:"end"`    // as engine.Reason
+	Prompt int    `json:"prompt"` // tokens
+	Reused int    `json:"reused"` // of these, found among the pages
+	Tokens int    `json:"tokens"` // generated
+	Error  string `json:"error,omitempty"`
+}
+
+// batch continues every line of a text, -parallel of them at a time.
+func (s *settings) batch(text string) (err error) {
+	jobs, lines, err := s.readJobs(text)
+	if err != nil {
+		return err
+	}
+	var tok *tokenizer.Tokenizer
+	m, err := s.loadFor(func(eng *engine.Engine) (room, error) {
+		if tok, err = eng.Tokenizer(); err != nil {
+			return room{}, err
+		}
+		if err := s.encode(eng, tok, jobs); err != nil {
+			return room{}, err
+		}
+		context := s.contextFor(eng.MaxContext())
+		return roomFor(jobs, context, s.parallel), nil
+	})
+	if err != nil {
+		return err
+	}
+	defer closing(m, &err)
+	if s.verbose {
+		if err := s.describe(m); err != nil {
+			return err
+		}
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	return s.runBatch(ctx, m, tok, jobs, lines)
+}
+
+// encode makes tokens of the prompts.
+func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, jobs []*job) error {
+	if s.system == "" {
+		for _, j := range jobs {
+			j.tokens, j.end = tok.Encode(*j.Prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special}), tok.IsEOG
+		}
+		return nil
+	}
+	c, err := newConversation(s, &loaded{engine: eng})
+	for _, j := range jobs {
+		if err != nil {
+			return err
+		}
+		c.clear()
+		c.messages = append(c.messages, chat.Message{Role: chat.User, Content: *j.Prompt})
+		j.tokens, j.end, err = c.prompt()
+	}
+	return err
+}
+
+// roomFor is room for the longest jobs, so many at a time.
+func roomFor(jobs []*job, context, parallel int) room {
+	var pages []int
+	for _, j := range jobs {
+		most := max(context-len(j.tokens), 0)
+		if *j.Max >= 0 {
+			most = min(most, *j.Max)
+		}
+		pages = append(pages, plan.Pages(min(len(j.tokens)+most, max(context, 0))))
+	}
+	slices.Sort(pages)
+	r := room{context: context, sessions: min(parallel, len(jobs))}
+	for _, n := range pages[len(pages)-r.sessions:] {
+		r.pages = min(r.pages+n, device.MaxPages)
+	}
+	r.pages = max(r.pages, 1)
+	return r
+}
+
+// running are the jobs of a batch on their way.
+type running struct {
+	*settings
+	answers []*answer // nil: not yet
+	printed int
+	failed  int
+	bar     *progress
+	err     error // of the output
+}
+
+// runBatch runs jobs and prints the answers, each as soon as those before it are there.
+func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Tokenizer, jobs []*job, lines []int) error {
+	sched, err := scheduler.New(m.model, scheduler.Config{})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b := &running{settings: s, answers: make([]*answer, len(jobs)), bar: s.progress("prompts")}
+	defer b.bar.clear()
+	start := time.Now()
+	for i, j := range jobs {
+		sampler, err := sample.New(j.params)
+		if err != nil {
+			return err
+		}
+		var text strings.Builder
+		out := &printer{w: &text, stream: tok.NewStream(), stops: sample.NewStopper(j.Stop)}
+		done := func(res engine.Result, err error) {
+			out.end()
+			a := &answer{Line: lines[i], Text: text.String(), End: string(res.Reason), Prompt: len(j.tokens), Reused: res.Reused, Tokens: len(res.Tokens)}
+			if err != nil {
+				a.Error = explain(err, m.engine).Error()
+			}
+			if b.finish(i, a); b.err != nil {
+				cancel() // nobody reads what the others would write
+			}
+		}
+		if err := sched.Submit(ctx, scheduler.Request{Prompt: j.tokens, Max: *j.Max, Sampler: sampler, Stop: j.end, Emit: out.token, Done: done}); err != nil {
+			done(engine.Result{Reason: engine.ReasonError}, err)
+		}
+	}
+	if err := errors.Join(sched.Run(), b.err); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b.bar.clear()
+	b.summary(time.Since(start))
+	if b.failed > 0 {
+		return fmt.Errorf("%d of %d prompts failed; their lines say why", b.failed, len(jobs))
+	}
+	return nil
+}
+
+// finish notes an answer, and prints those that are next.
+func (b *running) finish(i int, a *answer) {
+	b.answers[i] = a
+	if a.Error != "" {
+		b.failed++
+	}
+	for b.printed < len(b.answers) && b.answers[b.printed] != nil && b.err == nil {
+		e := json.NewEncoder(b.env.out)
+		e.SetEscapeHTML(false) // code is full of < and &
+		b.err = e.Encode(b.answers[b.printed])
+		b.printed++
+	}
+	b.bar.count(b.printed, len(b.answers))
+}
+
+// summary prints what was done in all.
+func (b *running) summary(took time.Duration) {
+	var sum answer
+	for _, a := range b.answers {
+		sum.Prompt, sum.Reused, sum.Tokens = sum.Prompt+a.Prompt, sum.Reused+a.Reused, sum.Tokens+a.Tokens
+	}
+	b.note("%d prompts of %d tokens (%d reused) · generated %d tokens in %.2f s, %.2f tok/s · seed %d\n",
+		len(b.answers), sum.Prompt, sum.Reused, sum.Tokens, took.Seconds(), float64(sum.Tokens)/max(took.Seconds(), 1e-9), b.sampling.seed)
+}
