@@ -41,11 +41,18 @@ func (x *examination) ready() (l check.Launcher, done func(), b *plan.Bundle, us
 // compile says how long that takes.
 func (x *examination) compile() error {
 	start := time.Now()
-	l, done, b, _, err := x.ready()
+	l, done, b, used, err := x.ready()
 	if err != nil || l == nil {
 		return err
 	}
 	defer done()
+	if c, ok := l.(interface {
+		Compile(functions []string) error
+	}); ok {
+		if err := c.Compile(used); err != nil {
+			return err
+		}
+	}
 	text := ""
 	if o, ok := l.(interface{ Origin() string }); ok {
 		text = ", " + o.Origin()

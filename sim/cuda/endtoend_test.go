@@ -214,6 +214,13 @@ func TestProgram(t *testing.T) {
 		}
 	})
 	t.Run("doctor", func(t *testing.T) {
+		const compiles = "doctor -device cuda -n 0 -t 0s"
+		if out, stderr, err := run(program, "tinyglm", compiles); err != nil || !strings.Contains(out, "kernels of tinyglm            ready in ") {
+			t.Errorf("%v\n%s\n%s", err, out, stderr)
+		}
+		if out, _, err := run(program, "tinyglm", compiles, "CUDASIM_FAULT=cuModuleLoadDataEx:1:218"); err == nil || !strings.Contains(out, "compile the kernels: ") || !strings.HasSuffix(out, "\nresult: 1 FAILED\n") {
+			t.Errorf("a compiler that fails: %v\n%s", err, out)
+		}
 		auto := strings.Replace("doctor -n 4"+youtu, "-device cuda ", "", 1)
 		for want, env := range map[string]string{"  9.0\n": "CUDASIM_DEVICES=1", "inner loops": "CUDASIM_DEVICES=0"} {
 			if out, stderr, err := run(program, "yoututiny", auto, env); err != nil || !strings.Contains(out, want) || !strings.HasSuffix(out, "result: ok\n") {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mla/runtime/device/check"
 	"mla/runtime/device/cuda/cu"
@@ -13,19 +14,20 @@ import (
 // Launcher runs single kernels of one bundle on memory of the caller's. It is a
 // check.Launcher, for one goroutine at a time.
 type Launcher struct {
+	bundle *plan.Bundle
 	gpu    *cu.Context
 	ptx    *ptx
 	stream cu.Stream
 	codes  map[string]*code // by function
 }
 
-// NewLauncher makes the bundle's kernels ready.
+// NewLauncher reads the bundle's kernels, which are compiled when they are needed.
 func (d *Device) NewLauncher(b *plan.Bundle) (*Launcher, error) {
 	p, err := d.read(b)
 	if err != nil {
 		return nil, err
 	}
-	l := &Launcher{ptx: p, codes: map[string]*code{}}
+	l := &Launcher{bundle: b, ptx: p, codes: map[string]*code{}}
 	if l.gpu, err = d.device.Retain(); err != nil {
 		return nil, err
 	}
@@ -51,13 +53,31 @@ func (l *Launcher) Close() error {
 	return errors.Join(err, l.gpu.Release())
 }
 
+// Compile makes functions of the bundle ready before Launch needs them.
+func (l *Launcher) Compile(functions []string) error {
+	return l.gpu.Do(func() error {
+		for i := range l.bundle.Kernels {
+			k := &l.bundle.Kernels[i]
+			for j := range k.Variants {
+				if !slices.Contains(functions, k.Variants[j].Func) {
+					continue
+				}
+				if _, err := l.kernel(k, &k.Variants[j]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
 // Launch implements check.Launcher.
 func (l *Launcher) Launch(c *check.Launch) error {
 	return l.gpu.Do(func() error { return l.launch(c) })
 }
 
 func (l *Launcher) launch(c *check.Launch) (err error) {
-	kernel, err := l.kernel(c)
+	kernel, err := l.kernel(c.Kernel, c.Variant)
 	if err != nil {
 		return err
 	}
@@ -84,11 +104,11 @@ func (l *Launcher) launch(c *check.Launch) (err error) {
 	return b.download(l.stream)
 }
 
-// kernel compiles the function of a launch, once.
-func (l *Launcher) kernel(c *check.Launch) (cu.Kernel, error) {
-	name := c.Variant.Func
+// kernel compiles a variant, once.
+func (l *Launcher) kernel(k *plan.Kernel, v *plan.Variant) (cu.Kernel, error) {
+	name := v.Func
 	if l.codes[name] == nil {
-		loaded, err := l.ptx.load([]use{{name, c.Kernel}})
+		loaded, err := l.ptx.load([]use{{name, k}})
 		if err != nil {
 			return cu.Kernel{}, errors.Join(err, loaded.unload())
 		}
