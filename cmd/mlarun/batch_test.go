@@ -62,6 +62,20 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestBatchSystem: with a system message, every line is a message of a chat.
+func TestBatchSystem(t *testing.T) {
+	r := chatWith("hello\nbye\n", "-sys", "Be brief.", "-parallel", "2", "-")
+	got := answers(t, r.out)
+	if r.code != 0 || len(got) != 2 {
+		t.Fatalf("code %d, %+v\n%s", r.code, got, r.err)
+	}
+	for i, text := range []string{"hello", "bye"} {
+		if want := chatWith("", "-p", text, "-sys", "Be brief.").out; got[i].Text != want {
+			t.Errorf("%q: %q; alone %q", text, got[i].Text, want)
+		}
+	}
+}
+
 // TestBatchFailures: a prompt that cannot be run does not keep the others from it.
 func TestBatchFailures(t *testing.T) {
 	long := strings.Repeat("func f() {}\\n", 20)
