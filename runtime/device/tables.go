@@ -1,6 +1,7 @@
 package device
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -44,6 +45,14 @@ func (t *Tables) Assign(table, first int, pages []uint32) (at int, err error) {
 	copy(t.Entries[at:], pages)
 	t.assigned[table] = first + len(pages)
 	return at, nil
+}
+
+// Write copies n entries from index at on to where they are in dst, which is what the
+// device holds.
+func (t *Tables) Write(dst []byte, at, n int) {
+	for i, p := range t.Entries[at : at+n] {
+		binary.LittleEndian.PutUint32(dst[4*(at+i):], p)
+	}
 }
 
 // Check fails for a row whose position has no page.

@@ -231,9 +231,7 @@ func (r *Runner) Assign(table, first int, pages []uint32) error {
 	if err != nil {
 		return err
 	}
-	for i, p := range pages {
-		binary.LittleEndian.PutUint32(r.paged.Bytes[4*(at+i):], p)
-	}
+	r.tables.Write(r.paged.Bytes, at, len(pages))
 	return nil
 }
 

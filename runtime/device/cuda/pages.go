@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"mla/runtime/device/cuda/cu"
@@ -24,10 +23,7 @@ func (r *runner) Assign(table, first int, pages []uint32) error {
 		if err := r.drain(); err != nil {
 			return err
 		}
-		entries := r.paged.Bytes()[4*at:]
-		for i, p := range pages {
-			binary.LittleEndian.PutUint32(entries[4*i:], p)
-		}
+		r.tables.Write(r.paged.Bytes(), at, len(pages))
 		return r.unit(0, func(int) error {
 			return r.stream.Upload(r.memory.tables+cu.Ptr(4*at), r.paged, 4*at, 4*len(pages))
 		})

@@ -1,7 +1,6 @@
 package metal
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"mla/runtime/device/metal/mtl"
@@ -20,12 +19,7 @@ func (r *runner) Assign(table, first int, pages []uint32) error {
 	if err != nil || len(pages) == 0 {
 		return err
 	}
-	return r.idle(func() {
-		entries := r.memory.tables.Bytes()[4*at:]
-		for i, p := range pages {
-			binary.LittleEndian.PutUint32(entries[4*i:], p)
-		}
-	})
+	return r.idle(func() { r.tables.Write(r.memory.tables.Bytes(), at, len(pages)) })
 }
 
 // CopyRows implements device.Runner. The host copies: GPU and CPU share the memory.

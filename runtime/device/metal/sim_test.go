@@ -114,6 +114,8 @@ func TestSimulator(t *testing.T) {
 		{"tokens picked on the GPU, Apple7", "chains", []string{"METALSIM_OS=14", "METALSIM_GPU=m1"}, ""},
 		{"tokens picked on the GPU, store delay", "chains", []string{"METALSIM_STORE_DELAY=1"}, ""},
 		{"tokens picked on the GPU, virtual", "chains auto", []string{"METALSIM_GPU=paravirtual"}, ""},
+		{"sessions", "sessions", fast, ""},
+		{"sessions, direct encoding", "encode sessions", fast, ""},
 		{"chains misused", "misuse", []string{"METALSIM_KERNELS=fast"}, ""},
 		// One core: pipelines are made on all cores, in an order that is not settled.
 		{"no pipeline for the sampler", "no sampler", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=pipeline:12", "GOMAXPROCS=1"}, ""},

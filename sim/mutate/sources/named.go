@@ -96,6 +96,9 @@ var named = []struct{ name, file, old, by string }{
 	{"chain/not-ended-by-replay", "runner.go", "	if err := r.End(); err != nil {\n		return nil, err\n	}\n", ""},
 	{"chain/row-not-set", "chain.go", "	r.setRow(r.next, *r.last)\n", ""},
 
+	{"pages/entries-not-written", "pages.go", "r.tables.Write(r.memory.tables.Bytes(), at, len(pages))", "_ = at"},
+	{"pages/of-another-page", "pages.go", "rows[int(from)*page:]", "rows[int(to)*page:]"},
+
 	{"pool/not-popped", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", "functions.poolPush()"},
 	{"pool/none", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", ""},
 	{"pool/pushed-twice", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", "functions.poolPush()\n	defer functions.poolPop(functions.poolPush())"},
