@@ -128,12 +128,12 @@ func (m *modelFile) clone() *modelFile {
 
 func (m *modelFile) set(key string, v gguf.Value) {
 	m.drop(key)
-	m.meta = append(m.meta, gguf.KV{Key: gguf.Architecture + "." + key, Value: v})
+	m.meta = append(m.meta, gguf.KV{Key: "deepseek2." + key, Value: v})
 }
 
 func (m *modelFile) drop(keys ...string) {
 	m.meta = slices.DeleteFunc(m.meta, func(kv gguf.KV) bool {
-		return slices.ContainsFunc(keys, func(k string) bool { return kv.Key == gguf.Architecture+"."+k })
+		return slices.ContainsFunc(keys, func(k string) bool { return kv.Key == "deepseek2."+k })
 	})
 }
 

@@ -103,9 +103,9 @@ func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
 		s.Rope.Scaling = &spec.Yarn{Factor: r.Factor, OriginalMaxPositionEmbeddings: r.OriginalContext,
 			MScaleAllDim: 10 * shortest(r.LogMultiplier), AttnFactor: r.AttnFactor}
 	case r.Type == "linear" && r.Factor != 1:
-		return nil, fmt.Errorf("key \"%s.rope.scaling.type\" is \"linear\" with a factor of %g; expected \"yarn\", \"none\" or a factor of 1", gguf.Architecture, r.Factor)
+		return nil, fmt.Errorf("key \"%s.rope.scaling.type\" is \"linear\" with a factor of %g; expected \"yarn\", \"none\" or a factor of 1", h.Architecture, r.Factor)
 	case r.AttnFactor != 1:
-		return nil, fmt.Errorf("key \"%s.rope.scaling.attn_factor\" is %g; expected 1 without yarn", gguf.Architecture, r.AttnFactor)
+		return nil, fmt.Errorf("key \"%s.rope.scaling.attn_factor\" is %g; expected 1 without yarn", h.Architecture, r.AttnFactor)
 	}
 	return s, nil
 }

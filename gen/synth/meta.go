@@ -11,6 +11,9 @@ import (
 // Values of expert_gating_func.
 var gatingFuncs = map[string]uint32{"softmax": 1, "sigmoid": 2}
 
+// architecture is that of the files that are made.
+const architecture = "deepseek2"
+
 // metaList collects metadata in file order.
 type metaList []gguf.KV
 
@@ -18,17 +21,17 @@ func (l *metaList) add(key string, v gguf.Value) { *l = append(*l, gguf.KV{Key: 
 
 // count adds a key of the architecture with a non-negative integer.
 func (l *metaList) count(key string, n int) {
-	l.add(gguf.Architecture+"."+key, gguf.Uint32(uint32(n)))
+	l.add(architecture+"."+key, gguf.Uint32(uint32(n)))
 }
 
 func (l *metaList) float(key string, x float64) {
-	l.add(gguf.Architecture+"."+key, gguf.Float32(float32(x)))
+	l.add(architecture+"."+key, gguf.Float32(float32(x)))
 }
 
 // metadata lists the keys that converters write for this architecture.
 func metadata(s *spec.Spec, q spec.Quant) ([]gguf.KV, error) {
 	var l metaList
-	l.add("general.architecture", gguf.String(gguf.Architecture))
+	l.add("general.architecture", gguf.String(architecture))
 	l.add("general.type", gguf.String("model"))
 	l.add("general.name", gguf.String(s.Model.Title+" with random weights"))
 	l.add("general.quantization_version", gguf.Uint32(2))
@@ -82,7 +85,7 @@ func (l *metaList) rope(s *spec.Spec) {
 	if y == nil {
 		return
 	}
-	l.add(gguf.Architecture+".rope.scaling.type", gguf.String("yarn"))
+	l.add(architecture+".rope.scaling.type", gguf.String("yarn"))
 	l.float("rope.scaling.factor", y.Factor)
 	l.count("rope.scaling.original_context_length", y.OriginalMaxPositionEmbeddings)
 	if y.AttnFactor != 1 {
@@ -110,9 +113,9 @@ func (l *metaList) experts(s *spec.Spec) {
 	l.count("expert_shared_count", e.NSharedExperts)
 	l.count("expert_group_count", e.NGroup)
 	l.count("expert_group_used_count", e.TopKGroup)
-	l.add(gguf.Architecture+".expert_gating_func", gguf.Uint32(gatingFuncs[e.ScoringFunc]))
+	l.add(architecture+".expert_gating_func", gguf.Uint32(gatingFuncs[e.ScoringFunc]))
 	l.float("expert_weights_scale", e.RoutedScalingFactor)
 	if e.NormTopKProb {
-		l.add(gguf.Architecture+".expert_weights_norm", gguf.Bool(true))
+		l.add(architecture+".expert_weights_norm", gguf.Bool(true))
 	}
 }

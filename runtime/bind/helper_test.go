@@ -59,7 +59,7 @@ type testFile struct {
 
 func newFile() *testFile {
 	f := &testFile{keys: map[string]gguf.Value{}}
-	f.keys["general.architecture"] = gguf.String(gguf.Architecture)
+	f.keys["general.architecture"] = gguf.String("deepseek2")
 	for key, n := range map[string]uint32{
 		"block_count": 2, "context_length": 64, "embedding_length": hidden, "feed_forward_length": ff,
 		"attention.head_count": heads, "attention.q_lora_rank": 0, "attention.kv_lora_rank": latent,

@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
@@ -12,7 +13,7 @@ import (
 func hyperParameters(f *gguf.File, b *plan.Bundle) []Mismatch {
 	h, err := gguf.ReadHParams(f)
 	if err != nil {
-		return []Mismatch{{What: "metadata", Found: err.Error(), Expected: "a " + gguf.Architecture + " model"}}
+		return []Mismatch{{What: "metadata", Found: err.Error(), Expected: "a model of architecture " + strings.Join(gguf.Architectures(), " or ")}}
 	}
 	m := &b.Model
 	list := []parameter{

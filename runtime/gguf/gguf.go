@@ -9,8 +9,8 @@
 // Values and tensor data are views of the mapping. The typed getters of [File]
 // return copies, which outlive it; [Value] and Tensor.Data do not.
 //
-// [ReadHParams] turns the metadata of a deepseek2 (multi-head latent attention)
-// model into hyper-parameters, and [Writer] streams a new file to disk.
+// [ReadHParams] turns the metadata of a model with multi-head latent attention
+// into hyper-parameters, and [Writer] streams a new file to disk.
 package gguf
 
 import (

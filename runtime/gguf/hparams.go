@@ -1,9 +1,11 @@
 package gguf
 
-// HParams are the hyper-parameters of a deepseek2 model under the Hugging Face
-// names of the fields. Dimensions are numbers of elements. Floats are the
+// HParams are the hyper-parameters of a model under the Hugging Face names of the
+// fields. Dimensions are numbers of elements. Floats are the
 // float32 values of the file, so 1e-6 is found as float64(float32(1e-6)).
 type HParams struct {
+	Architecture string // one of Architectures
+
 	VocabSize         int // rows of token_embd.weight
 	HiddenSize        int
 	NumHiddenLayers   int // without the NextNLayers that follow
@@ -57,10 +59,6 @@ type RopeScaling struct {
 	HasLogMultiplier bool
 }
 
-// Architecture is the only value of general.architecture that ReadHParams
-// accepts. It is also the prefix of the model's keys.
-const Architecture = "deepseek2"
-
 // Upper bounds of dimensions. They are far above any known model and keep every
 // product of two of them below 2^53.
 const (
@@ -72,17 +70,15 @@ const (
 	maxContext = 1 << 30
 )
 
-// ReadHParams reads the hyper-parameters of a deepseek2 model, with the
-// defaults and the special cases that llama.cpp applies to this architecture.
-// An error names the key or the tensor that is missing or out of range.
-//
-// The keys rope.scaling.yarn_beta_fast, yarn_beta_slow, yarn_ext_factor and
-// yarn_attn_factor are not read: for this architecture llama.cpp uses 32, 1 and
-// 1 whatever they say.
+// ReadHParams reads the hyper-parameters of a model of one of Architectures, with
+// the defaults and the special cases that llama.cpp applies to it. An error names the
+// key or the tensor that is missing or out of range, or a key that says that the model
+// computes what this program does not; keyRules has them all.
 func ReadHParams(f *File) (HParams, error) {
 	r := &keyReader{f: f}
 	r.architecture()
-	var h HParams
+	h := HParams{Architecture: r.arch}
+	r.strangers()
 	r.size(&h)
 	r.attention(&h)
 	r.feedForward(&h)
@@ -127,6 +123,9 @@ func (r *keyReader) vocabulary(hidden int) int {
 	}
 	if r.err != nil {
 		return 0
+	}
+	if n := r.dim("vocab_size", int(t.Dims[1]), 0, maxVocab); uint64(n) != t.Dims[1] {
+		r.failKey("vocab_size", "is %d; expected %d, the rows of tensor %q", n, t.Dims[1], name)
 	}
 	if v, ok := r.f.Lookup(tokens); ok && uint64(v.Len()) != t.Dims[1] {
 		r.fail("key %q has %d elements; expected %d, the rows of tensor %q", tokens, v.Len(), t.Dims[1], name)

@@ -69,6 +69,7 @@ func defaultScoring(layers, vocab int) string {
 func (r *keyReader) groups(h *HParams) {
 	h.NGroup = max(1, r.dim("expert_group_count", 1, 0, maxExperts))
 	if h.NGroup == 1 {
+		r.dim("expert_group_used_count", 1, 0, maxExperts) // it may be there, and has no effect
 		h.TopKGroup = 1
 		return
 	}

@@ -6,7 +6,7 @@ func (r *keyReader) rope(h *HParams) {
 	h.RopeTheta = r.float("rope.freq_base", 10000, 1, 1e12)
 	s := &h.RopeScaling
 	s.Type = optional(r, r.key("rope.scaling.type"), "linear", r.f.String)
-	s.Factor = r.float("rope.scaling.factor", 1, 0, 1e6)
+	s.Factor = r.float("rope.scaling.factor", r.float("rope.scale_linear", 1, 0, 1e6), 0, 1e6) // the latter is the older name
 	if s.Factor == 0 {
 		s.Factor = 1
 	}

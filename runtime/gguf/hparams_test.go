@@ -71,6 +71,7 @@ func TestReferenceHParams(t *testing.T) {
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
+			want.Architecture = "deepseek2"
 			got, err := ReadHParams(open(t, reference(name)))
 			if err != nil || got != want {
 				t.Errorf("%v\n got %+v\nwant %+v", err, got, want)
@@ -95,7 +96,7 @@ func smallModel() *model {
 		vocab:   8,
 		tensors: []string{"output.weight"},
 		keys: map[string]Value{
-			"general.architecture":                       String(Architecture),
+			"general.architecture":                       String("deepseek2"),
 			"deepseek2.block_count":                      Uint32(3),
 			"deepseek2.context_length":                   Uint32(4096),
 			"deepseek2.embedding_length":                 Uint32(hiddenSize),
@@ -204,6 +205,12 @@ func TestHParamsRules(t *testing.T) {
 		}, func(h HParams) bool {
 			return h.RopeScaling == RopeScaling{Type: "yarn", Factor: 40, OriginalContext: 64, AttnFactor: 1.25, HasLogMultiplier: true}
 		}},
+		{"older name of the factor", func(m *model) { m.set("rope.scale_linear", Float32(4)) }, func(h HParams) bool { return h.RopeScaling.Factor == 4 }},
+		{"both names of the factor", func(m *model) {
+			m.set("rope.scale_linear", Float32(4))
+			m.set("rope.scaling.factor", Float32(2))
+		}, func(h HParams) bool { return h.RopeScaling.Factor == 2 }},
+		{"vocabulary", func(m *model) { m.set("vocab_size", Uint32(8)) }, func(h HParams) bool { return h.VocabSize == 8 }},
 		{"factor 0", func(m *model) { m.set("rope.scaling.factor", Float32(0)) }, func(h HParams) bool { return h.RopeScaling.Factor == 1 }},
 	}
 	for _, tt := range tests {
@@ -238,7 +245,7 @@ func TestHParamsErrors(t *testing.T) {
 		change func(m *model)
 		want   []string
 	}{
-		{"architecture", func(m *model) { m.keys["general.architecture"] = String("llama") }, []string{"general.architecture", `"llama"`, `"deepseek2"`}},
+		{"architecture", func(m *model) { m.keys["general.architecture"] = String("llama") }, []string{"general.architecture", `"llama"`, "deepseek2"}},
 		{"architecture missing", func(m *model) { delete(m.keys, "general.architecture") }, []string{"general.architecture"}},
 		{"layers", set("block_count", Uint32(1<<31)), []string{"block_count", "is 2147483648; expected 1 to 512"}},
 		{"no layers", set("block_count", Uint32(0)), []string{"block_count", "is 0"}},
@@ -248,6 +255,7 @@ func TestHParamsErrors(t *testing.T) {
 		{"width", set("embedding_length", Uint64(1<<63)), []string{"embedding_length", "9223372036854775808"}},
 		{"width against the table", set("embedding_length", Uint32(17)), []string{"token_embd.weight", "[16 8]", "[17 V]"}},
 		{"tokens", func(m *model) { m.keys["tokenizer.ggml.tokens"] = Strings([]string{"a"}) }, []string{"tokenizer.ggml.tokens", "1 elements; expected 8"}},
+		{"vocabulary", set("vocab_size", Uint32(9)), []string{"vocab_size", "is 9; expected 8"}},
 		{"epsilon", set("attention.layer_norm_rms_epsilon", Float32(0)), []string{"layer_norm_rms_epsilon", "is 0"}},
 		{"epsilon NaN", set("attention.layer_norm_rms_epsilon", Float64(math.NaN())), []string{"layer_norm_rms_epsilon", "NaN"}},
 		{"heads", set("attention.head_count", Uint32(5000)), []string{"head_count", "5000"}},
@@ -290,7 +298,7 @@ func TestHParamsErrors(t *testing.T) {
 			wantError(t, err, append(tt.want, "m.gguf")...)
 		})
 	}
-	_, err := ReadHParams(&File{Path: "x", keys: map[string]int{"general.architecture": 0}, Meta: []KV{{"", String(Architecture)}}})
+	_, err := ReadHParams(&File{Path: "x", keys: map[string]int{"general.architecture": 0}, Meta: []KV{{"", String("deepseek2")}}})
 	wantError(t, err, "block_count")
 }
 

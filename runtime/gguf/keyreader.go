@@ -5,11 +5,12 @@ import "fmt"
 // keyReader reads the keys of one architecture. It keeps the first error and
 // then only returns zeros, so that its users need not check after every key.
 type keyReader struct {
-	f   *File
-	err error
+	f    *File
+	arch string // general.architecture, the prefix of the keys
+	err  error
 }
 
-func (r *keyReader) key(name string) string { return Architecture + "." + name }
+func (r *keyReader) key(name string) string { return r.arch + "." + name }
 
 func (r *keyReader) fail(format string, args ...any) {
 	if r.err == nil {
@@ -90,13 +91,5 @@ func (r *keyReader) hasTensor(name string) bool {
 func (r *keyReader) needTensor(name, why string) {
 	if !r.hasTensor(name) {
 		r.fail("tensor %q is missing, %s", name, why)
-	}
-}
-
-func (r *keyReader) architecture() {
-	const key = "general.architecture"
-	arch := optional(r, key, "", r.f.String)
-	if arch != Architecture {
-		r.fail("key %q is %.64q; expected %q", key, arch, Architecture)
 	}
 }

@@ -1,0 +1,50 @@
+package gguf
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// architecture is how models of one general.architecture differ from deepseek2.
+type architecture struct{}
+
+// architectures are those that ReadHParams accepts, by name, which is also the prefix
+// of their keys.
+var architectures = map[string]architecture{
+	"deepseek2": {},
+}
+
+// uncovered are architectures that are kin to these, and what they add that is not
+// computed here. Some of their files would pass for a deepseek2 with other keys.
+var uncovered = map[string]string{
+	"deepseek":      "attention with full keys and values (DeepSeek-V1), not multi-head latent attention",
+	"deepseek2-ocr": "attention with full keys and values and an image encoder (DeepSeek-OCR), not multi-head latent attention",
+	"deepseek32":    "multi-head latent attention with sparse attention on top (DSA, DeepSeek-V3.2): an indexer picks the cache rows of each query",
+	"deepseek4":     "attention over a compressed, sparse cache and several residual streams (DeepSeek-V4)",
+	"glm-dsa":       "multi-head latent attention with sparse attention on top (DSA, GLM-5): an indexer picks the cache rows of each query",
+	"kimi-linear":   "layers with linear attention (Kimi Delta Attention) between those with multi-head latent attention",
+	"longcat-flash": "multi-head latent attention with two attention blocks per layer and experts that do nothing (LongCat-Flash)",
+}
+
+// Architectures lists the values of general.architecture that ReadHParams accepts.
+func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
+
+// architecture finds out what kind of model the file holds.
+func (r *keyReader) architecture() {
+	const key = "general.architecture"
+	r.arch = optional(r, key, "", r.f.String)
+	if r.err != nil {
+		return
+	}
+	if _, known := architectures[r.arch]; known {
+		return
+	}
+	if has, kin := uncovered[r.arch]; kin {
+		r.fail("key %q is %q: %s; this program covers multi-head latent attention over the whole cache (%s)",
+			key, r.arch, has, strings.Join(Architectures(), ", "))
+		return
+	}
+	r.fail("key %q is %.64q; expected an architecture with multi-head latent attention that this program covers: %s",
+		key, r.arch, strings.Join(Architectures(), ", "))
+}
