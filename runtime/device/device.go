@@ -88,6 +88,14 @@ type Runner interface {
 	Assign(table, first int, pages []uint32) error
 	// CopyRows copies the first n cache rows of a page to another, in all layers.
 	CopyRows(from, to uint32, n int) error
+	// PageBytes is the size of a page of all layers: [layers][plan.PageRows] cache rows.
+	PageBytes() int
+	// ReadPage copies a page of the device to dst, which has PageBytes: what the rows
+	// that were run before have left there.
+	ReadPage(page uint32, dst []byte) error
+	// WritePage copies src, which has PageBytes and may be used again afterwards, to a
+	// page of the device, before rows that are run later.
+	WritePage(page uint32, src []byte) error
 	// Replay runs one token. With logits false, the dispatches from
 	// Bundle.Head on are left out and the result is nil. The slice is
 	// [VocabSize] and valid until the next Replay.

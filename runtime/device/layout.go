@@ -98,6 +98,9 @@ func (l *Layout) NewTables() *Tables {
 	return NewTables(int(l.Tables/4)/l.MaxPages, l.MaxPages, l.Pages)
 }
 
+// PageBytes is the size of a page of all layers.
+func (l *Layout) PageBytes() int { return int(l.Cache / int64(l.Pages) * int64(l.Layers)) }
+
 // Bytes is all of it.
 func (l *Layout) Bytes() int64 {
 	return l.Arena + l.Sample + l.Counters + l.Rope + l.Logits + l.Tables + l.Cache*int64(l.Layers)

@@ -80,6 +80,15 @@ func (t *Tables) CheckCopy(from, to uint32, n int) error {
 	return nil
 }
 
+// CheckPage fails if a page cannot be read to, or written from, so many bytes of the
+// host; a page has pageBytes.
+func (t *Tables) CheckPage(page uint32, bytes, pageBytes int) error {
+	if uint64(page) >= uint64(t.pages) || bytes != pageBytes {
+		return fmt.Errorf("%d bytes for page %d of %d, each of %d bytes", bytes, page, t.pages, pageBytes)
+	}
+	return nil
+}
+
 // LoadSingle loads a model for one session: block table 0 holds all pages, in order.
 func LoadSingle(d Device, m *Model, cfg Config) (Runner, error) {
 	cfg.Tables, cfg.Pages = 1, plan.Pages(cfg.Context)

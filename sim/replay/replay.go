@@ -69,21 +69,22 @@ type Runner struct {
 	// Used counts the launches of each kernel function.
 	Used map[string]int
 
-	bundle   *plan.Bundle
-	program  *execute.Program
-	launches []execute.Launch // one per dispatch
-	regions  []*execute.Buffer
-	caches   []*execute.Buffer
-	arena    *execute.Buffer
-	rope     *execute.Buffer
-	row      *execute.Buffer
-	paged    *execute.Buffer // block tables
-	tables   *device.Tables  // the host's copy
-	pages    int             // of a cache
-	logits   *execute.Buffer
-	counters *execute.Buffer // of tails; nil without one
-	bytes    int64
-	rng      *rand.Rand
+	bundle    *plan.Bundle
+	program   *execute.Program
+	launches  []execute.Launch // one per dispatch
+	regions   []*execute.Buffer
+	caches    []*execute.Buffer
+	arena     *execute.Buffer
+	rope      *execute.Buffer
+	row       *execute.Buffer
+	paged     *execute.Buffer // block tables
+	tables    *device.Tables  // the host's copy
+	pages     int             // of a cache
+	pageBytes int             // of all caches together
+	logits    *execute.Buffer
+	counters  *execute.Buffer // of tails; nil without one
+	bytes     int64
+	rng       *rand.Rand
 }
 
 // Load implements device.Device.
@@ -137,6 +138,7 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout) error {
 	r.arena = buffer(l.Arena, true)
 	r.row = buffer(int64(unsafe.Sizeof(plan.Row{})), true)
 	r.paged, r.tables, r.pages = buffer(l.Tables, true), l.NewTables(), l.Pages
+	r.pageBytes = l.PageBytes()
 	r.logits = buffer(l.Logits, true)
 	r.rope = buffer(l.Rope, false)
 	if l.Counters > 0 {
@@ -240,11 +242,37 @@ func (r *Runner) CopyRows(from, to uint32, n int) error {
 	if err := r.tables.CheckCopy(from, to, n); err != nil {
 		return err
 	}
-	for _, c := range r.caches {
-		page := len(c.Bytes) / r.pages
-		copy(c.Bytes[int(to)*page:][:page/plan.PageRows*n], c.Bytes[int(from)*page:])
-	}
+	r.hostCaches().CopyRows(from, to, n)
 	return nil
+}
+
+// PageBytes implements device.Runner.
+func (r *Runner) PageBytes() int { return r.pageBytes }
+
+// ReadPage implements device.Runner.
+func (r *Runner) ReadPage(page uint32, dst []byte) error {
+	err := r.tables.CheckPage(page, len(dst), r.pageBytes)
+	if err == nil {
+		r.hostCaches().Read(page, dst)
+	}
+	return err
+}
+
+// WritePage implements device.Runner.
+func (r *Runner) WritePage(page uint32, src []byte) error {
+	err := r.tables.CheckPage(page, len(src), r.pageBytes)
+	if err == nil {
+		r.hostCaches().Write(page, src)
+	}
+	return err
+}
+
+func (r *Runner) hostCaches() device.Caches {
+	c := device.Caches{Pages: r.pages}
+	for _, b := range r.caches {
+		c.Layers = append(c.Layers, b.Bytes)
+	}
+	return c
 }
 
 // Replay implements device.Runner. Dispatches that no barrier separates run in

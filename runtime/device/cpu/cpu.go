@@ -67,14 +67,15 @@ func allocate(m *device.Model, cfg device.Config) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{
-		bundle:  m.Bundle,
-		kv:      cfg.KV,
-		context: cfg.Context,
-		pages:   l.Pages,
-		arena:   alignedBytes(l.Arena),
-		rope:    make([]float32, l.Rope/4),
-		logits:  make([]float32, m.Bundle.Model.VocabSize),
-		tables:  l.NewTables(),
+		bundle:    m.Bundle,
+		kv:        cfg.KV,
+		context:   cfg.Context,
+		pages:     l.Pages,
+		pageBytes: l.PageBytes(),
+		arena:     alignedBytes(l.Arena),
+		rope:      make([]float32, l.Rope/4),
+		logits:    make([]float32, m.Bundle.Model.VocabSize),
+		tables:    l.NewTables(),
 	}
 	device.RopeTable(r.rope, m.Bundle.RopeFreqs, m.Bundle.RopeMScale)
 	for range l.Layers {
@@ -90,6 +91,8 @@ type runner struct {
 	kv      quant.Type
 	context int
 	pages   int // of each cache
+
+	pageBytes int // of all caches together
 
 	arena  []byte
 	caches [][]byte // one per layer, [pages][PageRows][CacheDim] of kv
@@ -124,12 +127,39 @@ func (r *runner) CopyRows(from, to uint32, n int) error {
 	if err := r.tables.CheckCopy(from, to, n); err != nil {
 		return err
 	}
-	for _, c := range r.caches {
-		page := len(c) / r.pages
-		copy(c[int(to)*page:][:page/plan.PageRows*n], c[int(from)*page:])
-	}
+	r.hostCaches().CopyRows(from, to, n)
 	return nil
 }
+
+// PageBytes implements device.Runner.
+func (r *runner) PageBytes() int { return r.pageBytes }
+
+// ReadPage implements device.Runner.
+func (r *runner) ReadPage(page uint32, dst []byte) error {
+	err := r.checkPage(page, dst)
+	if err == nil {
+		r.hostCaches().Read(page, dst)
+	}
+	return err
+}
+
+// WritePage implements device.Runner.
+func (r *runner) WritePage(page uint32, src []byte) error {
+	err := r.checkPage(page, src)
+	if err == nil {
+		r.hostCaches().Write(page, src)
+	}
+	return err
+}
+
+func (r *runner) checkPage(page uint32, host []byte) error {
+	if r.pool == nil {
+		return errClosed
+	}
+	return r.tables.CheckPage(page, len(host), r.pageBytes)
+}
+
+func (r *runner) hostCaches() device.Caches { return device.Caches{Layers: r.caches, Pages: r.pages} }
 
 // Replay implements device.Runner.
 func (r *runner) Replay(row plan.Row, logits bool) ([]float32, error) {

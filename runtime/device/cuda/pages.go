@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 
 	"mla/runtime/device/cuda/cu"
 	"mla/runtime/plan"
@@ -38,7 +39,7 @@ func (r *runner) CopyRows(from, to uint32, n int) error {
 	if err := r.tables.CheckCopy(from, to, n); err != nil {
 		return err
 	}
-	page := r.memory.cache / int64(r.tables.Pages())
+	page := r.pageOfLayer()
 	return r.gpu.Do(func() error {
 		return r.unit(0, func(int) error {
 			for _, c := range r.memory.caches {
@@ -49,4 +50,69 @@ func (r *runner) CopyRows(from, to uint32, n int) error {
 			return nil
 		})
 	})
+}
+
+// PageBytes implements device.Runner.
+func (r *runner) PageBytes() int { return int(r.pageOfLayer()) * len(r.memory.caches) }
+
+// pageOfLayer is the size of a page in one cache.
+func (r *runner) pageOfLayer() int64 { return r.memory.cache / int64(r.tables.Pages()) }
+
+// ReadPage implements device.Runner.
+func (r *runner) ReadPage(page uint32, dst []byte) error {
+	return r.movePage(page, dst, func(slot int) error {
+		from := slot * len(dst)
+		if err := r.eachLayer(page, from, func(at cu.Ptr, host, bytes int) error {
+			return r.stream.Download(r.staging, host, at, bytes)
+		}); err != nil {
+			return err
+		}
+		if err := r.stream.Wait(); err != nil {
+			return err
+		}
+		copy(dst, r.staging.Bytes()[from:])
+		return nil
+	})
+}
+
+// WritePage implements device.Runner. It does not wait: src is copied to page-locked
+// memory, where it stays until the unit has landed.
+func (r *runner) WritePage(page uint32, src []byte) error {
+	return r.movePage(page, src, func(slot int) error {
+		from := slot * len(src)
+		copy(r.staging.Bytes()[from:], src)
+		return r.eachLayer(page, from, func(at cu.Ptr, host, bytes int) error {
+			return r.stream.Upload(at, r.staging, host, bytes)
+		})
+	})
+}
+
+// movePage runs move as a unit, with page-locked memory for a page in every slot.
+func (r *runner) movePage(page uint32, host []byte, move func(slot int) error) error {
+	if r.closed {
+		return errClosed
+	}
+	if err := r.tables.CheckPage(page, len(host), r.PageBytes()); err != nil {
+		return err
+	}
+	return r.gpu.Do(func() (err error) {
+		if r.staging == nil {
+			if r.staging, err = cu.AllocPinned(ring * r.PageBytes()); err != nil {
+				return fmt.Errorf("%d bytes to move pages: %w", ring*r.PageBytes(), err)
+			}
+		}
+		return r.unit(0, move)
+	})
+}
+
+// eachLayer calls move for the part of a page in every layer's cache, with where it is
+// in the page-locked memory if the page begins at host there.
+func (r *runner) eachLayer(page uint32, host int, move func(at cu.Ptr, host, bytes int) error) error {
+	n := r.pageOfLayer()
+	for i, c := range r.memory.caches {
+		if err := move(c+cu.Ptr(int64(page)*n), host+i*int(n), int(n)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -31,23 +31,24 @@ type runner struct {
 	model          *device.Model
 	commands       *device.Commands
 
-	gpu    *cu.Context
-	memory memory
-	code   *code
-	stages []stage // of a token
-	graphs graphs
-	stream cu.Stream
-	rows   *cu.Pinned // [ring]plan.Row
-	tables *device.Tables
-	paged  *cu.Pinned // the entries of tables, on their way to the device
-	logits *cu.Pinned
-	slots  [ring]slot
-	next   int       // slot of the next unit
-	last   *plan.Row // of the last Replay, if the logits on the device are its
-	chain  chain
-	failed error
-	busy   time.Duration // of finished units
-	closed bool
+	gpu     *cu.Context
+	memory  memory
+	code    *code
+	stages  []stage // of a token
+	graphs  graphs
+	stream  cu.Stream
+	rows    *cu.Pinned // [ring]plan.Row
+	tables  *device.Tables
+	paged   *cu.Pinned // the entries of tables, on their way to the device
+	logits  *cu.Pinned
+	staging *cu.Pinned // [ring] pages on their way to or from the host; nil: none has been
+	slots   [ring]slot
+	next    int       // slot of the next unit
+	last    *plan.Row // of the last Replay, if the logits on the device are its
+	chain   chain
+	failed  error
+	busy    time.Duration // of finished units
+	closed  bool
 }
 
 // graphs are what is launched; those that have nothing to do are missing.
@@ -320,7 +321,7 @@ func (r *runner) release() error {
 			t := &r.slots[i]
 			list = append(list, t.begin.Destroy(), t.end.Destroy(), t.landed.Destroy())
 		}
-		list = append(list, r.rows.Free(), r.paged.Free(), r.logits.Free(), r.memory.free(), r.code.unload())
+		list = append(list, r.rows.Free(), r.paged.Free(), r.logits.Free(), r.staging.Free(), r.memory.free(), r.code.unload())
 		return errors.Join(list...)
 	})
 	return errors.Join(err, r.gpu.Release())

@@ -6,6 +6,7 @@ package fake
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 
 	"mla/runtime/device"
@@ -23,6 +24,7 @@ type Runner struct {
 	Replays    int
 	WithLogits int
 	Copied     int // rows
+	Written    int // pages
 	Assigned   int // entries of block tables
 	Closed     bool
 
@@ -60,6 +62,37 @@ func (r *Runner) CopyRows(from, to uint32, n int) error {
 	}
 	r.Copied += n
 	copy(r.cache[to*plan.PageRows:][:n], r.cache[from*plan.PageRows:])
+	return nil
+}
+
+// rowBytes is the size of a row on the host.
+const rowBytes = 12
+
+// PageBytes implements device.Runner.
+func (r *Runner) PageBytes() int { return plan.PageRows * rowBytes }
+
+// ReadPage implements device.Runner.
+func (r *Runner) ReadPage(page uint32, dst []byte) error {
+	if err := r.tables.CheckPage(page, len(dst), r.PageBytes()); err != nil {
+		return err
+	}
+	for i, c := range r.cache[page*plan.PageRows:][:plan.PageRows] {
+		binary.LittleEndian.PutUint32(dst[i*rowBytes:], c.token)
+		binary.LittleEndian.PutUint64(dst[i*rowBytes+4:], c.hash)
+	}
+	return nil
+}
+
+// WritePage implements device.Runner.
+func (r *Runner) WritePage(page uint32, src []byte) error {
+	if err := r.tables.CheckPage(page, len(src), r.PageBytes()); err != nil {
+		return err
+	}
+	r.Written++
+	for i := range plan.PageRows {
+		at := src[i*rowBytes:]
+		r.cache[int(page)*plan.PageRows+i] = row{binary.LittleEndian.Uint32(at), binary.LittleEndian.Uint64(at[4:])}
+	}
 	return nil
 }
 

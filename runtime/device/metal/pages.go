@@ -3,8 +3,8 @@ package metal
 import (
 	"errors"
 
+	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
-	"mla/runtime/plan"
 )
 
 var errClosed = errors.New("the runner is closed")
@@ -30,13 +30,42 @@ func (r *runner) CopyRows(from, to uint32, n int) error {
 	if err := r.tables.CheckCopy(from, to, n); err != nil {
 		return err
 	}
-	return r.idle(func() {
-		for _, c := range r.memory.caches {
-			rows := c.Bytes()
-			page := len(rows) / r.tables.Pages()
-			copy(rows[int(to)*page:][:page/plan.PageRows*n], rows[int(from)*page:])
-		}
-	})
+	return r.idle(func() { r.hostCaches().CopyRows(from, to, n) })
+}
+
+// PageBytes implements device.Runner.
+func (r *runner) PageBytes() int { return r.pageBytes }
+
+// ReadPage implements device.Runner.
+func (r *runner) ReadPage(page uint32, dst []byte) error {
+	if err := r.checkPage(page, dst); err != nil {
+		return err
+	}
+	return r.idle(func() { r.hostCaches().Read(page, dst) })
+}
+
+// WritePage implements device.Runner.
+func (r *runner) WritePage(page uint32, src []byte) error {
+	if err := r.checkPage(page, src); err != nil {
+		return err
+	}
+	return r.idle(func() { r.hostCaches().Write(page, src) })
+}
+
+func (r *runner) checkPage(page uint32, host []byte) error {
+	if r.closed {
+		return errClosed
+	}
+	return r.tables.CheckPage(page, len(host), r.pageBytes)
+}
+
+// hostCaches is the host's view of the caches.
+func (r *runner) hostCaches() device.Caches {
+	c := device.Caches{Pages: r.tables.Pages()}
+	for _, b := range r.memory.caches {
+		c.Layers = append(c.Layers, b.Bytes())
+	}
+	return c
 }
 
 // idle calls change once nothing is in flight that reads what it changes.

@@ -19,6 +19,7 @@ type runner struct {
 	*sequence
 	vocab, context int
 	bytes          int64
+	pageBytes      int
 
 	gpu       mtl.Device
 	queue     mtl.Queue

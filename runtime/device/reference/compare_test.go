@@ -156,6 +156,9 @@ func (f fake) Replay(s plan.Row, _ bool) ([]float32, error) {
 }
 func (fake) Assign(_, _ int, _ []uint32) error { return nil }
 func (fake) CopyRows(_, _ uint32, _ int) error { return nil }
+func (fake) PageBytes() int                    { return 1 }
+func (fake) ReadPage(uint32, []byte) error     { return nil }
+func (fake) WritePage(uint32, []byte) error    { return nil }
 func (fake) Dispatches() int                   { return 1 }
 func (fake) Bytes() int64                      { return 0 }
 func (fake) Close() error                      { return nil }

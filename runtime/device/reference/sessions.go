@@ -30,7 +30,8 @@ func (s *session) run(r device.Runner, token int32) error {
 // Sessions runs three sessions side by side on one loaded model, whose pages lie in no
 // order: a long one, a short one between its tokens, and one that shares the first page
 // of the long one and goes on from a copy of its second. Each must have the logits, bit by
-// bit, that it has alone.
+// bit, that it has alone. In the end the long one's pages move to others by way of the
+// host.
 func Sessions(d device.Device, m *device.Model, cfg device.Config) (err error) {
 	cfg.Context, cfg.Tables, cfg.Pages = SessionsContext, 3, 5
 	r, err := d.Load(m, cfg)
@@ -67,7 +68,60 @@ func Sessions(d device.Device, m *device.Model, cfg device.Config) (err error) {
 			return fmt.Errorf("the %s session: %w", name, err)
 		}
 	}
-	return pagesRefused(r)
+	return errors.Join(long.moved(r, 1, []uint32{4, 1}, []uint32{0, 2}), pagesRefused(r))
+}
+
+// moved brings the session's pages to the host and from there to others, and overwrites
+// them. Another block table that has the new ones must go on as the session does.
+func (s *session) moved(r device.Runner, table uint32, pages, to []uint32) error {
+	const next = 13
+	copies := make([][]byte, len(pages))
+	for i, p := range pages {
+		copies[i] = make([]byte, r.PageBytes())
+		if err := r.ReadPage(p, copies[i]); err != nil {
+			return err
+		}
+	}
+	other := &session{table: table, tokens: slices.Clone(s.tokens)}
+	if err := s.run(r, next); err != nil { // needs the old pages: a read changes nothing
+		return err
+	}
+	buffer := make([]byte, r.PageBytes())
+	for i, p := range to {
+		copy(buffer, copies[i])
+		if err := r.WritePage(p, buffer); err != nil {
+			return err
+		}
+		clear(buffer) // a device that needs it later must have a copy
+		if err := r.WritePage(pages[i], buffer); err != nil {
+			return err
+		}
+	}
+	if err := r.Assign(int(table), 0, to); err != nil {
+		return err
+	}
+	if err := other.run(r, next); err != nil {
+		return err
+	}
+	if !slices.Equal(other.last, s.last) {
+		return errors.New("pages that went through the host do not hold what they held")
+	}
+	return readBack(r, to, copies)
+}
+
+// readBack wants pages to hold what was written to them, without the last row of the
+// last one, which was run since.
+func readBack(r device.Runner, pages []uint32, want [][]byte) error {
+	buffer := make([]byte, r.PageBytes())
+	for i, p := range pages {
+		if err := r.ReadPage(p, buffer); err != nil {
+			return err
+		}
+		if same := slices.Equal(buffer, want[i]); same != (i < len(pages)-1) {
+			return fmt.Errorf("page %d: what is read is what was written: %t", p, same)
+		}
+	}
+	return nil
 }
 
 // alone wants the session's last logits of a runner that has no other session.
@@ -102,6 +156,10 @@ func pagesRefused(r device.Runner) error {
 		"a copy of no page":      func() error { return r.CopyRows(5, 1, 1) },
 		"a copy of no rows":      func() error { return r.CopyRows(0, 1, 0) },
 		"a copy of too many":     func() error { return r.CopyRows(0, 1, plan.PageRows+1) },
+		"a read of no page":      func() error { return r.ReadPage(5, make([]byte, r.PageBytes())) },
+		"a read too short":       func() error { return r.ReadPage(0, make([]byte, r.PageBytes()-1)) },
+		"a write to no page":     func() error { return r.WritePage(5, make([]byte, r.PageBytes())) },
+		"a write too long":       func() error { return r.WritePage(0, make([]byte, r.PageBytes()+1)) },
 		"a row without a table":  func() error { row.Table = 3; _, err := r.Replay(row, true); return err },
 		"a row without its page": func() error { return unassigned(r) },
 	} {

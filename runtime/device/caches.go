@@ -1,0 +1,38 @@
+package device
+
+import "mla/runtime/plan"
+
+// Caches are the latent caches of all layers in memory that the host can touch:
+// [pages][plan.PageRows] rows each. What a page and a number of rows may be is for
+// Tables to check.
+type Caches struct {
+	Layers [][]byte
+	Pages  int
+}
+
+// CopyRows copies the first n rows of a page to another.
+func (c Caches) CopyRows(from, to uint32, n int) {
+	for _, layer := range c.Layers {
+		rows := c.page(layer, from)
+		copy(c.page(layer, to), rows[:len(rows)/plan.PageRows*n])
+	}
+}
+
+// Read copies a page to dst, layer by layer.
+func (c Caches) Read(page uint32, dst []byte) {
+	for _, layer := range c.Layers {
+		dst = dst[copy(dst, c.page(layer, page)):]
+	}
+}
+
+// Write copies src to a page, layer by layer.
+func (c Caches) Write(page uint32, src []byte) {
+	for _, layer := range c.Layers {
+		src = src[copy(c.page(layer, page), src):]
+	}
+}
+
+func (c Caches) page(layer []byte, i uint32) []byte {
+	n := len(layer) / c.Pages
+	return layer[int(i)*n:][:n]
+}
