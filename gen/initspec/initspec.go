@@ -3,6 +3,7 @@
 package initspec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,17 +70,26 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	return text, nil
 }
 
-// aliases are older names of pre-tokenizers.
-var aliases = map[string]string{"chatglm-bpe": "glm4"}
+// aliases are other names of pre-tokenizers.
+var aliases = map[string]string{"chatglm-bpe": "glm4", "gpt-4o": "kanana2", "llama4": "kanana2"}
+
+// tokenizer is the spec's name for what splits text.
+func tokenizer(h *gguf.HParams) (string, error) {
+	if h.TokenizerModel == "llama" {
+		return spec.SentencePiece, nil
+	}
+	name := cmp.Or(aliases[h.TokenizerPre], h.TokenizerPre)
+	if name == spec.SentencePiece || !slices.Contains(spec.Tokenizers, name) {
+		return "", fmt.Errorf("key \"tokenizer.ggml.pre\" is %.64q; known pre-tokenizers: %s", h.TokenizerPre, strings.Join(spec.Tokenizers, ", "))
+	}
+	return name, nil
+}
 
 // fromHParams fills in what the metadata says.
 func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
-	tokenizer := h.TokenizerPre
-	if name, ok := aliases[tokenizer]; ok {
-		tokenizer = name
-	}
-	if !slices.Contains(spec.Tokenizers, tokenizer) {
-		return nil, fmt.Errorf("key \"tokenizer.ggml.pre\" is %.64q; known pre-tokenizers: %s", h.TokenizerPre, strings.Join(spec.Tokenizers, ", "))
+	tokenizer, err := tokenizer(h)
+	if err != nil {
+		return nil, err
 	}
 	s := &spec.Spec{Tokenizer: tokenizer}
 	s.Model = spec.Model{

@@ -21,9 +21,13 @@ const (
 	maxUnroll  = 16
 )
 
+// SentencePiece is the tokenizer of files whose tokenizer.ggml.model is "llama". The
+// others are byte-level BPE and have the names of tokenizer.ggml.pre.
+const SentencePiece = "sentencepiece"
+
 // The names that a spec may use.
 var (
-	Tokenizers    = []string{"deepseek-llm", "glm4", "youtu"} // tokenizer.ggml.pre
+	Tokenizers    = []string{"deepseek-llm", "deepseek-v3", "gigachat", "glm4", "kanana2", "kimi-k2", "qwen2", "tekken", "youtu", SentencePiece}
 	ChatTemplates = []string{"glm4", "deepseek-v2", "youtu", "none", "jinja"}
 	Activations   = []string{"f32", "f16"} // plan.ActNames; the first is the default
 	scoringFuncs  = []string{"softmax", "sigmoid"}

@@ -17,7 +17,7 @@ const (
 // special describes the control tokens of a tokenizer. They take consecutive
 // ids from first on.
 type special struct {
-	vocab, first int // of the real model; other vocabularies have them at the end
+	vocab, first int // of the real model; other vocabularies, and first 0, have them at the end
 	tokens       []string
 	keys         []tokenKey
 }
@@ -36,11 +36,25 @@ var specials = map[string]special{
 	"youtu": {128256, 128000,
 		[]string{"<|begin_of_text|>", "<|end_of_text|>", "<think>", "</think>"},
 		[]tokenKey{{"bos_token_id", "<|begin_of_text|>"}, {"eos_token_id", "<|end_of_text|>"}}},
+	"deepseek-v3": {129280, 0, // its control tokens are at both ends; here they are at the end
+		[]string{"<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", "<think>", "</think>"},
+		[]tokenKey{{"bos_token_id", "<｜begin▁of▁sentence｜>"}, {"eos_token_id", "<｜end▁of▁sentence｜>"}}},
+	"kimi-k2": {163840, 163584,
+		[]string{"[BOS]", "[EOS]", "<|im_end|>", "<|im_user|>", "<|im_assistant|>", "<|im_system|>", "<|im_middle|>"},
+		[]tokenKey{{"bos_token_id", "[BOS]"}, {"eos_token_id", "[EOS]"}, {"eot_token_id", "<|im_end|>"}}},
+	"gigachat": {128256, 0, []string{"<s>", "</s>", "<|message_sep|>", "<|role_sep|>"},
+		[]tokenKey{{"bos_token_id", "<s>"}, {"eos_token_id", "</s>"}}},
+	"kanana2": {128256, 0, []string{"<|begin_of_text|>", "<|end_of_text|>", "<|im_start|>", "<|im_end|>"},
+		[]tokenKey{{"bos_token_id", "<|begin_of_text|>"}, {"eos_token_id", "<|im_end|>"}}},
+	"tekken": {131072, 0, []string{"<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"},
+		[]tokenKey{{"bos_token_id", "<s>"}, {"eos_token_id", "</s>"}}},
+	"qwen2": {151936, 151643, []string{"<|endoftext|>", "<|im_start|>", "<|im_end|>"},
+		[]tokenKey{{"bos_token_id", "<|endoftext|>"}, {"eos_token_id", "<|im_end|>"}}},
 }
 
-// addsBOS says which tokenizers put the first token before every prompt. That
-// of GLM leaves it to the chat template.
-var addsBOS = map[string]bool{"deepseek-llm": true, "youtu": true}
+// addsBOS says which tokenizers put the first token before every prompt. Those
+// of GLM and Qwen leave it to the chat template.
+var addsBOS = map[string]bool{"deepseek-llm": true, "deepseek-v3": true, "gigachat": true, "kanana2": true, "kimi-k2": true, "tekken": true, "youtu": true}
 
 // chatTemplates are short templates (Jinja) with the turns and marks of the
 // real ones. That of Youtu-LLM is not known: its format is a stand-in.
@@ -62,7 +76,7 @@ func (l *metaList) tokenizer(s *spec.Spec) error {
 		return fmt.Errorf("no vocabulary for the tokenizer %q", s.Tokenizer)
 	}
 	first := s.Model.VocabSize - len(sp.tokens)
-	if s.Model.VocabSize == sp.vocab {
+	if s.Model.VocabSize == sp.vocab && sp.first > 0 {
 		first = sp.first
 	}
 	if first < 256 {

@@ -15,11 +15,12 @@ type merge struct {
 	result sym
 }
 
-// bpe holds the merges over the bytes that the tokens stand for.
+// bpe holds the merges over the bytes, or characters, that the tokens stand for.
 type bpe struct {
 	tokens map[string]sym   // bytes of a token -> id; control tokens are not in it
 	merges map[uint64]merge // pair -> merge
 	bytes  [256]sym         // symbol of a single byte
+	chars  map[rune]sym     // symbol of a character; nil: symbols are bytes at first
 	others []string         // bytes of the symbols that are not tokens
 	size   int              // of the vocabulary
 	// fallback is the token of a byte that no merge reached: its own, else
@@ -134,16 +135,22 @@ func (m *merger) encode(b *bpe, dst []int32, piece string) []int32 {
 	return dst
 }
 
-// load starts a piece: one symbol per byte, and all merges of neighbours.
+// load starts a piece: one symbol per byte or character, and all merges of neighbours.
 func (m *merger) load(b *bpe, piece string) {
 	m.syms, m.prev, m.next, m.heap = m.syms[:0], m.prev[:0], m.next[:0], m.heap[:0]
-	for i := range len(piece) {
-		m.syms = append(m.syms, b.bytes[piece[i]])
+	if b.chars != nil {
+		m.syms = b.symbols(m.syms, piece)
+	} else {
+		for i := range len(piece) {
+			m.syms = append(m.syms, b.bytes[piece[i]])
+		}
+	}
+	for i := range m.syms {
 		m.prev = append(m.prev, int32(i-1))
 		m.next = append(m.next, int32(i+1))
 	}
-	m.next[len(piece)-1] = -1
-	for i := range len(piece) - 1 {
+	m.next[len(m.syms)-1] = -1
+	for i := range len(m.syms) - 1 {
 		m.offer(b, int32(i))
 	}
 }

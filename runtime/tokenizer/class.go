@@ -6,48 +6,58 @@ import (
 )
 
 // class is a set of character classes; one character may be in several.
-type class uint16
+type class uint32
 
 const (
-	clSpace     class = 1 << iota // \s, the Unicode White_Space property
-	clBlank                       // U+0020 only
-	clNewline                     // [\r\n]
-	clSlash                       // /
-	clLetter                      // \p{L}
-	clNumber                      // \p{N}
-	clUpperish                    // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
-	clLowerish                    // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
-	clHangul                      // youtu, first pass
-	clCJKPunct                    // youtu, first pass
-	clBopomofo                    // youtu, first pass
-	clHanKana                     // youtu, first pass
-	clCased                       // deepseek-llm, second pass
-	clPunct                       // deepseek-llm, third pass
-	clEastAsian                   // deepseek-llm, fifth pass
+	clSpace       class = 1 << iota // \s, the Unicode White_Space property
+	clBlank                         // U+0020 only
+	clNewline                       // [\r\n]
+	clSlash                         // /
+	clLetter                        // \p{L}
+	clNumber                        // \p{N}
+	clUpperish                      // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
+	clLowerish                      // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
+	clHangul                        // youtu, first pass
+	clCJKPunct                      // youtu, first pass
+	clBopomofo                      // youtu, first pass
+	clHanKana                       // youtu, first pass
+	clCased                         // deepseek-llm, second pass
+	clPunct                         // deepseek-llm, third pass
+	clEastAsian                     // deepseek-llm, fifth pass
+	clMark                          // \p{M}
+	clPunctSymbol                   // [\p{P}\p{S}]
+	clHan                           // \p{Han}
+	clASCIIPunct                    // what ASCII has of clPunctSymbol
+	clASCIILetter                   // [A-Za-z]
 )
 
 // classTables says which Unicode tables make up a class.
 var classTables = map[class][]*unicode.RangeTable{
-	clSpace:    {unicode.White_Space},
-	clLetter:   {unicode.L},
-	clNumber:   {unicode.N},
-	clUpperish: {unicode.Lu, unicode.Lt, unicode.Lm, unicode.Lo, unicode.M},
-	clLowerish: {unicode.Ll, unicode.Lm, unicode.Lo, unicode.M},
+	clSpace:       {unicode.White_Space},
+	clLetter:      {unicode.L},
+	clNumber:      {unicode.N},
+	clUpperish:    {unicode.Lu, unicode.Lt, unicode.Lm, unicode.Lo, unicode.M},
+	clLowerish:    {unicode.Ll, unicode.Lm, unicode.Lo, unicode.M},
+	clMark:        {unicode.M},
+	clPunctSymbol: {unicode.P, unicode.S},
+	clHan:         {unicode.Han},
 }
 
 // classRanges gives the other classes as the inside of a regular expression's
 // brackets: single characters and ranges a-b.
 var classRanges = map[class]string{
-	clBlank:     " ",
-	clNewline:   "\r\n",
-	clSlash:     "/",
-	clHangul:    "가-힣ㄱ-ㆎ",
-	clCJKPunct:  "！…“”‘’—：；，、-〿︰-﹏",
-	clBopomofo:  "ㄅ-ㄯ",
-	clHanKana:   "一-龥぀-ゟ゠-ヿ",
-	clCased:     casedLetters,
-	clPunct:     "!-/:-~！-／：-～‘-‟　-。",
-	clEastAsian: "一-龥ࠀ-一가-\uD7FF",
+	clBlank:       " ",
+	clNewline:     "\r\n",
+	clSlash:       "/",
+	clHangul:      "가-힣ㄱ-ㆎ",
+	clCJKPunct:    "！…“”‘’—：；，、-〿︰-﹏",
+	clBopomofo:    "ㄅ-ㄯ",
+	clHanKana:     "一-龥぀-ゟ゠-ヿ",
+	clCased:       casedLetters,
+	clPunct:       "!-/:-~！-／：-～‘-‟　-。",
+	clEastAsian:   "一-龥ࠀ-一가-\uD7FF",
+	clASCIIPunct:  "!-/:-@[-`{-~",
+	clASCIILetter: "A-Za-z",
 }
 
 // casedLetters is the letter class of deepseek-llm: the letters of the scripts
@@ -62,16 +72,16 @@ const casedLetters = "" +
 	"𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
 
 // set is a bracket expression over classes: the union of bits, or with not its
-// complement. The zero set matches nothing.
+// complement, but nothing of except. The zero set matches nothing.
 type set struct {
-	bits class
-	not  bool
+	bits, except class
+	not          bool
 }
 
 func in(bits class) set    { return set{bits: bits} }
 func notIn(bits class) set { return set{bits: bits, not: true} }
 
-func (s set) has(c class) bool { return (c&s.bits != 0) != s.not }
+func (s set) has(c class) bool { return (c&s.bits != 0) != s.not && c&s.except == 0 }
 
 const (
 	pageSize = 256

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,6 +16,9 @@ func (t *Tokenizer) appendBytes(dst []byte, id int32) []byte {
 	}
 	switch t.vocab.typeOf(int(id)) {
 	case TypeNormal:
+		if t.vocab.Model == modelSPM {
+			return append(dst, strings.ReplaceAll(token, spaceMark, " ")...)
+		}
 		return appendRaw(dst, token)
 	case TypeUserDefined:
 		return append(dst, token...)
@@ -40,11 +44,14 @@ func appendRaw(dst []byte, token string) []byte {
 }
 
 // Decode returns the text of tokens, without control tokens. Bytes that are no
-// UTF-8 become U+FFFD, one each.
+// UTF-8 become U+FFFD, one each. The space that Encode puts before a text is left out.
 func (t *Tokenizer) Decode(ids []int32) string {
 	var b []byte
 	for _, id := range ids {
 		b = t.appendBytes(b, id)
+	}
+	if t.vocab.AddSpacePrefix {
+		b = bytes.TrimPrefix(b, []byte(" "))
 	}
 	return validUTF8(b)
 }
@@ -61,7 +68,8 @@ func validUTF8(b []byte) string {
 
 // Stream decodes token by token. A character whose bytes are spread over several
 // tokens is held back until it is complete, so every returned string is valid
-// UTF-8 and all of them together are what Decode returns.
+// UTF-8 and all of them together are what Decode returns. A stream goes on with a text:
+// it keeps the space that Decode leaves out at the beginning of one.
 type Stream struct {
 	t    *Tokenizer
 	held []byte

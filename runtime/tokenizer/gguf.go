@@ -16,24 +16,33 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	return New(v)
 }
 
-// ReadVocab reads the tokenizer keys of a model file. Model, pre-tokeniser,
-// tokens and merges must be there; the ids become -1 when they are not.
+// ReadVocab reads the tokenizer keys of a model file. Model, tokens and, by the model,
+// the pre-tokeniser and merges or the scores must be there; the ids become -1 when they
+// are not.
 func ReadVocab(f *gguf.File) (Vocab, error) {
 	r := reader{f: f}
 	v := Vocab{
 		Model:        required(&r, "tokenizer.ggml.model", f.String),
-		Pre:          required(&r, "tokenizer.ggml.pre", f.String),
 		Tokens:       required(&r, "tokenizer.ggml.tokens", f.Strings),
 		Types:        r.int32s("tokenizer.ggml.token_type"),
-		Merges:       required(&r, "tokenizer.ggml.merges", f.Strings),
-		BOS:          r.id("tokenizer.ggml.bos_token_id"),
-		EOS:          r.id("tokenizer.ggml.eos_token_id"),
-		EOT:          r.id("tokenizer.ggml.eot_token_id"),
-		EOM:          r.id("tokenizer.ggml.eom_token_id"),
-		UNK:          r.id("tokenizer.ggml.unknown_token_id"),
-		AddBOS:       optional(&r, "tokenizer.ggml.add_bos_token", f.Bool),
 		ChatTemplate: optional(&r, "tokenizer.chat_template", f.String),
 	}
+	bos, eos, unk, addBOS := -1, -1, -1, false
+	if v.Model == modelSPM {
+		v.Scores = r.float32s("tokenizer.ggml.scores")
+		v.AddSpacePrefix = withDefault(&r, "tokenizer.ggml.add_space_prefix", true, f.Bool)
+		bos, eos, unk, addBOS = 1, 2, 0, true // as llama.cpp takes them
+	} else {
+		v.Pre = required(&r, "tokenizer.ggml.pre", f.String)
+		v.Merges = required(&r, "tokenizer.ggml.merges", f.Strings)
+		addBOS = preTokenizers[v.Pre].addBOS
+	}
+	v.BOS = r.id("tokenizer.ggml.bos_token_id", bos)
+	v.EOS = r.id("tokenizer.ggml.eos_token_id", eos)
+	v.EOT = r.id("tokenizer.ggml.eot_token_id", -1)
+	v.EOM = r.id("tokenizer.ggml.eom_token_id", -1)
+	v.UNK = r.id("tokenizer.ggml.unknown_token_id", unk)
+	v.AddBOS = withDefault(&r, "tokenizer.ggml.add_bos_token", addBOS && v.BOS >= 0, f.Bool)
 	return v, r.err
 }
 
@@ -62,6 +71,13 @@ func optional[T any](r *reader, key string, get func(string) (T, bool, error)) T
 	return value
 }
 
+func withDefault[T any](r *reader, key string, def T, get func(string) (T, bool, error)) T {
+	if value, found := read(r, key, get); found {
+		return value
+	}
+	return def
+}
+
 func required[T any](r *reader, key string, get func(string) (T, bool, error)) T {
 	value, found := read(r, key, get)
 	if !found {
@@ -70,12 +86,12 @@ func required[T any](r *reader, key string, get func(string) (T, bool, error)) T
 	return value
 }
 
-// id reads an optional token id.
-func (r *reader) id(key string) int {
+// id reads an optional token id; def stands for a missing one.
+func (r *reader) id(key string, def int) int {
 	id, found := read(r, key, r.f.Uint)
 	switch {
 	case !found:
-		return -1
+		return def
 	case id > math.MaxInt32:
 		r.fail(fmt.Errorf("%s is %d, outside any vocabulary", key, id))
 		return -1
@@ -95,6 +111,15 @@ func (r *reader) int32s(key string) []int32 {
 			return nil
 		}
 		out[i] = int32(x)
+	}
+	return out
+}
+
+func (r *reader) float32s(key string) []float32 {
+	wide := required(r, key, r.f.Floats)
+	out := make([]float32, len(wide))
+	for i, x := range wide {
+		out[i] = float32(x)
 	}
 	return out
 }

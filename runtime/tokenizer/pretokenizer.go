@@ -14,15 +14,19 @@ import (
 type preTokenizer struct {
 	passes       []pass   // each splits the pieces that the one before left
 	ignoreMerges bool     // a piece that is a token of the vocabulary is not merged
+	addBOS       bool     // texts begin with BOS unless the file says otherwise
 	eog          []string // tokens that end a generation in addition to eogNames
 }
 
 var (
+	letters          = in(clLetter)
 	notWordOrNewline = notIn(clNewline | clLetter | clNumber) // [^\r\n\p{L}\p{N}]
 	symbol           = notIn(clSpace | clLetter | clNumber)   // [^\s\p{L}\p{N}]
 )
 
-// preTokenizers is keyed by tokenizer.ggml.pre.
+// preTokenizers is keyed by tokenizer.ggml.pre. Where llama.cpp's expressions for a
+// name only come near those of the model, these are the model's: it was trained with
+// them.
 var preTokenizers = map[string]preTokenizer{
 	"deepseek-llm": {
 		passes: []pass{
@@ -43,8 +47,8 @@ var preTokenizers = map[string]preTokenizer{
 				span{body: in(clHanKana)},
 			},
 			firstOf{
-				lowerWord{lead: notWordOrNewline},
-				upperWord{lead: notWordOrNewline},
+				lowerWord(contracted),
+				upperWord(contracted),
 				span{body: in(clNumber), max: 1},
 				span{lead: in(clBlank), body: symbol, tail: in(clNewline | clSlash)},
 				newlines{},
@@ -55,19 +59,99 @@ var preTokenizers = map[string]preTokenizer{
 	},
 	"glm4":        glm4,
 	"chatglm-bpe": glm4, // an older name of the same pre-tokeniser
+	"qwen2":       {passes: []pass{likeGLM(1)}},
+	"deepseek-v3": {
+		passes: []pass{
+			firstOf{span{body: in(clNumber), max: 3}},
+			firstOf{span{body: in(clHanKana)}},
+			firstOf{
+				pairOf{head: in(clASCIIPunct), body: in(clASCIILetter)},
+				span{lead: notIn(clNewline | clLetter | clPunctSymbol), body: in(clLetter | clMark)},
+				span{lead: in(clBlank), body: in(clPunctSymbol), tail: in(clNewline)},
+				newlines{},
+				spaces{},
+			},
+		},
+	},
+	"gigachat": {
+		passes: []pass{
+			firstOf{ // GPT-2
+				contraction{small: true},
+				span{lead: in(clBlank), body: letters},
+				span{lead: in(clBlank), body: in(clNumber)},
+				span{lead: in(clBlank), body: symbol},
+				spaces{},
+			},
+		},
+		eog: []string{"<|message_sep|>"},
+	},
+	"kanana2": gpt4o,
+	"gpt-4o":  gpt4o,
+	"llama4":  gpt4o,
+	"kimi-k2": {
+		passes: []pass{
+			firstOf{
+				span{body: in(clHan)},
+				lowerWord(notHan),
+				upperWord(notHan),
+				span{body: in(clNumber), max: 3},
+				span{lead: in(clBlank), body: symbol, tail: in(clNewline)},
+				newlines{},
+				spaces{},
+			},
+		},
+	},
+	"tekken": {
+		passes: []pass{
+			firstOf{
+				lowerWord(uncontracted),
+				upperWord(uncontracted),
+				span{body: in(clNumber), max: 1},
+				span{lead: in(clBlank), body: symbol, tail: in(clNewline | clSlash)},
+				newlines{},
+				spaces{},
+			},
+		},
+		ignoreMerges: true,
+		addBOS:       true,
+	},
 }
 
-var glm4 = preTokenizer{
+// Words by case, with and without English contractions, and outside Chinese characters.
+var (
+	uncontracted = cased{lead: notWordOrNewline, upper: in(clUpperish), lower: in(clLowerish)}
+	contracted   = cased{lead: notWordOrNewline, upper: in(clUpperish), lower: in(clLowerish), suffix: true}
+	notHan       = cased{lead: notWordOrNewline, suffix: true,
+		upper: set{bits: clUpperish, except: clHan}, lower: set{bits: clLowerish, except: clHan}}
+)
+
+var gpt4o = preTokenizer{
 	passes: []pass{
 		firstOf{
-			contraction{},
-			span{lead: notWordOrNewline, body: in(clLetter)},
+			lowerWord(contracted),
+			upperWord(contracted),
 			span{body: in(clNumber), max: 3},
-			span{lead: in(clBlank), body: symbol, tail: in(clNewline)},
+			span{lead: in(clBlank), body: symbol, tail: in(clNewline | clSlash)},
 			newlines{},
 			spaces{},
 		},
 	},
+}
+
+// likeGLM is the pass of glm4, with so many digits at most in a piece.
+func likeGLM(digits int) pass {
+	return firstOf{
+		contraction{},
+		span{lead: notWordOrNewline, body: letters},
+		span{body: in(clNumber), max: digits},
+		span{lead: in(clBlank), body: symbol, tail: in(clNewline)},
+		newlines{},
+		spaces{},
+	}
+}
+
+var glm4 = preTokenizer{
+	passes: []pass{likeGLM(3)},
 	// GLM ends its turn by opening the user's or the tool's.
 	eog: []string{"<|user|>", "<|observation|>"},
 }

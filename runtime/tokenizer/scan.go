@@ -63,87 +63,17 @@ func (m span) afterLead(t *text, i, end int) int {
 	return t.run(m.tail, e, end)
 }
 
-// lowerWord is `lead?U*W+suffix?` with U = upperish, W = lowerish and suffix an
-// English contraction. The two classes overlap (modifier and other letters,
-// marks), so U* has to give back characters when no W follows it.
-type lowerWord struct{ lead set }
+// pairOf is `head body+`.
+type pairOf struct{ head, body set }
 
-func (m lowerWord) match(t *text, i, end int) int {
-	if i < end && m.lead.has(t.classes[i]) {
-		if e := m.afterLead(t, i+1, end); e >= 0 {
-			return e
-		}
-	}
-	return m.afterLead(t, i, end)
-}
-
-func (m lowerWord) afterLead(t *text, i, end int) int {
-	upper, lower := in(clUpperish), in(clLowerish)
-	e, both := i, -1 // both: the last character of the U run that is also in W
-	for ; e < end && upper.has(t.classes[e]); e++ {
-		if lower.has(t.classes[e]) {
-			both = e
-		}
-	}
-	switch w := t.run(lower, e, end); {
-	case w > e:
-		return t.contraction(w, end)
-	case both >= 0: // W+ is that one character: its successors are not in W
-		return t.contraction(both+1, end)
-	}
-	return -1
-}
-
-// upperWord is `lead?U+W*suffix?`, the second half of lowerWord's alternation.
-type upperWord struct{ lead set }
-
-func (m upperWord) match(t *text, i, end int) int {
-	body := span{lead: m.lead, body: in(clUpperish), tail: in(clLowerish)}
-	e := body.match(t, i, end)
-	if e < 0 {
+func (m pairOf) match(t *text, i, end int) int {
+	if i == end || !m.head.has(t.classes[i]) {
 		return -1
 	}
-	return t.contraction(e, end)
-}
-
-// contraction is `(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])`.
-type contraction struct{}
-
-func (contraction) match(t *text, i, end int) int {
-	if e := t.contraction(i, end); e > i {
+	if e := t.run(m.body, i+1, end); e > i+1 {
 		return e
 	}
 	return -1
-}
-
-// contraction returns the end of the contraction at i, or i if there is none.
-func (t *text) contraction(i, end int) int {
-	at := func(k int) rune {
-		if i+k >= end {
-			return 0
-		}
-		r := t.runes[i+k]
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}
-	if at(0) != '\'' {
-		return i
-	}
-	switch at(1) {
-	case 's', 't', 'm', 'd':
-		return i + 2
-	case 'r', 'v':
-		if at(2) == 'e' {
-			return i + 3
-		}
-	case 'l':
-		if at(2) == 'l' {
-			return i + 3
-		}
-	}
-	return i
 }
 
 // newlines is `\s*[\r\n]+`: white space up to the last line break of its run.

@@ -1,6 +1,6 @@
 // Package tokenizer turns text into token ids and back, with the vocabulary of
 // the model file: byte-level BPE as GPT-2 defined it, with the pre-tokenisers of
-// the supported models.
+// the supported models, or SentencePiece's.
 //
 // Encoding takes three steps. Special tokens are cut out of the text; a
 // pre-tokeniser splits the rest into pieces (words, numbers, runs of white
@@ -32,13 +32,8 @@ func New(v Vocab) (*Tokenizer, error) {
 	if err := v.check(); err != nil {
 		return nil, err
 	}
-	pre, err := preTokenizerNamed(v.Pre)
-	if err != nil {
-		return nil, err
-	}
 	t := &Tokenizer{
 		vocab:       v,
-		pre:         pre,
 		userDefined: newSpecials(),
 		special:     newSpecials(),
 		ids:         make(map[string]int32, len(v.Tokens)),
@@ -56,11 +51,24 @@ func New(v Vocab) (*Tokenizer, error) {
 			t.special.add(token, int32(id))
 		}
 	}
-	if t.bpe, err = newBPE(&v); err != nil {
+	if err := t.setModel(); err != nil {
 		return nil, err
 	}
 	t.findEOG()
 	return t, nil
+}
+
+// setModel prepares what the kind of vocabulary needs.
+func (t *Tokenizer) setModel() (err error) {
+	if t.vocab.Model == modelSPM {
+		t.bpe = newSPM(&t.vocab)
+		return nil
+	}
+	if t.pre, err = preTokenizerNamed(t.vocab.Pre); err != nil {
+		return err
+	}
+	t.bpe, err = newBPE(&t.vocab)
+	return err
 }
 
 // eogNames are the tokens that end a generation in one model family or other;
@@ -175,6 +183,12 @@ type encoder struct {
 
 // encode appends the tokens of text that has no special tokens.
 func (e *encoder) encode(text string) {
+	if e.t.vocab.Model == modelSPM {
+		if text = e.t.marked(text); text != "" {
+			e.ids = e.merger.encode(e.t.bpe, e.ids, text)
+		}
+		return
+	}
 	start := 0
 	for _, end := range e.scanner.split(text, e.t.pre.passes) {
 		piece := text[start:end]

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -206,8 +207,15 @@ func TestNewRejects(t *testing.T) {
 		spoil func(*Vocab)
 		want  string
 	}{
-		{"model", func(v *Vocab) { v.Model = "llama" }, `tokenizer.ggml.model is "llama"`},
-		{"pre", func(v *Vocab) { v.Pre = "qwen9" }, `tokenizer.ggml.pre is "qwen9", known pre-tokenisers: chatglm-bpe, deepseek-llm, glm4, youtu`},
+		{"model", func(v *Vocab) { v.Model = "bert" }, `tokenizer.ggml.model is "bert"`},
+		{"scores", func(v *Vocab) { v.Model = "llama" }, "tokenizer.ggml.scores has 0 entries, tokenizer.ggml.tokens"},
+		{"score", func(v *Vocab) {
+			v.Model, v.Scores = "llama", slices.Repeat([]float32{float32(math.NaN())}, len(v.Tokens))
+		}, "tokenizer.ggml.scores[0] is not"},
+		{"long token", func(v *Vocab) {
+			v.Model, v.Scores, v.Tokens[5] = "llama", make([]float32, len(v.Tokens)), strings.Repeat("x", 2000)
+		}, "tokenizer.ggml.tokens[5] has 2000 bytes"},
+		{"pre", func(v *Vocab) { v.Pre = "qwen9" }, `tokenizer.ggml.pre is "qwen9", known pre-tokenisers: chatglm-bpe, deepseek-llm, `},
 		{"no tokens", func(v *Vocab) { v.Tokens, v.Types = nil, nil }, "tokenizer.ggml.tokens is missing or empty"},
 		{"empty token", func(v *Vocab) { v.Tokens[7] = "" }, "tokenizer.ggml.tokens[7] is empty"},
 		{"duplicate", func(v *Vocab) { v.Tokens[9] = v.Tokens[3] }, "tokenizer.ggml.tokens[3] and [9] are both"},
@@ -240,9 +248,11 @@ func TestNewRejects(t *testing.T) {
 // decides nothing.
 func TestLongPiecesAreNotQuadratic(t *testing.T) {
 	const size, limit = 1 << 18, time.Minute
-	for _, pre := range []string{"deepseek-llm", "glm4", "youtu"} {
+	for _, pre := range []string{"deepseek-llm", "deepseek-v3", "gigachat", "glm4", "kimi-k2", "tekken", "youtu", "spm"} {
 		v := testVocab()
-		v.Pre = pre
+		if v.Pre = pre; pre == "spm" {
+			v = spmVocab()
+		}
 		tok := mustNew(t, v)
 		for _, unit := range []string{
 			"a", "A", "Aʰ", "ʰAAAAAAAA", "中", "!", " ", "\n", "1", " x  ", "   1", "'", "'s", "\u0301", "\u0301A",

@@ -9,11 +9,12 @@ import (
 // Vocab is a tokeniser as a GGUF file describes it; the comments name the keys.
 // Optional ids are -1 when the file does not give them.
 type Vocab struct {
-	Model  string   // tokenizer.ggml.model; only "gpt2", byte-level BPE, is supported
-	Pre    string   // tokenizer.ggml.pre
-	Tokens []string // tokenizer.ggml.tokens, in the byte alphabet
-	Types  []int32  // tokenizer.ggml.token_type; nil = all normal
-	Merges []string // tokenizer.ggml.merges, "left right", best first
+	Model  string    // tokenizer.ggml.model: "gpt2", byte-level BPE, or "llama", SentencePiece
+	Pre    string    // tokenizer.ggml.pre; SentencePiece has none
+	Tokens []string  // tokenizer.ggml.tokens, of BPE in the byte alphabet
+	Types  []int32   // tokenizer.ggml.token_type; nil = all normal
+	Merges []string  // tokenizer.ggml.merges, "left right", best first; of BPE
+	Scores []float32 // tokenizer.ggml.scores, one per token; of SentencePiece
 
 	BOS int // tokenizer.ggml.bos_token_id
 	EOS int // tokenizer.ggml.eos_token_id
@@ -21,9 +22,16 @@ type Vocab struct {
 	EOM int // tokenizer.ggml.eom_token_id
 	UNK int // tokenizer.ggml.unknown_token_id
 
-	AddBOS       bool   // tokenizer.ggml.add_bos_token
-	ChatTemplate string // tokenizer.chat_template, for package chat
+	AddBOS         bool   // tokenizer.ggml.add_bos_token
+	AddSpacePrefix bool   // tokenizer.ggml.add_space_prefix, of SentencePiece
+	ChatTemplate   string // tokenizer.chat_template, for package chat
 }
+
+// The values of Vocab.Model.
+const (
+	modelBPE = "gpt2"
+	modelSPM = "llama"
+)
 
 // Token types as GGUF numbers them.
 const (
@@ -37,7 +45,8 @@ const (
 )
 
 // maxSpecial limits the length of a special token in bytes: the search for
-// special tokens compares up to that many bytes at every position.
+// special tokens compares up to that many bytes at every position. It also limits
+// SentencePiece's tokens, of which every way to cut them in two is looked up.
 const maxSpecial = 1024
 
 // NoTokens returns a Vocab whose optional ids are all absent.
@@ -53,8 +62,8 @@ func (v *Vocab) typeOf(id int) int32 {
 
 // check reports the first field that cannot be used, by its GGUF key.
 func (v *Vocab) check() error {
-	if v.Model != "gpt2" {
-		return fmt.Errorf("tokenizer.ggml.model is %.64q, expected \"gpt2\" (byte-level BPE)", v.Model)
+	if v.Model != modelBPE && v.Model != modelSPM {
+		return fmt.Errorf("tokenizer.ggml.model is %.64q, expected %q (byte-level BPE) or %q (SentencePiece)", v.Model, modelBPE, modelSPM)
 	}
 	if len(v.Tokens) == 0 {
 		return fmt.Errorf("tokenizer.ggml.tokens is missing or empty")
@@ -66,6 +75,11 @@ func (v *Vocab) check() error {
 	if v.Types != nil && len(v.Types) != len(v.Tokens) {
 		return fmt.Errorf("tokenizer.ggml.token_type has %d entries, tokenizer.ggml.tokens %d",
 			len(v.Types), len(v.Tokens))
+	}
+	if v.Model == modelSPM {
+		if err := v.checkScores(); err != nil {
+			return err
+		}
 	}
 	for id := range v.Tokens {
 		if err := v.checkToken(id); err != nil {
@@ -93,6 +107,21 @@ func (v *Vocab) checkToken(id int) error {
 		if len(token) > maxSpecial {
 			return fmt.Errorf("tokenizer.ggml.tokens[%d] is a special token of %d bytes, at most %d are supported",
 				id, len(token), maxSpecial)
+		}
+	}
+	return nil
+}
+
+func (v *Vocab) checkScores() error {
+	if len(v.Scores) != len(v.Tokens) {
+		return fmt.Errorf("tokenizer.ggml.scores has %d entries, tokenizer.ggml.tokens %d", len(v.Scores), len(v.Tokens))
+	}
+	for id, x := range v.Scores {
+		if x != x {
+			return fmt.Errorf("tokenizer.ggml.scores[%d] is not a number", id)
+		}
+		if n := len(v.Tokens[id]); n > maxSpecial {
+			return fmt.Errorf("tokenizer.ggml.tokens[%d] has %d bytes, at most %d are supported", id, n, maxSpecial)
 		}
 	}
 	return nil
