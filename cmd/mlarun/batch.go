@@ -105,6 +105,7 @@ type running struct {
 	answers []*answer // nil: not yet
 	printed int
 	failed  int
+	first   []time.Duration // how long the texts that begun were waited for
 	bar     *progress
 	err     error // of the output
 }
@@ -130,6 +131,9 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 		done := func(res engine.Result, err error) {
 			out.end()
 			a := &answer{Line: lines[i], Text: text.String(), End: string(res.Reason), Prompt: len(j.tokens), Reused: res.Reused, Tokens: len(res.Tokens)}
+			if res.FirstToken > 0 {
+				b.first = append(b.first, res.FirstToken)
+			}
 			if err != nil {
 				a.Error = explain(err, m.engine).Error()
 			}
@@ -176,6 +180,16 @@ func (b *running) summary(took time.Duration) {
 	for _, a := range b.answers {
 		sum.Prompt, sum.Reused, sum.Tokens = sum.Prompt+a.Prompt, sum.Reused+a.Reused, sum.Tokens+a.Tokens
 	}
-	b.note("%d prompts of %d tokens (%d reused) · generated %d tokens in %.2f s, %.2f tok/s · seed %d\n",
-		len(b.answers), sum.Prompt, sum.Reused, sum.Tokens, took.Seconds(), float64(sum.Tokens)/max(took.Seconds(), 1e-9), b.sampling.seed)
+	b.note("%d prompts of %d tokens (%d reused) · %sgenerated %d tokens in %.2f s, %.2f tok/s · seed %d\n",
+		len(b.answers), sum.Prompt, sum.Reused, b.waited(), sum.Tokens, took.Seconds(), float64(sum.Tokens)/max(took.Seconds(), 1e-9), b.sampling.seed)
+}
+
+// waited is how long first tokens took, from the start on: prompts wait for each other.
+func (b *running) waited() string {
+	if len(b.first) == 0 {
+		return ""
+	}
+	slices.Sort(b.first)
+	last := len(b.first) - 1
+	return fmt.Sprintf("first token %s in the middle, %s at most · ", seconds(b.first[last/2]), seconds(b.first[last]))
 }

@@ -24,6 +24,9 @@ type speed struct {
 	Depth int     `json:"depth"` // tokens in the context before
 	TokS  float64 `json:"tok_s"` // mean
 	SD    float64 `json:"sd"`    // sample standard deviation
+	// First is the mean time to the first token, in seconds, from the prompt on; only of
+	// prompt tests.
+	First float64 `json:"first_s,omitempty"`
 }
 
 // bench measures prompt and decoding speed at several depths.
@@ -131,55 +134,68 @@ func (l *loaded) measure(depths []int, prompt, decode, repeat int, empty bool) (
 		for _, test := range []struct {
 			name string
 			n    int
-			run  func(ctx context.Context, depth int, tokens []int32) error
+			run  func(ctx context.Context, depth int, tokens []int32) (timed, error)
 		}{{"pp", prompt, l.runPrompt}, {"tg", decode, l.runDecode}} {
 			if test.n == 0 {
 				continue
 			}
-			var samples []float64
+			var samples, firsts []float64
 			for r := range repeat {
 				p.show(fmt.Sprintf("%s%d at %d, %d/%d", test.name, test.n, depth, r+1, repeat))
 				if err := prepare(depth); err != nil {
 					return nil, err
 				}
-				start := time.Now()
-				if err := test.run(ctx, depth, tokens[:depth+test.n]); err != nil {
+				took, err := test.run(ctx, depth, tokens[:depth+test.n])
+				if err != nil {
 					return nil, err
 				}
-				samples = append(samples, float64(test.n)/time.Since(start).Seconds())
+				samples = append(samples, float64(test.n)/took.all.Seconds())
+				firsts = append(firsts, took.first.Seconds())
 			}
 			mean, sd := meanSD(samples)
-			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Act: l.engine.Bundle().Act(), Depth: depth, TokS: mean, SD: sd})
+			first, _ := meanSD(firsts)
+			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Act: l.engine.Bundle().Act(), Depth: depth, TokS: mean, SD: sd, First: first})
 		}
 	}
 	return out, nil
 }
 
-func (l *loaded) runPrompt(ctx context.Context, _ int, tokens []int32) error {
-	return l.Sync(ctx, tokens, nil)
+// timed is how long a test took: all of its tokens, and until a prompt's first token was
+// picked.
+type timed struct{ all, first time.Duration }
+
+// runPrompt runs the tokens behind depth as a prompt, and picks one that follows.
+func (l *loaded) runPrompt(ctx context.Context, _ int, tokens []int32) (timed, error) {
+	res, err := l.greedily(ctx, tokens, 1)
+	return timed{res.Prompt.Elapsed, res.FirstToken}, err
+}
+
+// greedily generates the most likely tokens.
+func (l *loaded) greedily(ctx context.Context, prompt []int32, n int) (engine.Result, error) {
+	greedy, err := sample.New(sample.Off())
+	if err != nil {
+		return engine.Result{}, err
+	}
+	return l.Generate(ctx, engine.Request{Prompt: prompt, Max: n, Sampler: greedy, Ahead: l.flags.ahead}, func(int32) bool { return true })
 }
 
 // runDecode generates as many tokens as there are behind depth, where the device
 // picks them itself; elsewhere it runs those given, so that picking costs nothing.
-func (l *loaded) runDecode(ctx context.Context, depth int, tokens []int32) error {
+func (l *loaded) runDecode(ctx context.Context, depth int, tokens []int32) (timed, error) {
+	start := time.Now()
 	if l.flags.ahead > 0 && l.model.DevicePicks() {
-		greedy, err := sample.New(sample.Off())
-		if err != nil {
-			return err
-		}
-		_, err = l.Generate(ctx, engine.Request{Prompt: tokens[:depth+1], Max: len(tokens) - depth, Sampler: greedy, Ahead: l.flags.ahead},
-			func(int32) bool { return true })
-		return err
+		_, err := l.greedily(ctx, tokens[:depth+1], len(tokens)-depth)
+		return timed{all: time.Since(start)}, err
 	}
 	for _, t := range tokens[depth:] {
 		if err := ctx.Err(); err != nil {
-			return err
+			return timed{}, err
 		}
 		if err := l.Append(t); err != nil {
-			return err
+			return timed{}, err
 		}
 	}
-	return nil
+	return timed{all: time.Since(start)}, nil
 }
 
 // meanSD is the mean and the sample standard deviation, which is 0 for one.

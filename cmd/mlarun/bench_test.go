@@ -21,12 +21,22 @@ func TestBench(t *testing.T) {
 		test  string
 		depth float64
 	}{{"pp4", 0}, {"tg2", 0}, {"pp4", 5}, {"tg2", 5}} {
-		if o := list[i]; o["test"] != want.test || o["depth"] != want.depth || !(o["tok_s"].(float64) > 0) || !(o["sd"].(float64) >= 0) || o["act"] != "f32" || len(o) != 5 {
+		o := list[i]
+		if o["test"] != want.test || o["depth"] != want.depth || !(o["tok_s"].(float64) > 0) || !(o["sd"].(float64) >= 0) || o["act"] != "f32" {
 			t.Errorf("object %d is %v; want %v", i, o, want)
+		}
+		// A prompt test has the time to the first token, which is no less than the prompt's.
+		first, has := o["first_s"].(float64)
+		fields, least := 5, 0.0
+		if has {
+			fields, least = 6, 0.99*4/o["tok_s"].(float64) // of two repetitions, means of times and of speeds
+		}
+		if has != strings.HasPrefix(want.test, "pp") || len(o) != fields || first < least {
+			t.Errorf("object %d is %v: it has a first token is %t", i, o, has)
 		}
 	}
 	r = mlarun("", append(args, "csv", "-empty")...)
-	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || strings.Join(rows[0], ",") != "test,act,depth,tok_s,sd" {
+	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || strings.Join(rows[0], ",") != "test,act,depth,tok_s,sd,first_s" {
 		t.Errorf("csv: %v\n%s", err, r.out)
 	}
 	r = mlarun("", append(args, "md")...)

@@ -150,8 +150,8 @@ func (s *settings) endTurn(res engine.Result) {
 		s.note("(stopped)\n")
 	}
 	if s.verbose {
-		s.note("prompt %d tokens%s (%d reused) · generated %d%s\n", res.Prompt.Tokens, perSecond(res.Prompt),
-			res.Reused, len(res.Tokens), perSecond(res.Decode))
+		s.note("prompt %d tokens%s (%d reused) · first token %s · generated %d%s\n", res.Prompt.Tokens, perSecond(res.Prompt),
+			res.Reused, seconds(res.FirstToken), len(res.Tokens), perSecond(res.Decode))
 	}
 }
 

@@ -197,7 +197,11 @@ func (s *settings) finish(m *loaded, res engine.Result) {
 	if res.Reused > 0 {
 		prompt += fmt.Sprintf(" (%d more reused)", res.Reused)
 	}
-	parts = append(parts, prompt, fmt.Sprintf("generated %d tokens%s", len(res.Tokens), perSecond(res.Decode)),
+	parts = append(parts, prompt)
+	if res.FirstToken > 0 {
+		parts = append(parts, "first token "+seconds(res.FirstToken))
+	}
+	parts = append(parts, fmt.Sprintf("generated %d tokens%s", len(res.Tokens), perSecond(res.Decode)),
 		fmt.Sprintf("seed %d", s.sampling.seed), "end: "+string(res.Reason))
 	if s.verbose && res.Decode.GPU > 0 {
 		parts = append(parts, "per token "+shares(res.Decode))
@@ -212,6 +216,14 @@ func perSecond(t engine.Timing) string {
 		return ""
 	}
 	return fmt.Sprintf(", %.2f tok/s", t.PerSecond())
+}
+
+// seconds writes a time to wait, which may be very short.
+func seconds(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
 // shares splits the time of a token into the GPU's and the rest: the host's, and

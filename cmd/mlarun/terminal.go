@@ -33,6 +33,7 @@ type progress struct {
 	w    io.Writer // nil: nothing
 	what string
 	last time.Time
+	rate rate
 }
 
 const clearLine = "\r\x1b[K"
@@ -50,10 +51,16 @@ func (p *progress) show(state string) {
 	}
 }
 
-// count shows done of total, a few times per second at most.
+// count shows done of total, a few times per second at most, with the rate and what
+// is left at that rate.
 func (p *progress) count(done, total int) {
+	if p.w == nil {
+		return
+	}
+	now := time.Now()
+	p.rate.add(now, done)
 	if p.due() {
-		p.show(fmt.Sprintf("%d/%d", done, total))
+		p.show(fmt.Sprintf("%d/%d%s", done, total, p.rate.left(now, done, total)))
 	}
 }
 

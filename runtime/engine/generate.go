@@ -57,6 +57,9 @@ type Result struct {
 	Reused int    // prompt tokens that were on the timeline, or in the model's pages, already
 	Prompt Timing // of the other prompt tokens
 	Decode Timing // of the tokens run after the prompt, with sampling
+	// FirstToken is how long the caller waited for the first token: from the call, or
+	// from when a request was submitted, until it was handed over. 0: there is none.
+	FirstToken time.Duration
 }
 
 // Timing is a number of tokens and how long they took.
@@ -85,6 +88,7 @@ func (s *Session) Generate(ctx context.Context, req Request, emit func(token int
 		return res, errors.New("the prompt is empty: there is nothing to continue")
 	}
 	var err error
+	start := time.Now()
 	stop := s.measure()
 	res.Reused, err = s.sync(ctx, req.Prompt, req.Progress)
 	res.Prompt.Elapsed, res.Prompt.GPU = stop()
@@ -97,7 +101,12 @@ func (s *Session) Generate(ctx context.Context, req Request, emit func(token int
 		req.Sampler.Accept(t)
 	}
 	stop = s.measure()
-	res.Reason, err = s.decode(ctx, req, &res, emit)
+	res.Reason, err = s.decode(ctx, req, &res, func(token int32) bool {
+		if len(res.Tokens) == 1 {
+			res.FirstToken = time.Since(start)
+		}
+		return emit(token)
+	})
 	res.Decode.Elapsed, res.Decode.GPU = stop()
 	return res, err
 }

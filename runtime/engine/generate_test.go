@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestGenerate(t *testing.T) {
@@ -42,6 +43,25 @@ func TestGenerate(t *testing.T) {
 		}
 		if want := append([]int32{1, 2}, tt.want...); !slices.Equal(sampler.accepted, want) {
 			t.Errorf("%s: sampler was told %d; want %d", tt.name, sampler.accepted, want)
+		}
+	}
+}
+
+// TestFirstToken: the time to the first token is that of the prompt and of picking.
+func TestFirstToken(t *testing.T) {
+	const replay = 3 * time.Millisecond
+	for max, waits := range map[int]bool{0: false, 1: true, 4: true} {
+		s, r := newFake(16)
+		r.After = func() { time.Sleep(replay) }
+		start, handed := time.Now(), time.Duration(0)
+		res, err := s.Generate(context.Background(), Request{Prompt: []int32{1, 2}, Max: max, Sampler: &greedy{}}, func(int32) bool {
+			if handed == 0 {
+				handed = time.Since(start)
+			}
+			return true
+		})
+		if err != nil || res.FirstToken > handed || waits && res.FirstToken < 2*replay {
+			t.Errorf("%d tokens: the first after %v; it was handed over after %v, %v", max, res.FirstToken, handed, err)
 		}
 	}
 }

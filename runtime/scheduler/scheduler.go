@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"mla/runtime/engine"
 )
@@ -94,7 +95,7 @@ func (s *Scheduler) Submit(ctx context.Context, r Request) error {
 	if err := s.model.Allows(r.Prompt); err != nil {
 		return err
 	}
-	t := &task{Request: r, ctx: ctx, text: slices.Clone(r.Prompt)}
+	t := &task{Request: r, ctx: ctx, text: slices.Clone(r.Prompt), submitted: time.Now()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.incoming = append(s.incoming, t)

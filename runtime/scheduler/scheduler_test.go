@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"mla/runtime/device"
 	"mla/runtime/engine"
@@ -49,6 +50,27 @@ func run(t *testing.T, cfg device.Config, promptRows int, clients ...*client) *e
 		}
 	}
 	return m
+}
+
+// TestFirstToken: it counts from when a request was submitted, waiting for others included.
+func TestFirstToken(t *testing.T) {
+	const replay = 2 * time.Millisecond
+	m, runner := newModel(t, device.Config{Context: 600, Tables: 1})
+	runner.After = func() { time.Sleep(replay) }
+	s, err := New(m, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := greedy(t, text(3, 4), 5), greedy(t, text(9, 2), 3)
+	first.submit(t, s)
+	second.submit(t, s)
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	// The first runs 4 + 4 rows; its own first token needs 4 of them.
+	if a, b := first.result.FirstToken, second.result.FirstToken; a < 4*replay || b < 10*replay || a > b {
+		t.Errorf("first tokens after %v and %v", a, b)
+	}
 }
 
 // TestWait: between two tokens of a decoding request there are at most a row of every

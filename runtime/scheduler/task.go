@@ -19,7 +19,9 @@ type task struct {
 	picked  int32           // from the logits of the last step
 	waits   bool            // for pages
 	result  engine.Result
-	began   time.Time // the prompt, and then decoding
+
+	submitted time.Time
+	began     time.Time // the prompt, and then decoding
 }
 
 // done is how many tokens of the text have been run.
@@ -87,6 +89,9 @@ func (s *Scheduler) take(t *task) {
 	default:
 		t.Sampler.Accept(token)
 		t.result.Tokens = append(t.result.Tokens, token)
+		if len(t.result.Tokens) == 1 {
+			t.result.FirstToken = time.Since(t.submitted)
+		}
 		t.text = append(t.text, token)
 		if reason := t.after(token); reason != "" {
 			s.end(t, reason, nil)
