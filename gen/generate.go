@@ -118,12 +118,14 @@ func Header(s *spec.Spec, disable []string) string {
 func model(s *spec.Spec) plan.Model {
 	m := &s.Model
 	out := plan.Model{
-		VocabSize: m.VocabSize, HiddenSize: m.HiddenSize, NumHiddenLayers: m.NumHiddenLayers, NumAttentionHeads: m.NumAttentionHeads,
+		Architecture: s.Architecture,
+		VocabSize:    m.VocabSize, HiddenSize: m.HiddenSize, NumHiddenLayers: m.NumHiddenLayers, NumAttentionHeads: m.NumAttentionHeads,
 		QLoraRank: m.QLoraRank, KVLoraRank: m.KVLoraRank, QKNopeHeadDim: m.QKNopeHeadDim, QKRopeHeadDim: m.QKRopeHeadDim,
 		VHeadDim: m.VHeadDim, IntermediateSize: m.IntermediateSize, MaxPositionEmbeddings: m.MaxPositionEmbeddings,
 		RMSNormEps: m.RMSNormEps, TieWordEmbeddings: m.TieWordEmbeddings,
-		Rope:      plan.Rope{Theta: s.Rope.Theta, Factor: 1, AttnFactor: 1},
-		Tokenizer: s.Tokenizer, ChatTemplate: s.ChatTemplate,
+		Rope:        plan.Rope{Theta: s.Rope.Theta, Factor: 1, AttnFactor: 1},
+		Temperature: s.Temperature,
+		Tokenizer:   s.Tokenizer, ChatTemplate: s.ChatTemplate,
 	}
 	if y := s.Rope.Scaling; y != nil {
 		out.Rope = plan.Rope{Theta: s.Rope.Theta, Yarn: true, Factor: y.Factor, OriginalContext: y.OriginalMaxPositionEmbeddings,

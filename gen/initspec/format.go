@@ -8,6 +8,7 @@ import (
 
 	"mla/gen/spec"
 	"mla/gen/weights"
+	"mla/runtime/gguf"
 )
 
 // writer collects lines of YAML.
@@ -28,7 +29,15 @@ func format(s *spec.Spec, source string, activations []string) ([]byte, error) {
 	w := &writer{}
 	w.line("# yaml-language-server: $schema=mla.schema.json\n")
 	w.line("# Written by mlagen init from %s.", oneLine(source))
+	if s.Architecture != gguf.Deepseek2 {
+		w.line("architecture: %s\n", s.Architecture)
+	}
 	w.model(&s.Model, string(title))
+	if t := s.Temperature; t.Scale != 0 {
+		w.line("\ntemperature:")
+		w.line("  scale: %s", number(t.Scale))
+		w.line("  length: %d", t.Length)
+	}
 	w.rope(&s.Rope)
 	if s.MoE != nil {
 		w.experts(s.MoE)

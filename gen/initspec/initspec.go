@@ -15,6 +15,7 @@ import (
 	"mla/gen/spec"
 	"mla/runtime/atomicfile"
 	"mla/runtime/gguf"
+	"mla/runtime/plan"
 )
 
 // Write makes a spec for the model file and stores it at out. It does not
@@ -91,7 +92,7 @@ func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &spec.Spec{Tokenizer: tokenizer}
+	s := &spec.Spec{Architecture: h.Architecture, Tokenizer: tokenizer, Temperature: plan.Temperature(h.Temperature)}
 	s.Model = spec.Model{
 		VocabSize: h.VocabSize, HiddenSize: h.HiddenSize, NumHiddenLayers: h.NumHiddenLayers, NumAttentionHeads: h.NumAttentionHeads,
 		QLoraRank: h.QLoraRank, KVLoraRank: h.KVLoraRank, QKNopeHeadDim: h.QKNopeHeadDim, QKRopeHeadDim: h.QKRopeHeadDim,

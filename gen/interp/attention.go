@@ -5,6 +5,7 @@ import (
 
 	"mla/gen/ir"
 	"mla/gen/spec"
+	"mla/runtime/gguf"
 	"mla/runtime/plan"
 )
 
@@ -40,7 +41,7 @@ func ropeFormula(s *spec.Spec) (freqs []float64, mag float64) {
 			return float64(n) * math.Log(float64(y.OriginalMaxPositionEmbeddings)/(b*2*math.Pi)) / (2 * math.Log(base))
 		}
 		lo, hi = math.Max(0, math.Floor(corr(32))), math.Min(float64(n-1), math.Ceil(corr(1)))
-		mag = yarnMagnitude(y)
+		mag = yarnMagnitude(y, gguf.ArchitectureOf(s.Architecture))
 	}
 	for i := 0; i < n/2; i++ {
 		f := math.Pow(base, -2*float64(i)/float64(n))
@@ -53,12 +54,20 @@ func ropeFormula(s *spec.Spec) (freqs []float64, mag float64) {
 	return freqs, mag
 }
 
-func yarnMagnitude(y *spec.Yarn) float64 {
-	mag := y.AttnFactor
-	if y.MScaleAllDim == 0 && y.Factor > 1 {
-		mag *= 1 + 0.1*math.Log(y.Factor)
+// yarnMagnitude is attn_factor · g(mscale) / g(mscale_all_dim) with g(m) = 0.1 m ln factor + 1;
+// without mscale_all_dim, attn_factor · g(1).
+func yarnMagnitude(y *spec.Yarn, arch gguf.Architecture) float64 {
+	if y.Factor <= 1 {
+		return y.AttnFactor
 	}
-	return mag
+	g := func(m float64) float64 { return 0.1*m*math.Log(y.Factor) + 1 }
+	switch {
+	case y.MScaleAllDim == 0:
+		return y.AttnFactor * g(1)
+	case arch.MScale != 0:
+		return y.AttnFactor * g(arch.MScale) / g(y.MScaleAllDim)
+	}
+	return y.AttnFactor
 }
 
 // kqScale is the attention's scale where no pass has baked it.
@@ -69,10 +78,19 @@ func kqScale(m *Machine, op *ir.Op) float64 {
 	s := m.p.Spec
 	scale := 1 / math.Sqrt(float64(s.Model.QKNopeHeadDim+s.Model.QKRopeHeadDim))
 	if y := s.Rope.Scaling; y != nil {
-		mscale := yarnMagnitude(y) * (1 + 0.1*y.MScaleAllDim*math.Log(y.Factor))
+		mscale := yarnMagnitude(y, gguf.ArchitectureOf(s.Architecture)) * (1 + 0.1*y.MScaleAllDim*math.Log(y.Factor))
 		scale *= mscale * mscale
 	}
 	return scale
+}
+
+// temperature is the factor on the scores of the query at this position.
+func temperature(m *Machine, op *ir.Op) float64 {
+	t := op.Temperature
+	if t.Scale == 0 {
+		return 1
+	}
+	return 1 + t.Scale*math.Log(1+math.Floor(float64(m.pos)/float64(t.Length)))
 }
 
 func storeKV(m *Machine, op *ir.Op) {
@@ -112,7 +130,7 @@ func multiplyTransposed(w []float32, x []float64, rows, cols int) []float64 {
 
 func attention(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
-	n, scale := m.pos+1, kqScale(m, op)
+	n, scale := m.pos+1, kqScale(m, op)*temperature(m, op)
 	keys, values := m.values[op.In[2].V], m.values[op.In[3].V]
 	nope, v := op.In[0].Len, op.Out[0].Len/op.Heads
 	pe := op.In[4]
@@ -137,7 +155,7 @@ func latentScores(m *Machine, op *ir.Op, h, lo, hi int) []float64 {
 	abs, pe := m.in(op, 0, h), m.in(op, 1, h)
 	var s []float64
 	for _, row := range m.caches[op.In[2].V.Layer][lo:hi] {
-		s = append(s, kqScale(m, op)*(dot(abs, row)+dot(pe, row[len(abs):])))
+		s = append(s, kqScale(m, op)*temperature(m, op)*(dot(abs, row)+dot(pe, row[len(abs):])))
 	}
 	return s
 }

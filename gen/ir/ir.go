@@ -7,6 +7,7 @@ package ir
 import (
 	"mla/gen/spec"
 	"mla/gen/weights"
+	"mla/runtime/plan"
 )
 
 // Program computes one decode step of a model.
@@ -87,6 +88,8 @@ type Op struct {
 	Eps   float64 // RMSNorm, Rescale
 	Heads int     // Rope, attention kinds: heads; Expand: heads
 	Scale float64 // attention kinds: kq_scale; 0 until bake_rope
+
+	Temperature plan.Temperature // attention kinds: a factor on Scale by the position
 
 	Transposed bool // Expand: use W transposed (keys)
 	Batch      int  // MatVec: heads, 1 otherwise

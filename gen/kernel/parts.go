@@ -255,7 +255,7 @@ func (b *builder) storeKV(ops chain) plan.Part {
 
 func (b *builder) attend(op *ir.Op) plan.Part {
 	return &plan.Attend{QAbs: b.vec(op.In[0]), QPe: b.vec(op.In[1]), Heads: op.Heads, LatDim: op.In[0].Len, PeDim: op.In[1].Len,
-		Scale: op.Scale, Cache: b.paged(b.in(op.In[2].V)), Out: b.out(op.Out[0]), ML: b.out(op.Out[1]),
+		Scale: op.Scale, Temperature: op.Temperature, Cache: b.paged(b.in(op.In[2].V)), Out: b.out(op.Out[0]), ML: b.out(op.Out[1]),
 		Splits: plan.Splits{Count: op.Splits, Tile: op.Tile}}
 }
 

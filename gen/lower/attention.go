@@ -6,7 +6,8 @@ import (
 )
 
 // attention is multi-head latent attention with its residual:
-// x + W_O [softmax(scale (q_nope·W_UK c_j + q_pe·k_pe_j)) W_UV c_j]_h.
+// x + W_O [softmax(scale (q_nope·W_UK c_j + q_pe·k_pe_j)) W_UV c_j]_h. With a
+// temperature, the scale grows with the query's position.
 func (l *lowerer) attention(x *ir.Value) *ir.Value {
 	m := &l.s.Model
 	heads, nope, rope, c := m.NumAttentionHeads, m.QKNopeHeadDim, m.QKRopeHeadDim, m.KVLoraRank
@@ -17,7 +18,7 @@ func (l *lowerer) attention(x *ir.Value) *ir.Value {
 
 	keys := l.expand("expand_keys", weights.KB, cache, heads*nope, true)
 	values := l.expand("expand_values", weights.VB, cache, heads*m.VHeadDim, false)
-	o := l.emit(&ir.Op{Kind: ir.Attention, Name: "attention", Heads: heads, In: []ir.Ref{
+	o := l.emit(&ir.Op{Kind: ir.Attention, Name: "attention", Heads: heads, Temperature: l.s.Temperature, In: []ir.Ref{
 		ir.Batched(q, 0, nope, dk), ir.Batched(q, nope, rope, dk), ir.All(keys), ir.All(values), ir.Slice(cache, c, rope),
 	}}, heads*m.VHeadDim, ir.Half)
 	return residual(l.add("attn_residual", x, l.matVec("o_proj", weights.OProj, ir.All(o), ir.F32)))

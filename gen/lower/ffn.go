@@ -3,6 +3,7 @@ package lower
 import (
 	"mla/gen/ir"
 	"mla/gen/weights"
+	"mla/runtime/gguf"
 )
 
 // dense is x + W_down (silu(W_gate h) * W_up h).
@@ -23,6 +24,9 @@ func (l *lowerer) moe(x *ir.Value) *ir.Value {
 	gate := l.experts("experts_gate", weights.ExpertsGate, ir.Ref{V: h, Len: h.Len}, routing, ir.Half)
 	up := l.experts("experts_up", weights.ExpertsUp, ir.Ref{V: h, Len: h.Len}, routing, ir.Half)
 	act := l.swiglu("experts_swiglu", gate, up)
+	if gguf.ArchitectureOf(l.s.Architecture).F32Down {
+		act.Elem = ir.F32
+	}
 	fe := moe.MoEIntermediateSize
 	down := l.experts("experts_down", weights.ExpertsDown, ir.Batched(act, 0, fe, fe), routing, ir.F32)
 	y := l.emit(&ir.Op{Kind: ir.WeightedSum, Name: "experts_sum", In: []ir.Ref{ir.All(down), ir.All(routing)}, K: moe.NumExpertsPerTok},

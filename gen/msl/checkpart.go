@@ -113,7 +113,11 @@ func sizes(p plan.Part) []int {
 	case *plan.StoreKV:
 		return []int{p.LatDim, p.PeDim}
 	case *plan.Attend:
-		return []int{p.Heads, p.LatDim, p.PeDim, p.Splits.Count, p.Splits.Tile}
+		list := []int{p.Heads, p.LatDim, p.PeDim, p.Splits.Count, p.Splits.Tile}
+		if p.Temperature.Scale != 0 {
+			list = append(list, p.Temperature.Length)
+		}
+		return list
 	case *plan.Embed:
 		return []int{p.Dim, p.RowsPerGroup}
 	case *plan.NormVec:

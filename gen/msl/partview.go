@@ -357,3 +357,16 @@ func (v *partView) At(vec plan.Vec, e, i string) string {
 	}
 	return v.kernelView.At(vec, e, i)
 }
+
+// ScoreScale is what multiplies the scores of the query at a position.
+func (v *partView) ScoreScale(pos string) (string, error) {
+	p, ok := v.P.(*plan.Attend)
+	if !ok {
+		return "", fmt.Errorf("scores of a part of type %T", v.P)
+	}
+	scale, t := v.Float(p.Scale), p.Temperature
+	if t.Scale == 0 {
+		return scale, nil
+	}
+	return fmt.Sprintf("%s * fma(%s, log(float(%s / %du + 1u)), 1.0f)", scale, v.Float(t.Scale), pos, t.Length), nil
+}

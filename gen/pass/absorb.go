@@ -43,7 +43,7 @@ func absorbed(p *ir.Program, layer int, attn, keys, values *ir.Op) []*ir.Op {
 	oLat := p.NewValue("o_lat", layer, heads*c)
 	return []*ir.Op{
 		{Kind: ir.MatVec, Name: "k_b", In: attn.In[:1], W: keys.W, Out: []*ir.Value{qAbs}, Batch: heads},
-		{Kind: ir.LatentAttn, Name: "attend", Heads: heads, Scale: attn.Scale, Out: []*ir.Value{oLat},
+		{Kind: ir.LatentAttn, Name: "attend", Heads: heads, Scale: attn.Scale, Temperature: attn.Temperature, Out: []*ir.Value{oLat},
 			In: []ir.Ref{ir.Batched(qAbs, 0, c, c), attn.In[1], ir.All(keys.In[0].V)}},
 		{Kind: ir.MatVec, Name: "v_b", In: []ir.Ref{ir.Batched(oLat, 0, c, c)}, W: values.W, Out: attn.Out, Batch: heads},
 	}

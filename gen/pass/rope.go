@@ -1,10 +1,12 @@
 package pass
 
 import (
+	"cmp"
 	"math"
 
 	"mla/gen/ir"
 	"mla/gen/spec"
+	"mla/runtime/gguf"
 )
 
 // bakeRope computes what depends on the rotary embedding alone: the angle per
@@ -13,7 +15,7 @@ import (
 // log_mul is mscale_all_dim, and the betas are fixed at 32 and 1).
 func bakeRope(p *ir.Program) error {
 	m := &p.Spec.Model
-	y := yarn{dims: m.QKRopeHeadDim, theta: p.Spec.Rope.Theta, scaling: p.Spec.Rope.Scaling}
+	y := yarn{dims: m.QKRopeHeadDim, theta: p.Spec.Rope.Theta, scaling: p.Spec.Rope.Scaling, mscale: gguf.ArchitectureOf(p.Spec.Architecture).MScale}
 	p.RopeFreqs = y.freqs()
 	p.RopeMScale = y.magnitude()
 	scale := y.attention() / math.Sqrt(float64(m.QKNopeHeadDim+m.QKRopeHeadDim))
@@ -29,6 +31,7 @@ type yarn struct {
 	dims    int
 	theta   float64
 	scaling *spec.Yarn // nil: plain RoPE
+	mscale  float64    // beside mscale_all_dim; 0: the same
 }
 
 // Betas of the ramp between interpolated and unchanged frequencies, in
@@ -77,7 +80,7 @@ func (y yarn) magnitude() float64 {
 	}
 	attn := grow(1)
 	if s.MScaleAllDim != 0 {
-		attn = 1
+		attn = grow(cmp.Or(y.mscale, s.MScaleAllDim)) / grow(s.MScaleAllDim)
 	}
 	// The correction by 1+0.1 ln(factor) is undone where the angle is applied.
 	return attn * s.AttnFactor

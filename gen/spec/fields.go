@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"gopkg.in/yaml.v3"
+
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
 )
 
 // Upper bounds of dimensions: far above any known model, and small enough for
@@ -41,7 +44,9 @@ var DefaultTuning = Tuning{
 
 func rootFields(s *Spec) []field {
 	return []field{
+		optional(oneOf("architecture", &s.Architecture, gguf.Architectures())),
 		section("model", modelFields(&s.Model)),
+		optional(nullable(section("temperature", temperatureFields(&s.Temperature)))),
 		section("rope", ropeFields(&s.Rope)),
 		optional(nullable(field{key: "moe", decode: func(d *decoder, n *yaml.Node, path string) bool {
 			s.MoE = &MoE{RoutedScalingFactor: 1, NGroup: 1, TopKGroup: 1}
@@ -74,6 +79,13 @@ func modelFields(m *Model) []field {
 		integer("max_position_embeddings", &m.MaxPositionEmbeddings, 1, maxContext),
 		number("rms_norm_eps", &m.RMSNormEps, 1e-12, 0.1),
 		optional(boolean("tie_word_embeddings", &m.TieWordEmbeddings)),
+	}
+}
+
+func temperatureFields(t *plan.Temperature) []field {
+	return []field{
+		number("scale", &t.Scale, -1e6, 1e6),
+		integer("length", &t.Length, 1, maxContext),
 	}
 }
 

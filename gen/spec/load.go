@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"mla/runtime/gguf"
 )
 
 // maxFile is the size of the largest file, in bytes: a hundred times a long one.
@@ -37,7 +39,7 @@ func Load(path string) (*Spec, error) {
 func Parse(file string, data []byte) (*Spec, error) {
 	d := &decoder{file: file, at: map[string]*yaml.Node{}}
 	hash := sha256.Sum256(data)
-	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Hash: hex.EncodeToString(hash[:])}
+	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Hash: hex.EncodeToString(hash[:]), Architecture: gguf.Deepseek2}
 	if root := d.parse(data); root != nil {
 		d.mapping(root, "", rootFields(s))
 		d.checkDims(s)

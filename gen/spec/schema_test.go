@@ -11,6 +11,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
+
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
 )
 
 const specDir = "../../specs"
@@ -119,6 +122,7 @@ func TestSchemaKeys(t *testing.T) {
 	for pointer, fields := range map[string][]field{
 		"":                                     rootFields(&Spec{}),
 		"properties/model":                     modelFields(&Model{}),
+		"properties/temperature":               temperatureFields(&plan.Temperature{}),
 		"properties/rope":                      ropeFields(&Rope{}),
 		"properties/rope/properties/scaling":   yarnFields(&Yarn{}),
 		"properties/moe":                       moeFields(&MoE{}),
@@ -165,6 +169,7 @@ func TestSchemaKeys(t *testing.T) {
 func TestSchemaNames(t *testing.T) {
 	schema := readSchema(t)
 	for pointer, want := range map[string][]string{
+		"properties/architecture":                gguf.Architectures(),
 		"properties/tokenizer":                   Tokenizers,
 		"properties/chat_template":               ChatTemplates,
 		"$defs/activations":                      Activations,

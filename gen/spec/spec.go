@@ -3,7 +3,10 @@
 // together as file:line:col: message. Retune writes into such a file.
 package spec
 
-import "mla/runtime/quant"
+import (
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
 
 // Spec is one model, to be compiled with one type of activations for one class of
 // devices: a variant of what its file describes. Field names in YAML are those of the Hugging Face
@@ -14,7 +17,9 @@ type Spec struct {
 	Path string // of the file as it was given, for messages
 	Hash string // sha256 of the file, hexadecimal
 
+	Architecture string // general.architecture of its files, one of gguf.Architectures
 	Model        Model
+	Temperature  plan.Temperature
 	Rope         Rope
 	MoE          *MoE // nil: every layer is dense
 	Tokenizer    string

@@ -88,7 +88,7 @@ func TestMistakes(t *testing.T) {
 		{"vocab_size: 512", "vocab_sise: 512", "2:3: model lacks the key \"vocab_size\"\n3:3: unknown key in model \"vocab_sise\" (did you mean \"vocab_size\"?)"},
 		{"tokenizer: glm4", "tokenizer: glm5", "28:12: unknown tokenizer \"glm5\" (did you mean \"glm4\"?)"},
 		{"tokenizer: glm4", "tokenizer: llama", "28:12: unknown tokenizer \"llama\"; allowed: deepseek-llm, deepseek-v3, gigachat, glm4, kanana2, kimi-k2, qwen2, tekken, youtu, sentencepiece"},
-		{"tokenizer: glm4", "tokenizer: glm4\nzebra: 1", "29:1: unknown key in the file \"zebra\"; allowed: model, rope, moe, tokenizer, chat_template, activations, quants, tuning"},
+		{"tokenizer: glm4", "tokenizer: glm4\nzebra: 1", "29:1: unknown key in the file \"zebra\"; allowed: architecture, model, temperature, rope, moe, tokenizer, chat_template, activations, quants, tuning"},
 		{"chat_template: none", "chat_template: none\nactivations: f64", "30:14: unknown activations \"f64\"; allowed: f32, f16"},
 		{"chat_template: none", "chat_template: none\nactivations: [f32, F16]", "30:20: unknown activations \"F16\" (did you mean \"f16\"?)"},
 		{"chat_template: none", "chat_template: none\nactivations: [f16, f32, f16]", "30:25: activations has f16 twice"},

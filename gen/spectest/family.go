@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 
 	"mla/gen/spec"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
 )
 
 // Family is a small spec of one of the published families, of sizes that no
@@ -11,7 +13,7 @@ import (
 // stock quantiser has to fall back to other types in many of its widths.
 func Family(seed uint64) *spec.Spec {
 	d := dice{rand.New(rand.NewPCG(seed, 3))}
-	s := &spec.Spec{Name: "family", File: "family.yaml", ChatTemplate: "none", Activations: "f32"}
+	s := &spec.Spec{Architecture: gguf.Deepseek2, Name: "family", File: "family.yaml", ChatTemplate: "none", Activations: "f32"}
 	s.Model = spec.Model{Title: "family", VocabSize: d.pick(273, 301, 384), HiddenSize: d.pick(96, 160, 256, 288, 512),
 		NumHiddenLayers: d.pick(1, 2, 3), NumAttentionHeads: d.pick(1, 2, 3, 5, 8), KVLoraRank: d.pick(32, 96, 256, 512),
 		QKNopeHeadDim: d.pick(48, 64, 96, 128), QKRopeHeadDim: d.pick(16, 24, 32, 48), VHeadDim: d.pick(32, 40, 64, 128, 256),
@@ -23,7 +25,8 @@ func Family(seed uint64) *spec.Spec {
 	return s
 }
 
-// families make a spec one of Youtu-LLM's, DeepSeek-V2-Lite's or GLM-4.7-Flash's kind.
+// families make a spec one of Youtu-LLM's, DeepSeek-V2-Lite's, GLM-4.7-Flash's, Mistral
+// Large 3's or Mistral Small 4's kind.
 var families = []func(d dice, s *spec.Spec){
 	func(d dice, s *spec.Spec) {
 		s.Tokenizer = "youtu"
@@ -44,6 +47,23 @@ var families = []func(d dice, s *spec.Spec){
 		s.MoE.ScoringFunc, s.MoE.SelectionBias, s.MoE.NormTopKProb = "sigmoid", d.pick(0, 1) == 1, true
 		s.MoE.RoutedScalingFactor = 1.8
 	},
+	func(d dice, s *spec.Spec) { mistral(d, s) },
+	func(d dice, s *spec.Spec) {
+		mistral(d, s)
+		s.Architecture, s.MoE.FirstKDenseReplace = "mistral4", 0
+	},
+}
+
+func mistral(d dice, s *spec.Spec) {
+	s.Tokenizer = "tekken"
+	s.Model.QLoraRank = d.pick(32, 96, 256)
+	s.Rope.Scaling = &spec.Yarn{Factor: d.float(36, 128), OriginalMaxPositionEmbeddings: d.pick(16, 8192), MScaleAllDim: d.float(0, 0.5, 1), AttnFactor: 1}
+	s.Temperature = plan.Temperature{Scale: d.float(0, 0.1), Length: d.pick(1, 3)}
+	if s.Temperature.Scale == 0 {
+		s.Temperature.Length = 0
+	}
+	s.MoE = d.experts(s.Model.NumHiddenLayers)
+	s.MoE.ScoringFunc = "softmax"
 }
 
 type dice struct{ *rand.Rand }

@@ -10,14 +10,16 @@ import (
 
 	"mla/gen/spec"
 	"mla/gen/weights"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
 )
 
 // Random is a small spec that exercises what the seed picks: low-rank queries
-// or not, dense or MoE layers, gating variants, YaRN, tied heads, tails.
+// or not, dense or MoE layers, gating variants, YaRN, temperatures, tied heads, tails.
 func Random(seed uint64) *spec.Spec {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(n ...int) int { return n[r.IntN(len(n))] }
-	s := &spec.Spec{Name: "random", File: "random.yaml", Tokenizer: "glm4", ChatTemplate: "none", Activations: "f32"}
+	s := &spec.Spec{Architecture: gguf.Deepseek2, Name: "random", File: "random.yaml", Tokenizer: "glm4", ChatTemplate: "none", Activations: "f32"}
 	s.Model = spec.Model{Title: "random", VocabSize: 64 + 16*r.IntN(3), HiddenSize: pick(64, 96, 256), NumHiddenLayers: pick(1, 2, 3),
 		NumAttentionHeads: pick(1, 2, 5), QLoraRank: pick(0, 32, 64), KVLoraRank: pick(32, 64), QKNopeHeadDim: pick(32, 64),
 		QKRopeHeadDim: pick(16, 32), VHeadDim: pick(32, 64), IntermediateSize: pick(64, 160), MaxPositionEmbeddings: 64,
@@ -26,6 +28,12 @@ func Random(seed uint64) *spec.Spec {
 	if r.IntN(2) == 0 {
 		s.Rope.Scaling = &spec.Yarn{Factor: float64(pick(4, 40)), OriginalMaxPositionEmbeddings: pick(64, 4096), AttnFactor: 1,
 			MScaleAllDim: []float64{0, 0.707, 1}[r.IntN(3)]}
+	}
+	if r.IntN(3) == 0 {
+		s.Temperature = plan.Temperature{Scale: 0.3, Length: pick(1, 2, 3)}
+	}
+	if r.IntN(4) == 0 {
+		s.Architecture = "mistral4"
 	}
 	if r.IntN(3) > 0 {
 		s.MoE = randomMoE(r, pick, s.Model.NumHiddenLayers)

@@ -11,27 +11,32 @@ import (
 // Values of expert_gating_func.
 var gatingFuncs = map[string]uint32{"softmax": 1, "sigmoid": 2}
 
-// architecture is that of the files that are made.
-const architecture = "deepseek2"
-
 // metaList collects metadata in file order.
-type metaList []gguf.KV
+type metaList struct {
+	architecture string
+	list         []gguf.KV
+}
 
-func (l *metaList) add(key string, v gguf.Value) { *l = append(*l, gguf.KV{Key: key, Value: v}) }
+func (l *metaList) add(key string, v gguf.Value) {
+	l.list = append(l.list, gguf.KV{Key: key, Value: v})
+}
+
+// own adds a key of the architecture.
+func (l *metaList) own(key string, v gguf.Value) { l.add(l.architecture+"."+key, v) }
 
 // count adds a key of the architecture with a non-negative integer.
 func (l *metaList) count(key string, n int) {
-	l.add(architecture+"."+key, gguf.Uint32(uint32(n)))
+	l.own(key, gguf.Uint32(uint32(n)))
 }
 
 func (l *metaList) float(key string, x float64) {
-	l.add(architecture+"."+key, gguf.Float32(float32(x)))
+	l.own(key, gguf.Float32(float32(x)))
 }
 
 // metadata lists the keys that converters write for this architecture.
 func metadata(s *spec.Spec, q spec.Quant) ([]gguf.KV, error) {
-	var l metaList
-	l.add("general.architecture", gguf.String(architecture))
+	l := metaList{architecture: s.Architecture}
+	l.add("general.architecture", gguf.String(s.Architecture))
 	l.add("general.type", gguf.String("model"))
 	l.add("general.name", gguf.String(s.Model.Title+" with random weights"))
 	l.add("general.quantization_version", gguf.Uint32(2))
@@ -44,11 +49,15 @@ func metadata(s *spec.Spec, q spec.Quant) ([]gguf.KV, error) {
 	}
 	l.model(s, q.LegacyKVB)
 	l.rope(s)
+	if t := s.Temperature; t.Scale != 0 {
+		l.float("attention.temperature_scale", t.Scale)
+		l.count("attention.temperature_length", t.Length)
+	}
 	l.experts(s)
 	if err := l.tokenizer(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
-	return l, nil
+	return l.list, nil
 }
 
 // model adds the dimensions. Legacy files describe expanded heads, others the
@@ -85,7 +94,7 @@ func (l *metaList) rope(s *spec.Spec) {
 	if y == nil {
 		return
 	}
-	l.add(architecture+".rope.scaling.type", gguf.String("yarn"))
+	l.own("rope.scaling.type", gguf.String("yarn"))
 	l.float("rope.scaling.factor", y.Factor)
 	l.count("rope.scaling.original_context_length", y.OriginalMaxPositionEmbeddings)
 	if y.AttnFactor != 1 {
@@ -113,9 +122,9 @@ func (l *metaList) experts(s *spec.Spec) {
 	l.count("expert_shared_count", e.NSharedExperts)
 	l.count("expert_group_count", e.NGroup)
 	l.count("expert_group_used_count", e.TopKGroup)
-	l.add(architecture+".expert_gating_func", gguf.Uint32(gatingFuncs[e.ScoringFunc]))
+	l.own("expert_gating_func", gguf.Uint32(gatingFuncs[e.ScoringFunc]))
 	l.float("expert_weights_scale", e.RoutedScalingFactor)
 	if e.NormTopKProb {
-		l.add(architecture+".expert_weights_norm", gguf.Bool(true))
+		l.own("expert_weights_norm", gguf.Bool(true))
 	}
 }

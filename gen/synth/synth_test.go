@@ -252,7 +252,7 @@ func TestSpecialTokens(t *testing.T) {
 		if err := l.tokenizer(s); err != nil {
 			t.Fatal(err)
 		}
-		for _, kv := range l {
+		for _, kv := range l.list {
 			switch kv.Key {
 			case "tokenizer.ggml.tokens":
 				if kv.Value.Len() != s.Model.VocabSize {

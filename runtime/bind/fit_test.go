@@ -64,6 +64,14 @@ func TestFitRejects(t *testing.T) {
 		want   []string // one per mismatch
 	}{
 		{"norm eps", func(_ *testFile, b *plan.Bundle) { b.Model.RMSNormEps = 1e-5 }, []string{"rms_norm_eps: found 1e-06, expected 1e-05"}},
+		{"architecture", func(_ *testFile, b *plan.Bundle) { b.Model.Architecture = "mistral4" }, []string{"architecture: found deepseek2, expected mistral4"}},
+		{"temperature", func(f *testFile, b *plan.Bundle) {
+			f.set("attention.temperature_scale", gguf.Float32(0.1))
+			f.set("attention.temperature_length", gguf.Uint32(8192))
+			b.Model.Temperature = plan.Temperature{Scale: 0.2, Length: 4096}
+		}, []string{"temperature.scale: found 0.1, expected 0.2", "temperature.length: found 8192, expected 4096"}},
+		{"no temperature", func(_ *testFile, b *plan.Bundle) { b.Model.Temperature = plan.Temperature{Scale: 0.2, Length: 4096} },
+			[]string{"temperature.scale: found 0, expected 0.2", "temperature.length: found 0, expected 4096"}},
 		{"q_lora_rank", func(_ *testFile, b *plan.Bundle) { b.Model.QLoraRank = 16 }, []string{"q_lora_rank: found 0, expected 16"}},
 		{"theta", func(f *testFile, _ *plan.Bundle) { f.set("rope.freq_base", gguf.Float32(1e6)) }, []string{"rope_theta: found 1000000, expected 10000"}},
 		{"yarn", func(f *testFile, _ *plan.Bundle) {

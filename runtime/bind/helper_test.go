@@ -25,7 +25,8 @@ const (
 // testBundle is a bundle without kernels that allows F32 and Q8_0 everywhere.
 func testBundle(name string) *plan.Bundle {
 	b := &plan.Bundle{Name: name, Model: plan.Model{
-		VocabSize: vocab, HiddenSize: hidden, NumHiddenLayers: 2, NumAttentionHeads: heads,
+		Architecture: "deepseek2",
+		VocabSize:    vocab, HiddenSize: hidden, NumHiddenLayers: 2, NumAttentionHeads: heads,
 		KVLoraRank: latent, QKNopeHeadDim: nope, QKRopeHeadDim: rope, VHeadDim: vdim, IntermediateSize: ff,
 		MaxPositionEmbeddings: 64, RMSNormEps: 1e-6, TieWordEmbeddings: true,
 		Rope: plan.Rope{Theta: 10000, Factor: 1, AttnFactor: 1},

@@ -17,6 +17,7 @@ func hyperParameters(f *gguf.File, b *plan.Bundle) []Mismatch {
 	}
 	m := &b.Model
 	list := []parameter{
+		{"architecture", h.Architecture, m.Architecture},
 		{"vocab_size", h.VocabSize, m.VocabSize},
 		{"hidden_size", h.HiddenSize, m.HiddenSize},
 		{"num_hidden_layers", h.NumHiddenLayers, m.NumHiddenLayers},
@@ -27,6 +28,8 @@ func hyperParameters(f *gguf.File, b *plan.Bundle) []Mismatch {
 		{"qk_rope_head_dim", h.QKRopeHeadDim, m.QKRopeHeadDim},
 		{"v_head_dim", h.VHeadDim, m.VHeadDim},
 		{"rms_norm_eps", h.RMSNormEps, m.RMSNormEps},
+		{"temperature.scale", h.Temperature.Scale, m.Temperature.Scale},
+		{"temperature.length", h.Temperature.Length, m.Temperature.Length},
 		{"tie_word_embeddings", h.TiedEmbeddings, m.TieWordEmbeddings},
 		{"first_k_dense_replace", h.FirstKDenseReplace, m.DenseLayers()},
 		{"n_routed_experts", h.NRoutedExperts, m.MoE.NRoutedExperts},

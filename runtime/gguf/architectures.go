@@ -6,13 +6,24 @@ import (
 	"strings"
 )
 
-// architecture is how models of one general.architecture differ from deepseek2.
-type architecture struct{}
+// Deepseek2 is the architecture that the others are described by.
+const Deepseek2 = "deepseek2"
+
+// Architecture is what models of one general.architecture have that no key of their
+// files says: constants of llama.cpp, and so of the models.
+type Architecture struct {
+	// MScale is what YaRN's magnitude is made of beside mscale_all_dim; 0: the same.
+	MScale float64
+	// F32Down says that what experts hand to their down projection can exceed the range of
+	// half, so that it stays float32 whatever the activations are.
+	F32Down bool
+}
 
 // architectures are those that ReadHParams accepts, by name, which is also the prefix
 // of their keys.
-var architectures = map[string]architecture{
-	"deepseek2": {},
+var architectures = map[string]Architecture{
+	Deepseek2:  {},
+	"mistral4": {MScale: 1, F32Down: true},
 }
 
 // uncovered are architectures that are kin to these, and what they add that is not
@@ -29,6 +40,9 @@ var uncovered = map[string]string{
 
 // Architectures lists the values of general.architecture that ReadHParams accepts.
 func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
+
+// ArchitectureOf describes one of Architectures.
+func ArchitectureOf(name string) Architecture { return architectures[name] }
 
 // architecture finds out what kind of model the file holds.
 func (r *keyReader) architecture() {

@@ -35,6 +35,7 @@ type HParams struct {
 	RMSNormEps            float64
 	RopeTheta             float64
 	RopeScaling           RopeScaling
+	Temperature           Temperature
 	MaxPositionEmbeddings int
 
 	TiedEmbeddings bool // no output.weight: token_embd.weight is used
@@ -44,6 +45,13 @@ type HParams struct {
 
 	TokenizerModel string // "" if the file does not say
 	TokenizerPre   string
+}
+
+// Temperature says how queries grow with their position p: by
+// 1 + Scale ln(floor(p / Length) + 1). A Scale of 0 is none.
+type Temperature struct {
+	Scale  float64
+	Length int // tokens
 }
 
 // RopeScaling says how rotary frequencies are stretched beyond the context that
@@ -83,6 +91,7 @@ func ReadHParams(f *File) (HParams, error) {
 	r.attention(&h)
 	r.feedForward(&h)
 	r.rope(&h)
+	r.temperature(&h)
 	h.TokenizerModel = optional(r, "tokenizer.ggml.model", "", f.String)
 	h.TokenizerPre = optional(r, "tokenizer.ggml.pre", "", f.String)
 	if r.err != nil {

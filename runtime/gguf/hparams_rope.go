@@ -23,3 +23,18 @@ func (r *keyReader) rope(h *HParams) {
 		r.failKey("rope.scaling.type", `is %.64q; expected "none", "linear" or "yarn"`, s.Type)
 	}
 }
+
+// temperature reads by what queries grow with the position. A scale of 0 is none,
+// whatever the length.
+func (r *keyReader) temperature(h *HParams) {
+	scale := r.float("attention.temperature_scale", 0, -1e6, 1e6)
+	length := r.dim("attention.temperature_length", 0, 0, maxContext)
+	if scale == 0 || r.err != nil {
+		return
+	}
+	if length == 0 {
+		r.failKey("attention.temperature_length", "is 0 or missing, but attention.temperature_scale is %g; expected 1 to %d", scale, maxContext)
+		return
+	}
+	h.Temperature = Temperature{scale, length}
+}

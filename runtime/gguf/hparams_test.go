@@ -211,6 +211,11 @@ func TestHParamsRules(t *testing.T) {
 			m.set("rope.scaling.factor", Float32(2))
 		}, func(h HParams) bool { return h.RopeScaling.Factor == 2 }},
 		{"vocabulary", func(m *model) { m.set("vocab_size", Uint32(8)) }, func(h HParams) bool { return h.VocabSize == 8 }},
+		{"temperature", func(m *model) {
+			m.set("attention.temperature_scale", Float32(0.5))
+			m.set("attention.temperature_length", Uint32(8192))
+		}, func(h HParams) bool { return h.Temperature == Temperature{0.5, 8192} }},
+		{"temperature without scale", func(m *model) { m.set("attention.temperature_length", Uint32(8192)) }, func(h HParams) bool { return h.Temperature == Temperature{} }},
 		{"factor 0", func(m *model) { m.set("rope.scaling.factor", Float32(0)) }, func(h HParams) bool { return h.RopeScaling.Factor == 1 }},
 	}
 	for _, tt := range tests {
@@ -287,6 +292,8 @@ func TestHParamsErrors(t *testing.T) {
 			m.set("expert_group_used_count", Uint32(1))
 			m.set("expert_used_count", Uint32(3))
 		}, []string{"expert_used_count", "is 3", "2 experts in 1 groups"}},
+		{"temperature without length", set("attention.temperature_scale", Float32(0.1)), []string{"temperature_length", "0 or missing", "0.1"}},
+		{"temperature NaN", set("attention.temperature_scale", Float32(float32(math.NaN()))), []string{"temperature_scale", "NaN"}},
 		{"rope base", set("rope.freq_base", Float32(0)), []string{"rope.freq_base", "is 0"}},
 		{"rope scaling", set("rope.scaling.type", String("longrope")), []string{"rope.scaling.type", `"longrope"`, `"yarn"`}},
 	}

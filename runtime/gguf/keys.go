@@ -45,6 +45,8 @@ var keyRules = []keyRule{
 	{name: "attention.value_length"},
 	{name: "attention.key_length_mla"},
 	{name: "attention.value_length_mla"},
+	{name: "attention.temperature_scale"},
+	{name: "attention.temperature_length"},
 	{name: "expert_count"},
 	{name: "expert_used_count"},
 	{name: "expert_shared_count"},
@@ -71,8 +73,6 @@ var keyRules = []keyRule{
 	{"rope.scaling.yarn_attn_factor", idle, "llama.cpp reads rope.scaling.attn_factor instead"},
 	{"pooling_type", idle, "it is for embeddings of texts, which are not computed here"},
 
-	{"attention.temperature_scale", unless0, "needs queries that grow with the position (attention temperature)"},
-	{"attention.temperature_length", unless0, "needs queries that grow with the position (attention temperature)"},
 	{"attention.scale", unless0, "needs attention with a scale of its own; here it follows from the width of a key"},
 	{"attention.output_scale", unless0, "needs a factor on the output of attention"},
 	{"attention.value_scale", unless0, "needs a factor on the values of attention"},

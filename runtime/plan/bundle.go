@@ -5,6 +5,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 
 	"mla/runtime/quant"
@@ -36,6 +37,7 @@ type Bundle struct {
 // Model is what a GGUF file must have to fit a bundle. The names are those of
 // the Hugging Face configuration.
 type Model struct {
+	Architecture                                              string // general.architecture
 	VocabSize, HiddenSize, NumHiddenLayers, NumAttentionHeads int
 	QLoraRank                                                 int // 0: no low-rank q
 	KVLoraRank, QKNopeHeadDim, QKRopeHeadDim, VHeadDim        int
@@ -44,6 +46,7 @@ type Model struct {
 	RMSNormEps                                                float64
 	TieWordEmbeddings                                         bool
 	Rope                                                      Rope
+	Temperature                                               Temperature
 	MoE                                                       MoE
 	Tokenizer, ChatTemplate                                   string
 }
@@ -56,6 +59,20 @@ type Rope struct {
 	OriginalContext int
 	MScaleAllDim    float64 // 0: absent
 	AttnFactor      float64 // 1 by default
+}
+
+// Temperature says how queries grow with their position; Scale 0: not at all.
+type Temperature struct {
+	Scale  float64
+	Length int // positions of one temperature
+}
+
+// At is the factor on the scores of the query at a position.
+func (t Temperature) At(pos int) float64 {
+	if t.Scale == 0 {
+		return 1
+	}
+	return 1 + t.Scale*math.Log(float64(pos/t.Length+1))
 }
 
 // MoE describes the mixture-of-experts layers; zero for a dense model.

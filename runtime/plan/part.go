@@ -182,15 +182,17 @@ func (p *StoreKV) Groups() int { return 1 }
 // Attend is split-KV latent attention: every threadgroup serves all heads for
 // one split, so a cache row is read once for keys and values of every head.
 type Attend struct {
-	QAbs    Vec // [Heads] × LatDim
-	QPe     Vec // [Heads] × PeDim
-	Heads   int
-	LatDim  int
-	PeDim   int
-	Scale   float64
-	Cache   Paged
-	Out, ML int // see Combine
-	Splits  Splits
+	QAbs   Vec // [Heads] × LatDim
+	QPe    Vec // [Heads] × PeDim
+	Heads  int
+	LatDim int
+	PeDim  int
+	Scale  float64
+	// Temperature multiplies Scale by what the position of the query says.
+	Temperature Temperature
+	Cache       Paged
+	Out, ML     int // see Combine
+	Splits      Splits
 }
 
 // Groups implements Part.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"testing"
 
 	"mla/runtime/quant"
@@ -31,6 +32,19 @@ func TestSplits(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestTemperature: values of Mistral Large 3, and a bundle without one.
+func TestTemperature(t *testing.T) {
+	large := Temperature{Scale: 0.1, Length: 8192}
+	for pos, want := range map[int]float64{0: 1, 8191: 1, 8192: 1.0693147, 16383: 1.0693147, 16384: 1.1098612} {
+		if got := large.At(pos); math.Abs(got-want) > 1e-6 {
+			t.Errorf("at %d: %g, want %g", pos, got, want)
+		}
+	}
+	if got := (Temperature{}).At(99); got != 1 {
+		t.Errorf("without: %g", got)
 	}
 }
 

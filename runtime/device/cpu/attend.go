@@ -26,6 +26,7 @@ type attend struct {
 	width         int // block rounded up to columns of a product
 	latDim, peDim int
 	scale         float32
+	temperature   plan.Temperature
 	splits        plan.Splits
 	tile          int // rows per product
 }
@@ -34,6 +35,9 @@ func bindAttend(b *binder, p *plan.Attend) *attend {
 	b.dims(p.LatDim, p.PeDim)
 	b.scratch(p.LatDim + p.PeDim)
 	partials := b.splits(p.Splits, p.Heads)
+	if t := p.Temperature; t.Scale != 0 && t.Length < 1 {
+		b.fail("a temperature of steps of %d positions", t.Length)
+	}
 	t := &attend{
 		id:     b.id(),
 		qAbs:   b.input(p.QAbs, p.Heads, p.LatDim),
@@ -43,7 +47,7 @@ func bindAttend(b *binder, p *plan.Attend) *attend {
 		ml:     b.writableFloats(p.ML, partials*2),
 		heads:  p.Heads,
 		latDim: p.LatDim, peDim: p.PeDim,
-		scale:  float32(p.Scale),
+		scale: float32(p.Scale), temperature: p.Temperature,
 		splits: p.Splits,
 		tile:   min(p.Splits.Tile, tileRows),
 	}
@@ -117,13 +121,14 @@ func (t *attend) queries(w *worker, first, heads int) []float32 {
 		return query
 	}
 	w.queryKey = k
+	scale := float32(float64(t.scale) * t.temperature.At(int(w.row.Pos)))
 	q := w.temp(t.dim())
 	lat, pe := q[:t.latDim], q[t.latDim:]
 	for h := range heads {
 		copy(lat, t.qAbs.read((first+h)*t.qAbs.stride, t.latDim, lat))
 		copy(pe, t.qPe.read((first+h)*t.qPe.stride, t.peDim, pe))
 		for i, f := range q {
-			query[i*t.width+h] = f * t.scale
+			query[i*t.width+h] = f * scale
 		}
 	}
 	return query

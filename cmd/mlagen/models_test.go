@@ -1,0 +1,147 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mla/gen"
+	"mla/gen/initspec"
+	"mla/gen/msl/execute"
+	"mla/gen/spec"
+	"mla/runtime/bind"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/device/reference"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+	"mla/sim/replay"
+)
+
+// models are small files of further models, with the logits that they must give. No
+// bundle for them ships.
+const models = "../../testdata/models"
+
+// modelCaches are the types of cache with the greatest difference from the reference
+// logits that they may cause: runtime/engine's TestReference says where it comes from.
+var modelCaches = map[quant.Type]float64{quant.F32: 1e-3, quant.F16: 0.05}
+
+// TestModels does for each of these files what a user does, mlagen init, mlagen -spec,
+// mlarun, and compares the logits: of the CPU device, and of the Metal source, executed.
+func TestModels(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(models, "*.gguf"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files in %s: %v", models, err)
+	}
+	executor := newExecutor(t)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			ref, err := reference.ReadPath(strings.TrimSuffix(file, ".gguf"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := compileFor(t, file, "f32")
+			for kv, tolerance := range modelCaches {
+				compareModel(t, cpu.New(), m, ref, len(ref.Prompt), kv, tolerance)
+				// Attention on a cache of halves has a form of its own from 8 rows on.
+				compareModel(t, executor, m, ref, 12, kv, tolerance)
+			}
+		})
+	}
+}
+
+// newExecutor runs the Metal source, checked, on the CPU.
+func newExecutor(t *testing.T) device.Device {
+	d := replay.New(execute.Checked)
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// compileFor binds a file to the bundle that its header asks for.
+func compileFor(t *testing.T, file, act string) *device.Model {
+	t.Helper()
+	f, err := gguf.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	text, err := initspec.Generate(f, "model.yaml", act)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := spec.Parse("model.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := gen.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := bind.Bind(f, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// compareModel replays n tokens of the prompt.
+func compareModel(t *testing.T, d device.Device, m *device.Model, ref *reference.Reference, n int, kv quant.Type, tolerance float64) {
+	t.Helper()
+	r, err := device.LoadSingle(d, m, device.Config{Context: n, KV: kv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	worst := 0.0
+	for pos, token := range ref.Prompt[:n] {
+		got, err := r.Replay(reference.Step(token, pos), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		worst = max(worst, ref.Worst(got, pos))
+	}
+	t.Logf("%s, %s cache, %d tokens: logits within %.2g", d.Name(), kv, n, worst)
+	if !(worst <= tolerance) {
+		t.Errorf("%s, %s cache: logits differ by %g; at most %g is allowed", d.Name(), kv, worst, tolerance)
+	}
+}
+
+// TestWideDown: what the experts of mistral4 hand to their down projection can exceed
+// the range of half, so it stays float32 where everything else is half.
+func TestWideDown(t *testing.T) {
+	const file = "mistral4-mini-Q4_K_M"
+	m := compileFor(t, filepath.Join(models, file+".gguf"), "f16")
+	wide := 0
+	for i := range m.Bundle.Kernels {
+		k := &m.Bundle.Kernels[i]
+		for _, p := range k.Parts {
+			if p, ok := p.(*plan.ExpertsSum); ok && k.Slots[p.In.Slot].Elem == plan.ElemF32 {
+				wide++
+			}
+		}
+	}
+	if wide == 0 {
+		t.Error("no kernel adds up experts from float32")
+	}
+	ref, err := reference.ReadPath(filepath.Join(models, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Activations that are halves move logits by some thousandths of their size.
+	for _, d := range []device.Device{cpu.New(), newExecutor(t)} {
+		compareModel(t, d, m, ref, 6, quant.F32, 0.1)
+	}
+}
