@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"slices"
 	"strings"
 
 	"mla/runtime/plan"
@@ -23,7 +24,7 @@ const (
 // qualified is a name of ours as a kernel writes it.
 func qualified(name string) string { return "mla::" + name }
 
-// kernel prints one kernel: its argument struct, its body, its variants.
+// kernel prints one kernel: its argument struct, its bodies, its variants.
 func (p *printer) kernel(k *plan.Kernel) error {
 	if err := p.check(k); err != nil {
 		return err
@@ -36,10 +37,10 @@ func (p *printer) kernel(k *plan.Kernel) error {
 	p.line("\n" + openNamespace)
 	p.argsStruct(k)
 	p.out.WriteString(comment(k.Doc))
-	p.body(v, parts, floats)
+	p.bodies(v, parts, floats)
 	p.line(closeNamespace)
 	for i := range k.Variants {
-		p.variant(v, &k.Variants[i], floats)
+		p.variant(v, &k.Variants[i], v.bodyOf(&k.Variants[i], parts), floats)
 	}
 	return p.err
 }
@@ -61,7 +62,7 @@ func (p *printer) body(v *kernelView, parts []partView, floats int) {
 	if tags := v.tags(); len(tags) > 0 {
 		p.printf("template <typename %s>\n", strings.Join(tags, ", typename "))
 	}
-	p.printf("static inline void %s_body(\n", v.Kernel.Name)
+	p.printf("static inline void %s(\n", v.bodyName(slices.ContainsFunc(parts, func(part partView) bool { return part.Halves })))
 	for i := range v.Slots {
 		p.printf("    %s,\n", v.parameter(i, inNamespace))
 	}
@@ -112,8 +113,8 @@ func waitsItself(p plan.Part) bool {
 	return false
 }
 
-// variant prints the kernel function of one combination of types.
-func (p *printer) variant(v *kernelView, variant *plan.Variant, floats int) {
+// variant prints the kernel function of one combination of types, which calls a body.
+func (p *printer) variant(v *kernelView, variant *plan.Variant, body string, floats int) {
 	p.printf("\nkernel void %s(\n", variant.Func)
 	for i := range v.Slots {
 		p.printf("    %s [[buffer(%d)]],\n", v.parameter(i, global), i)
@@ -128,7 +129,7 @@ func (p *printer) variant(v *kernelView, variant *plan.Variant, floats int) {
 		arguments = append(arguments, "(threadgroup float *)scratch")
 	}
 	arguments = append(arguments, "tg", "tid", "sg", "lane")
-	p.printf("  %s%s(%s);\n}\n", qualified(v.Kernel.Name+"_body"), typeArguments(variant), strings.Join(arguments, ", "))
+	p.printf("  %s%s(%s);\n}\n", qualified(body), typeArguments(variant), strings.Join(arguments, ", "))
 }
 
 func typeArguments(v *plan.Variant) string {

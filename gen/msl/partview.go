@@ -21,6 +21,7 @@ type partView struct {
 	Entries   int // heads or experts, each with threadgroups of its own
 	N         int // rows per simdgroup
 	Attention *attention
+	Halves    bool      // attention takes the matrix form
 	Tail      *tailView // what its last threadgroups go on with; nil: nothing
 	Behind    bool      // it is such a tail itself
 	wordAt    int       // where in threadgroup memory they learn that they are the last

@@ -292,14 +292,14 @@ static inline void load2(in_floats x, uint i, thread float * y) {
   y[1] = v.y;
 }
 
-//: load2 using in_halves
+//: load2 if in_halves using in_halves
 static inline void load2(in_halves x, uint i, thread float * y) {
   const half2 v = *(device const half2 *)(x.p + i);
   y[0] = float(v.x);
   y[1] = float(v.y);
 }
 
-//: load2 using in_shared
+//: load2 if in_shared using in_shared
 static inline void load2(in_shared x, uint i, thread float * y) {
   y[0] = x.p[i - x.first];
   y[1] = x.p[i - x.first + 1u];
@@ -315,10 +315,10 @@ static inline void load4(in_floats x, uint i, thread float * y) {
   y[3] = v.w;
 }
 
-//: load4 using as_floats in_halves
+//: load4 if in_halves using as_floats in_halves
 static inline void load4(in_halves x, uint i, thread float * y) { as_floats(*(device const half4 *)(x.p + i), y); }
 
-//: load4 using in_shared load2
+//: load4 if in_shared using in_shared load2
 static inline void load4(in_shared x, uint i, thread float * y) {
   load2(x, i, y);
   load2(x, i + 2u, y + 2);
@@ -374,7 +374,7 @@ static inline eight_halves in_order(uint2 u, uint2 v) {
   return y;
 }
 
-//: load_eight using eight_halves in_halves in_order
+//: load_eight if in_halves eight_halves using eight_halves in_halves in_order
 static inline void load_eight(in_halves x, uint a, uint b, thread eight_halves & y) {
   y = in_order(*(device const uint2 *)(x.p + a), *(device const uint2 *)(x.p + b));
 }
@@ -385,13 +385,13 @@ static inline void load_eight(in_halves x, uint a, uint b, thread eight_halves &
 template <typename X, typename Y>
 static inline void load_row(X x, uint i, thread Y & y) { load_eight(x, i, i + 4u, y); }
 
-//: load_row using eight_halves in_halves in_order
+//: load_row if in_halves eight_halves using eight_halves in_halves in_order
 static inline void load_row(in_halves x, uint i, thread eight_halves & y) {
   const uint4 v = *(device const uint4 *)(x.p + i);
   y = in_order(v.xy, v.zw);
 }
 
-//: load_row using as_floats eight_floats in_halves
+//: load_row if in_halves eight_floats using as_floats eight_floats in_halves
 static inline void load_row(in_halves x, uint i, thread eight_floats & y) {
   const uint4 v = *(device const uint4 *)(x.p + i);
   as_floats(as_type<half4>(v.xy), y.y);
@@ -413,7 +413,7 @@ static inline void load_two(X x, uint a, uint b, thread Y * y) {
   load_eight(x, a + 4u, b + 4u, y[1]);
 }
 
-//: load_two using eight_halves in_halves in_order
+//: load_two if in_halves eight_halves using eight_halves in_halves in_order
 static inline void load_two(in_halves x, uint a, uint b, thread eight_halves * y) {
   const uint4 u = *(device const uint4 *)(x.p + a), v = *(device const uint4 *)(x.p + b);
   y[0] = in_order(u.xy, v.xy);
@@ -426,7 +426,7 @@ static inline void load_two(in_halves x, uint a, uint b, thread eight_halves * y
 template <short RANGE>
 static inline half unit_of(thread const eight_floats &) { return half(1.0f); }
 
-//: unit_of using eight_halves
+//: unit_of if eight_halves using eight_halves
 template <short RANGE>
 static inline half unit_of(thread const eight_halves &) { return half(0.25f / float(RANGE)); }
 
@@ -445,7 +445,7 @@ static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread 
   return add_pair(v3, y.y + 5, add_pair(v2, y.y + 4, s));
 }
 
-//: add_products using eight_halves
+//: add_products if eight_halves using eight_halves
 // Halves are multiplied and summed as halves, four products to a sum: see quant.RowsHalves.
 template <short RANGE>
 static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread const eight_halves & y, float s) {
@@ -3325,7 +3325,7 @@ kernel void k_b_bf16(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row attend_matrix cache_row in_halves load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using EARLIER_DONE PAGE_ROWS Row cache_row load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -3350,10 +3350,6 @@ static inline void attend_body(
   if (from == to) {
     EARLIER_DONE;
     for (uint i = tid; i < 40u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
-  } else if (T_cache::row_bytes(1u) == 2u) { // halves
-    attend_matrix<20u, 512u, 64u, 16u, 16u, 8u, 1u>::run(
-        (device const half *)cache_, tables + row.w * 3168u, from, to, nkv, in_halves{q_abs_}, 512u, in_halves{q_rope + 192u}, 256u,
-        0.0625f, out, out_ml, scratch, sg, lane);
   } else { // 8 rows of 576 at a time
     EARLIER_DONE;
     threadgroup float * tile = scratch;
@@ -3385,6 +3381,38 @@ static inline void attend_body(
     for (uint i = tid; i < 40u; i += 256u) out_ml[i] = ml[i];
   }
 }
+
+//: attend_halves_body using EARLIER_DONE Row attend_matrix in_halves split_rows whole
+// The same of a cache of halves.
+template <typename T_cache>
+static inline void attend_halves_body(
+    device const half * q_abs_,
+    device const half * q_rope,
+    device const uchar * cache_,
+    constant Row & current,
+    device const uint * tables,
+    device float * attend_out,
+    device float * attend_ml,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  // 20 heads on one of 128 splits; one without rows says just that
+  const uint split = tg;
+  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint nkv = row.z;
+  const uint per = split_rows<128u, 16u>(nkv);
+  const uint from = min(split * per, nkv);
+  const uint to = min(from + per, nkv);
+  device float * out = attend_out + split * 10240u;
+  device float * out_ml = attend_ml + split * 40u;
+  if (from == to) {
+    EARLIER_DONE;
+    for (uint i = tid; i < 40u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+  } else {
+    attend_matrix<20u, 512u, 64u, 16u, 16u, 8u, 1u>::run(
+        (device const half *)cache_, tables + row.w * 3168u, from, to, nkv, in_halves{q_abs_}, 512u, in_halves{q_rope + 192u}, 256u,
+        0.0625f, out, out_ml, scratch, sg, lane);
+  }
+}
 //:
 } // namespace mla
 
@@ -3405,7 +3433,7 @@ kernel void attend_f32(
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_f16 using Row attend_body f16
+//: attend_f16 using Row attend_halves_body f16
 kernel void attend_f16(
     device const half * q_abs_ [[buffer(0)]],
     device const half * q_rope [[buffer(1)]],
@@ -3419,7 +3447,7 @@ kernel void attend_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1527];
-  mla::attend_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_halves_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:

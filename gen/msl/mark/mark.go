@@ -2,8 +2,10 @@
 // of every declaration outside functions and structs, with what it declares and uses.
 //
 // Names are told apart by their text alone. So a mark names rather too much than too
-// little, as a helper that a local variable is named after, and overloads go together:
-// whatever a name can mean in the whole source, it can mean in a part of it.
+// little, as a helper that a local variable is named after. Overloads go together, but for
+// those with parameters of structs that the part never names: a struct has no constructor
+// that could make one of something else, so nobody there could call them. Whatever a name can mean in the whole source,
+// it can mean in a part of it.
 package mark
 
 import (
@@ -27,6 +29,7 @@ func Source(source string) (string, error) {
 			known[name] = true
 		}
 	}
+	conditions(declarations)
 	var out strings.Builder
 	at, always := 0, true // what stands before the first mark belongs to any part
 	for _, d := range declarations {
@@ -49,14 +52,50 @@ func Source(source string) (string, error) {
 // declaration is a stretch of source that declares something, or a line that holds for
 // what follows it, as an include.
 type declaration struct {
-	begin  int // at the start of a line, comments above it included
-	tokens []token
-	names  []string // declared; none: it is needed in any case
-	args   []token  // what a specialisation is for
-	params []string // of a template
+	begin    int // at the start of a line, comments above it included
+	tokens   []token
+	names    []string // declared; none: it is needed in any case
+	isStruct bool     // or a union, not another name of a type
+	args     []token  // what a specialisation is for; of a function what stands between its parentheses
+	params   []string // of a template
 }
 
-// only are the declarations that a specialisation is for.
+// conditions leaves args only to specialisations, and to further overloads of a function:
+// to these the structs among the types of their parameters. The first overload has to tell
+// that a name is that of a template where none of them is called.
+func conditions(declarations []declaration) {
+	declared, structs := map[string]bool{}, map[string]bool{}
+	for _, d := range declarations {
+		if d.isStruct {
+			structs[d.names[0]] = true
+		}
+	}
+	for i := range declarations {
+		d := &declarations[i]
+		if d.isStruct || len(d.args) == 0 {
+			continue
+		}
+		args := d.args
+		d.args = nil
+		if declared[d.names[0]] {
+			d.args = types(args, structs)
+		}
+		declared[d.names[0]] = true
+	}
+}
+
+// types are the structs that parameters are of. A type is followed by a name, a reference,
+// a pointer or a template's arguments, as a parameter's own name is not.
+func types(parameters []token, structs map[string]bool) (list []token) {
+	for n, t := range parameters[:len(parameters)-1] {
+		if next := parameters[n+1]; structs[t.text] && (next.kind == word || strings.Contains("&*<", next.text)) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// only are the declarations that a specialisation or an overload is for.
 func (d *declaration) only(known map[string]bool) []string {
 	var list []string
 	for _, t := range d.args {
@@ -145,7 +184,7 @@ func (d *declaration) name() error {
 		}
 		at = 1
 	case "struct", "union":
-		at = 1
+		at, d.isStruct = 1, true
 		if textAt(tokens, 2) == "<" {
 			d.args = tokens[3:closing(tokens, 2, "<", ">")]
 		}
@@ -153,12 +192,28 @@ func (d *declaration) name() error {
 		at = len(tokens) - 2
 	default:
 		at = slices.IndexFunc(tokens, func(t token) bool { return t.kind == symbol && strings.Contains("([=;", t.text) }) - 1
+		if at > 0 && tokens[at+1].text == "(" {
+			d.args = tokens[at+2 : closing(tokens, at+1, "(", ")")]
+		}
 	}
 	if at < 1 || at >= len(tokens) || tokens[at].kind != word {
 		return fmt.Errorf("line %d: what does this declare?", d.tokens[0].line)
 	}
 	d.names = []string{tokens[at].text}
+	if d.isStruct && d.constructs(tokens[at+1:]) {
+		return fmt.Errorf("line %d: a constructor", d.tokens[0].line) // see conditions
+	}
 	return nil
+}
+
+// constructs says whether a struct's tokens behind its name have a constructor.
+func (d *declaration) constructs(tokens []token) bool {
+	for i, t := range tokens {
+		if t.text == d.names[0] && textAt(tokens, i+1) == "(" {
+			return true
+		}
+	}
+	return false
 }
 
 // textAt is the text of token i, "" behind the last.

@@ -52,8 +52,15 @@ static inline half2 pair(half a, half b) {
 template <ushort N, typename X>
 static inline void load(X x, thread act_t * y) { UNROLL for (ushort k = 0; k < N; ++k) { y[k] = x.pair + x->four; } }
 
-//: load using four
+//: load if four using four
 static inline void load(four x) { x.y[0] = X::pair(1); X::template pair<2>(3); }
+//: load if eight four using eight four pair
+static inline void load(thread const eight & x, device four * y, half2 pair) { }
+
+//: first using eight
+static inline void first(eight x) { }
+//: first using eight four
+static inline void first(X four, eight) { }
 
 //: sums using pair
 template <uint N = 3>
@@ -135,24 +142,27 @@ kernel void embed_q4(
 // TestRefused wants an error for what cannot be understood, rather than a wrong mark.
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"struct a { };  struct b { };\n":         "line 1: a declaration that does not begin its line",
-		"\n int a; \n":                           "line 2: a declaration that does not begin its line",
-		"[[max(1)]] kernel void f() { }\n":       "what does this declare",
-		"struct { int a; } ;\n":                  "what does this declare",
-		"enum { A, B };\n":                       "what does this declare",
-		"enum kinds { A, B };\n":                 "what does this declare",
-		"template <> void f<1>(int a) { }\n":     "what does this declare",
-		"static inline int operator+(a b) { }\n": "what does this declare",
-		"int f() {\n":                            "ends inside",
-		"namespace a {\nint b;\n":                "ends inside",
-		"#if 1\nint b;\n":                        "ends inside",
-		"#if 1\nint f() {\n#endif\n":             "ends inside",
-		";\n":                                    "what does this declare",
-		"struct\n":                               "ends inside",
-		"}\n":                                    "ends inside",
-		"template\n;":                            "what does this declare",
-		"struct a;\n//: b\nstruct b;\n":          "line 2: a mark",
-		"template <int N = (1 < 2)> struct a;\n": "what does this declare",
+		"struct a { a(int b) : c(b) {} int c; };\n":  "line 1: a constructor",
+		"template <int N>\nstruct a {\n  a();\n};\n": "line 1: a constructor",
+		"int a; /* b */\n":                           "line 1: a comment that is no line comment",
+		"struct a { };  struct b { };\n":             "line 1: a declaration that does not begin its line",
+		"\n int a; \n":                               "line 2: a declaration that does not begin its line",
+		"[[max(1)]] kernel void f() { }\n":           "what does this declare",
+		"struct { int a; } ;\n":                      "what does this declare",
+		"enum { A, B };\n":                           "what does this declare",
+		"enum kinds { A, B };\n":                     "what does this declare",
+		"template <> void f<1>(int a) { }\n":         "what does this declare",
+		"static inline int operator+(a b) { }\n":     "what does this declare",
+		"int f() {\n":                                "ends inside",
+		"namespace a {\nint b;\n":                    "ends inside",
+		"#if 1\nint b;\n":                            "ends inside",
+		"#if 1\nint f() {\n#endif\n":                 "ends inside",
+		";\n":                                        "what does this declare",
+		"struct\n":                                   "ends inside",
+		"}\n":                                        "ends inside",
+		"template\n;":                                "what does this declare",
+		"struct a;\n//: b\nstruct b;\n":              "line 2: a mark",
+		"template <int N = (1 < 2)> struct a;\n":     "what does this declare",
 	} {
 		if got, err := Source(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, error %v; expected %q", text, got, err, want)

@@ -97,6 +97,9 @@ func (s *splitter) take(t token) error {
 	if t.kind == comment && pieces.IsMark(t.text) {
 		return fmt.Errorf("line %d: a mark", t.line)
 	}
+	if t.kind == comment && strings.HasPrefix(t.text, "/*") {
+		return fmt.Errorf("line %d: a comment that is no line comment", t.line) // pieces leaves comments out line by line
+	}
 	if s.open == nil {
 		if t.kind == comment && !t.first {
 			return nil // it belongs to the declaration that it stands behind

@@ -11,9 +11,8 @@ import (
 )
 
 // TestCompilation wants a file of GLM at Q4_0 to have less than a third of the bundle
-// compiled (rule 23): of its kernels, and of what the compiler makes code of, where
-// every kernel has its own copy of what it calls. The text itself is shared: of the
-// helpers and bodies, half of the file, all formats need nearly all.
+// compiled (rule 23): of its kernels, of its bytes, and of what the compiler makes code of,
+// where every kernel has its own copy of what it calls.
 func TestCompilation(t *testing.T) {
 	b := bundle("glm47flash")
 	i := slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == "q4_0" })
@@ -29,8 +28,8 @@ func TestCompilation(t *testing.T) {
 	if c.AllKernels != len(b.Functions()) || c.AllBytes != len(b.Source) || c.Kernels != len(functions) || c.Kernels < 10 || c.Inlined < 100_000 {
 		t.Errorf("%+v", c)
 	}
-	if 3*c.Kernels >= c.AllKernels || 3*c.Inlined >= c.AllInlined || 3*c.Bytes >= 2*c.AllBytes {
-		t.Errorf("%s; expected less than a third of the kernels, also with what is inlined, and two thirds of the text", c)
+	if 3*c.Kernels >= c.AllKernels || 3*c.Inlined >= c.AllInlined || 3*c.Bytes >= c.AllBytes {
+		t.Errorf("%s; expected less than a third of the kernels and bytes, also with what is inlined", c)
 	}
 	// What every kernel needs cannot be less than everything.
 	if all, err := metal.Compile(b, b.Functions(), metal.FromSource); err != nil || all.Kernels != all.AllKernels || all.Inlined != all.AllInlined {

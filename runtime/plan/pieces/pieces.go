@@ -10,7 +10,8 @@
 // for it to count (of an explicit specialisation: what it specialises for), and which
 // names it uses. All pieces that declare a name are used together. A mark without names
 // before if and using stands in front of what belongs to any part of the source, as
-// does what stands before the first mark.
+// does what stands before the first mark. What is cut out has no marks, and nothing else
+// that only readers need.
 package pieces
 
 import (
@@ -65,7 +66,7 @@ func parse(line string) (m Mark, ok bool) {
 	return m, ok
 }
 
-// piece is a mark and what stands between it and the next one.
+// piece is a mark, and what stands between it and the next one as a compiler needs it.
 type piece struct {
 	Mark
 	text string
@@ -80,18 +81,19 @@ type Source struct {
 // Parse cuts a source. One without marks is a single piece that belongs to any part.
 func Parse(source string) *Source {
 	s := &Source{pieces: []piece{{}}, about: map[string][]int{}}
+	c := newCompactor(source)
 	begin, at := 0, 0
 	for line := range strings.Lines(source) {
 		m, ok := parse(strings.TrimSuffix(line, "\n"))
 		if ok {
-			s.pieces[len(s.pieces)-1].text = source[begin:at]
+			s.pieces[len(s.pieces)-1].text = c.compact(source[begin:at])
 			s.pieces = append(s.pieces, piece{Mark: m})
 		}
 		if at += len(line); ok {
 			begin = at
 		}
 	}
-	s.pieces[len(s.pieces)-1].text = source[begin:]
+	s.pieces[len(s.pieces)-1].text = c.compact(source[begin:])
 	for i, p := range s.pieces {
 		for _, name := range slices.Concat(p.Names, p.If) {
 			s.about[name] = append(s.about[name], i)
@@ -100,9 +102,8 @@ func Parse(source string) *Source {
 	return s
 }
 
-// Cut returns the part of the source that declares names, in the order of the source
-// and without marks. It fails if the source lacks a name, or one that is used by what
-// it returns.
+// Cut returns the part of the source that declares names, in the order of the source. It
+// fails if the source lacks a name, or one that is used by what it returns.
 func (s *Source) Cut(names []string) (string, error) {
 	kept, err := s.keep(names)
 	if err != nil {
@@ -117,9 +118,9 @@ func (s *Source) Cut(names []string) (string, error) {
 	return cut.String(), nil
 }
 
-// Inlined is the sum of the lengths of what each of names is made of, in bytes. A
-// compiler that inlines every call has so much to do: what two kernels use, it compiles
-// twice.
+// Inlined is the sum of the lengths of what each of names is made of, in bytes as Cut has
+// them. A compiler that inlines every call has so much to do: what two kernels use, it
+// compiles twice.
 func (s *Source) Inlined(names []string) (bytes int, err error) {
 	for _, name := range names {
 		kept, err := s.keep([]string{name})

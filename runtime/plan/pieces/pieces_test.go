@@ -92,9 +92,9 @@ func TestInlined(t *testing.T) {
 }
 
 func TestUnmarked(t *testing.T) {
-	for _, text := range []string{"", "a\nb\n", "no end of the line"} {
-		if got, err := Parse(text).Cut(nil); err != nil || got != text {
-			t.Errorf("%q becomes %q, %v", text, got, err)
+	for text, want := range map[string]string{"": "", "a\nb\n": "a\nb\n", "no end of the line": "no end of the line\n"} {
+		if got, err := Parse(text).Cut(nil); err != nil || got != want {
+			t.Errorf("%q becomes %q, %v; expected %q", text, got, err, want)
 		}
 	}
 	if _, err := Parse("kernel").Cut([]string{"kernel"}); err == nil {
