@@ -137,36 +137,3 @@ func Difference(got, want []float32) float64 {
 	}
 	return math.Sqrt(diff / size)
 }
-
-// Divergence is the Kullback-Leibler divergence, in nats, of the probabilities that
-// logits got stand for from those of want: Σ p ln(p/q), p of want and q of got.
-func Divergence(got, want []float32) float64 {
-	p, q := logSum(want), logSum(got)
-	sum := 0.0
-	for i := range want {
-		lp, lq := float64(want[i])-p, float64(got[i])-q
-		sum += math.Exp(lp) * (lp - lq)
-	}
-	return sum
-}
-
-// logSum is ln Σ eˣ.
-func logSum(x []float32) float64 {
-	top := float64(x[Best(x)])
-	sum := 0.0
-	for _, v := range x {
-		sum += math.Exp(float64(v) - top)
-	}
-	return top + math.Log(sum)
-}
-
-// Best is the token with the greatest logit, the first of those.
-func Best(x []float32) int {
-	best := 0
-	for i, v := range x {
-		if v > x[best] {
-			best = i
-		}
-	}
-	return best
-}

@@ -1,0 +1,194 @@
+package quality
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"mla/runtime/recordfile"
+)
+
+// kind is the files of saved logits.
+var kind = recordfile.Kind{Magic: [8]byte([]byte("MLALOGIT")), Version: 1, Name: "a file of saved logits"}
+
+// Header says what logits are of: the model and the text must be those of the run that
+// is compared with them.
+type Header struct {
+	Model   string  `json:"model"` // names the model, whatever the types of its weights
+	Made    string  `json:"made"`  // by what, for people
+	Vocab   int     `json:"vocab"`
+	Context int     `json:"context"`
+	Tokens  []int32 `json:"tokens"` // as Text has them
+}
+
+// NewHeader is the header for a text.
+func NewHeader(model, made string, vocab int, t *Text) Header {
+	return Header{model, made, vocab, t.Context, t.Tokens}
+}
+
+func (h *Header) text() *Text { return &Text{h.Tokens, h.Context} }
+
+// differs says why logits that were saved under another header are not of the same.
+func (h *Header) differs(saved *Header) string {
+	made := "(made by " + saved.Made + ")"
+	switch {
+	case saved.Model != h.Model || saved.Vocab != h.Vocab:
+		return "it has the logits of another model " + made
+	case saved.Context != h.Context:
+		return fmt.Sprintf("its chunks have %d tokens, not %d", saved.Context, h.Context)
+	case len(saved.Tokens) != len(h.Tokens):
+		return fmt.Sprintf("its text has %d tokens, not %d", len(saved.Tokens), len(h.Tokens))
+	}
+	for i, token := range saved.Tokens {
+		if token != h.Tokens[i] {
+			return fmt.Sprintf("its text is another: token %d is %d, not %d", i, token, h.Tokens[i])
+		}
+	}
+	return ""
+}
+
+// Saved is a file of logits that is being written.
+type Saved struct {
+	file *recordfile.Writer
+	row  []byte
+	lp   []float64
+}
+
+// Save begins a file for the logits of all positions of the header's text. The caller
+// must end with Commit or Abort; Abort after Commit does nothing.
+func Save(path string, h Header) (*Saved, error) {
+	w, err := recordfile.Create(path, kind, h, h.text().Positions(), rowBytes(h.Vocab))
+	if err != nil {
+		return nil, err
+	}
+	return &Saved{w, make([]byte, rowBytes(h.Vocab)), make([]float64, h.Vocab)}, nil
+}
+
+// Add saves the logits of the next position, which token next follows.
+func (s *Saved) Add(next int32, logits []float32) error {
+	if len(logits) != len(s.lp) || next < 0 || int(next) >= len(logits) {
+		return fmt.Errorf("%d logits and token %d; expected %d logits", len(logits), next, len(s.lp))
+	}
+	if err := logProbs(s.lp, logits); err != nil {
+		return err
+	}
+	encodeRow(s.row, s.lp, Best(logits), next)
+	return s.file.Write(s.row)
+}
+
+// Commit gives the complete file its name.
+func (s *Saved) Commit() error { return s.file.Commit() }
+
+// Abort drops the file, unless it is complete.
+func (s *Saved) Abort() { s.file.Abort() }
+
+// Base is a file of saved logits, with what compares with it.
+type Base struct {
+	Comparison
+	Made   string
+	file   *recordfile.File
+	buffer []byte
+	row    savedRow
+	lp     []float64
+	next   int // row
+}
+
+// OpenBase opens a file that was saved under the same header, or says what differs.
+func OpenBase(path string, h Header) (*Base, error) {
+	var saved Header
+	f, err := recordfile.Open(path, kind, &saved)
+	if err != nil {
+		return nil, err
+	}
+	reason := h.differs(&saved)
+	if reason == "" && (f.RecordBytes() != rowBytes(h.Vocab) || f.Records() != h.text().Positions()) {
+		reason = fmt.Sprintf("it has %d rows of %d bytes", f.Records(), f.RecordBytes())
+	}
+	if reason != "" {
+		return nil, errors.Join(&recordfile.DamagedError{Path: path, Reason: reason}, f.Close())
+	}
+	return &Base{Made: saved.Made, file: f, buffer: f.Buffer(), row: savedRow{lp: make([]float64, h.Vocab)}, lp: make([]float64, h.Vocab)}, nil
+}
+
+// Compare compares the logits of the next position, which token next follows.
+func (b *Base) Compare(next int32, logits []float32) error {
+	if len(logits) != len(b.lp) || next < 0 || int(next) >= len(logits) {
+		return fmt.Errorf("%d logits and token %d; expected %d logits", len(logits), next, len(b.lp))
+	}
+	record, err := b.file.Read(b.next, b.buffer)
+	if err == nil {
+		err = b.row.decode(record)
+	}
+	if err == nil {
+		err = logProbs(b.lp, logits)
+	}
+	if err != nil {
+		return fmt.Errorf("row %d: %w", b.next, err)
+	}
+	b.next++
+	b.add(&b.row, b.lp, Best(logits), next)
+	return nil
+}
+
+// Close closes the file.
+func (b *Base) Close() error { return b.file.Close() }
+
+// Comparison is what two runs have in common.
+type Comparison struct {
+	Base  Perplexity // of the saved run
+	Ratio Mean       // of ln p of the saved run less this one's: ln of the ratio of the perplexities
+	Same  Mean       // 1 where both find the same token most likely, else 0
+	KL    Mean       // divergence of this run's probabilities from the saved ones, nats
+	each  []float64  // divergences
+}
+
+func (c *Comparison) add(base *savedRow, lp []float64, best int, next int32) {
+	kl := 0.0
+	for i, p := range base.lp {
+		kl += math.Exp(p) * (p - max(lp[i], p-maxGap))
+	}
+	kl = max(kl, 0) // it is not negative but for rounding
+	c.Base.Add(-base.next)
+	c.Ratio.Add(base.next - lp[next])
+	c.Same.Add(map[bool]float64{true: 1}[best == base.best])
+	c.KL.Add(kl)
+	c.each = append(c.each, kl)
+}
+
+// maxGap keeps a token whose probability is 0 from making a divergence infinite.
+const maxGap = 1e4
+
+// Quantile is the divergence that a share of all positions does not exceed: 1 is the
+// greatest. It is NaN without positions.
+func (c *Comparison) Quantile(share float64) float64 {
+	if len(c.each) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(c.each))
+	return sorted[min(max(int(math.Ceil(share*float64(len(sorted))))-1, 0), len(sorted)-1)]
+}
+
+// Bin is a part of a histogram.
+type Bin struct {
+	Below float64 // its divergences are below this, and not below that of the bin before
+	Count int
+}
+
+// Histogram counts divergences by powers of ten. The first bin has all below 1e-8, the
+// last one all from 1 on.
+func (c *Comparison) Histogram() []Bin {
+	var bins []Bin
+	for e := -8; e <= 0; e++ {
+		bins = append(bins, Bin{Below: math.Pow10(e)})
+	}
+	bins = append(bins, Bin{Below: math.Inf(1)})
+	for _, kl := range c.each {
+		i := slices.IndexFunc(bins, func(b Bin) bool { return kl < b.Below })
+		if i < 0 {
+			i = len(bins) - 1 // infinite
+		}
+		bins[i].Count++
+	}
+	return bins
+}
