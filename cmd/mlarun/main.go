@@ -35,6 +35,7 @@ type command struct {
 // commands are tried before the default, which generates text or chats.
 var commands = []command{
 	{"bench", "-model F [-p 512] [-n 128] [-d 0,4096] [-r 3] [-kernels] [-o md|json|csv]", "measure prompt and decoding speed", bench},
+	{"perplexity", "-model F -f TEXT [-c 512] [-save-logits FILE | -compare FILE]", "measure how well a text is predicted, and how far from a saved run", perplexity},
 	{"logits", "-model F -tokens 3,40,200 -o out.npy", "write the logits at every position as a NumPy file", logits},
 	{"greedy", "-model F -tokens 3,40,200 [-tokens 3,7 ...] [-n 16]", "print the most likely continuation of each list as token ids", greedy},
 	{"tokenize", "-model F -p TEXT | -f FILE | -", "print the token ids of a text", tokenize},

@@ -68,7 +68,7 @@ func TestUsage(t *testing.T) {
 		{"bench -nope", 2, "mlarun bench -h lists the flags.\n"},
 		{"model.gguf", 2, `"model.gguf" is no command; a model file goes behind -model`},
 		{"nope", 2, "mlarun help lists the commands"},
-		{"nope", 2, `unknown command "nope"; there are bench, logits, greedy, tokenize, detokenize, doctor, inspect`},
+		{"nope", 2, `unknown command "nope"; there are bench, perplexity, logits, greedy, tokenize, detokenize, doctor, inspect`},
 		{"-model F", 2, "no text: give -p, -f or -, or -chat"},
 		{"-model F -p a -f b", 2, "-p and -f cannot be used together"},
 		{"-model F -p a -", 2, "-p and - cannot be used together"},

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"os"
+
+	"mla/runtime/gguf"
+)
+
+// ModelKey names the model, whatever the types of its weights: files with the same key
+// have the same dimensions and give tokens the same numbers.
+func (e *Engine) ModelKey() (string, error) {
+	model := e.bundle.Model
+	model.Tokenizer, model.ChatTemplate = "", "" // names that specs may leave out
+	text, err := json.Marshal(model)
+	if err != nil {
+		return "", err
+	}
+	k := newKey()
+	k.add(text)
+	tokens, _, err := e.file.Strings("tokenizer.ggml.tokens")
+	if err != nil {
+		return "", err
+	}
+	for _, t := range tokens {
+		k.add([]byte(t))
+	}
+	return k.String(), nil
+}
+
+// sampleBytes is how much of either end, and of the middle, of a tensor FileKey reads.
+const sampleBytes = 4096
+
+// FileKey names the model file and what is in it: its header, the time of its last
+// change, and samples of all tensors. To read all of it would take longer than what the
+// key is for.
+func (e *Engine) FileKey() (string, error) {
+	k := newKey()
+	for i := range e.file.Shards {
+		s := &e.file.Shards[i]
+		info, err := os.Stat(s.Path)
+		if err != nil {
+			return "", err
+		}
+		k.number(uint64(len(s.Data)))
+		k.number(uint64(info.ModTime().UnixNano()))
+		k.add(s.Data[:headerBytes(e.file, i)])
+	}
+	for i := range e.file.Tensors {
+		data := e.file.Tensors[i].Data
+		for _, at := range []int{0, len(data) / 2, len(data) - sampleBytes} {
+			at = max(at, 0)
+			k.add(data[at:min(at+sampleBytes, len(data))])
+		}
+	}
+	return k.String(), nil
+}
+
+// headerBytes is what lies in front of a shard's tensors.
+func headerBytes(f *gguf.File, shard int) uint64 {
+	n := uint64(len(f.Shards[shard].Data))
+	for i := range f.Tensors {
+		if t := &f.Tensors[i]; t.Shard == shard {
+			n = min(n, t.Offset)
+		}
+	}
+	return n
+}
+
+// key is a hash of byte strings, none of which runs into the next.
+type key struct{ hash.Hash }
+
+func newKey() key { return key{sha256.New()} }
+
+func (k key) number(n uint64) { k.Write(binary.LittleEndian.AppendUint64(nil, n)) } // never fails
+
+func (k key) add(data []byte) {
+	k.number(uint64(len(data)))
+	k.Write(data)
+}
+
+func (k key) String() string { return hex.EncodeToString(k.Sum(nil)) }

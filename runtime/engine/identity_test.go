@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"mla/generated"
+	"mla/runtime/device/cpu"
+)
+
+const folder = "../../testdata/reference/"
+
+// keys are those of a file.
+func keys(t *testing.T, path string) (file, model string) {
+	t.Helper()
+	e, err := Open(path, Options{Bundles: generated.Bundles(), Device: cpu.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err1 := e.FileKey()
+	model, err2 := e.ModelKey()
+	if err := errors.Join(err1, err2, e.Close()); err != nil || len(file) != 64 || len(model) != 64 {
+		t.Fatal(file, model, err)
+	}
+	return file, model
+}
+
+// TestKeys: ModelKey tells models apart and not their types, FileKey any two files.
+func TestKeys(t *testing.T) {
+	file, model := keys(t, folder+"youtu-mini-Q4_0.gguf")
+	otherFile, same := keys(t, folder+"youtu-mini-Q4_K_M.gguf")
+	_, other := keys(t, folder+"youtu-tiny-F32.gguf")
+	if same != model || other == model || otherFile == file {
+		t.Errorf("file %.8s, %.8s; model %.8s, %.8s, %.8s", file, otherFile, model, same, other)
+	}
+	data, err := os.ReadFile(folder + "youtu-mini-Q4_0.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Clone(data)
+	changed[len(changed)-1] ^= 1 // of the last tensor
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	at := time.Unix(1e9, 0)
+	var found []string
+	for _, step := range []struct {
+		data []byte
+		time time.Time
+	}{{data, at}, {data, at}, {changed, at}, {data, at.Add(1)}} {
+		if err := errors.Join(os.WriteFile(path, step.data, 0o600), os.Chtimes(path, step.time, step.time)); err != nil {
+			t.Fatal(err)
+		}
+		key, m := keys(t, path)
+		if found = append(found, key); m != model {
+			t.Errorf("model %.8s; want %.8s", m, model)
+		}
+	}
+	if found[0] != found[1] || found[2] == found[0] || found[3] == found[0] {
+		t.Errorf("%.8s: the same twice, another byte, another time", found)
+	}
+}
