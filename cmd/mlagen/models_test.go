@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,19 +39,29 @@ func TestModels(t *testing.T) {
 	executor := newExecutor(t)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			ref, err := reference.ReadPath(strings.TrimSuffix(file, ".gguf"))
-			if err != nil {
-				t.Fatal(err)
-			}
 			m := compileFor(t, file, "f32")
-			for kv, tolerance := range modelCaches {
-				compareModel(t, cpu.New(), m, ref, len(ref.Prompt), kv, tolerance)
-				// Attention on a cache of halves has a form of its own from 8 rows on.
-				compareModel(t, executor, m, ref, 12, kv, tolerance)
+			for suffix, context := range contexts {
+				ref, err := reference.ReadPath(strings.TrimSuffix(file, ".gguf") + suffix)
+				if errors.Is(err, fs.ErrNotExist) && suffix != "" {
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				for kv, tolerance := range modelCaches {
+					cfg := device.Config{Context: context, KV: kv}
+					compareModel(t, cpu.New(), m, cfg, ref, len(ref.Prompt), tolerance)
+					// Attention on a cache of halves has a form of its own from 8 rows on.
+					compareModel(t, executor, m, cfg, ref, 12, tolerance)
+				}
 			}
 		})
 	}
 }
+
+// contexts are those for which there are logits: of every file, and of one whose rotary
+// frequencies depend on the context.
+var contexts = map[string]int{"": 256, ".long": 257}
 
 // newExecutor runs the Metal source, checked, on the CPU.
 func newExecutor(t *testing.T) device.Device {
@@ -94,9 +106,9 @@ func compileFor(t *testing.T, file, act string) *device.Model {
 }
 
 // compareModel replays n tokens of the prompt.
-func compareModel(t *testing.T, d device.Device, m *device.Model, ref *reference.Reference, n int, kv quant.Type, tolerance float64) {
+func compareModel(t *testing.T, d device.Device, m *device.Model, cfg device.Config, ref *reference.Reference, n int, tolerance float64) {
 	t.Helper()
-	r, err := device.LoadSingle(d, m, device.Config{Context: n, KV: kv})
+	r, err := device.LoadSingle(d, m, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +125,9 @@ func compareModel(t *testing.T, d device.Device, m *device.Model, ref *reference
 		}
 		worst = max(worst, ref.Worst(got, pos))
 	}
-	t.Logf("%s, %s cache, %d tokens: logits within %.2g", d.Name(), kv, n, worst)
+	t.Logf("%s, %s cache of %d, %d tokens: logits within %.2g", d.Name(), cfg.KV, cfg.Context, n, worst)
 	if !(worst <= tolerance) {
-		t.Errorf("%s, %s cache: logits differ by %g; at most %g is allowed", d.Name(), kv, worst, tolerance)
+		t.Errorf("%s, %s cache: logits differ by %g; at most %g is allowed", d.Name(), cfg.KV, worst, tolerance)
 	}
 }
 
@@ -142,6 +154,6 @@ func TestWideDown(t *testing.T) {
 	}
 	// Activations that are halves move logits by some thousandths of their size.
 	for _, d := range []device.Device{cpu.New(), newExecutor(t)} {
-		compareModel(t, d, m, ref, 6, quant.F32, 0.1)
+		compareModel(t, d, m, device.Config{Context: 6, KV: quant.F32}, ref, 6, 0.1)
 	}
 }

@@ -93,8 +93,11 @@ func TestReplay(t *testing.T) {
 	for _, name := range none {
 		sets = append(sets, []string{name})
 	}
-	for seed := uint64(100); seed < 112; seed++ {
+	for seed := uint64(100); seed < 113; seed++ {
 		s := spectest.Random(seed)
+		if seed == 112 {
+			s = spectest.As("plm", s)
+		}
 		for i, disable := range sets {
 			if i > 1 && seed > 104 {
 				break // each single fusion on a few models is enough

@@ -56,7 +56,8 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	}
 	s.Model.Title = title(f)
 	s.Tuning.Attention.Simdgroups = spec.AttentionSimdgroups(s)
-	q, err := profile(f, s, h.LegacyKVB)
+	legacy := h.LegacyKVB && !gguf.ArchitectureOf(h.Architecture).Dense // where it goes without saying
+	q, err := profile(f, s, legacy)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// rope rotates the last dims of each head, pair (2i, 2i+1) by angle pos·f_i.
+// rope rotates the last dims of each head, pair (2i, 2i+1), or (i, i+n/2), by angle pos·f_i.
 func rope(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	dims := m.p.Spec.Model.QKRopeHeadDim
@@ -24,9 +24,13 @@ func rope(m *Machine, op *ir.Op) {
 		first := len(x) - dims
 		for i, f := range freqs {
 			sin, cos := math.Sincos(float64(m.pos) * f)
-			a, b := x[first+2*i], x[first+2*i+1]
-			y[first+2*i] = mag * (a*cos - b*sin)
-			y[first+2*i+1] = mag * (a*sin + b*cos)
+			even, odd := first+2*i, first+2*i+1
+			if op.Halves {
+				even, odd = first+i, first+i+dims/2
+			}
+			a, b := x[even], x[odd]
+			y[even] = mag * (a*cos - b*sin)
+			y[odd] = mag * (a*sin + b*cos)
 		}
 	}
 }

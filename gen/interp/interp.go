@@ -6,8 +6,10 @@ package interp
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"mla/gen/ir"
+	"mla/gen/weights"
 )
 
 // Weights gives a tensor's elements as [batch][rows][cols].
@@ -76,7 +78,7 @@ var formulas = map[ir.Kind]func(m *Machine, op *ir.Op){
 	ir.Expand: expand, ir.Attention: attention, ir.LatentAttn: latentAttention, ir.AttendSplit: attendSplit,
 	ir.Combine: combine, ir.SwiGLU: swiglu, ir.Add: add, ir.Scores: scores, ir.TopK: topK,
 	ir.RouteWeights: routeWeights, ir.ExpertsMatVec: expertsMatVec, ir.WeightedSum: weightedSum,
-	ir.HandOver: handOver, ir.Rescale: rescale,
+	ir.HandOver: handOver, ir.Rescale: rescale, ir.SquaredReLU: squaredReLU,
 }
 
 // in is entry b of an op's i-th input.
@@ -91,7 +93,32 @@ func (m *Machine) weight(op *ir.Op, i, b int) (w []float32, rows, cols int) {
 	v := op.W[i]
 	row := &m.p.Weights[v.Row]
 	n := row.Rows * row.Cols
-	return m.w.Tensor(row.Role, v.Layer)[b*n : (b+1)*n], row.Rows, row.Cols
+	w = m.w.Tensor(row.Role, v.Layer)[b*n : (b+1)*n]
+	if row.RotaryRows > 0 && m.p.Paired {
+		w = paired(w, row)
+	}
+	return w, row.Rows, row.Cols
+}
+
+// folded is the factor that a pass folded into an op's weight.
+func (m *Machine) folded(op *ir.Op) float64 {
+	if s := m.p.Weights[op.W[0].Row].Scale; s != 0 {
+		return s
+	}
+	return 1
+}
+
+// paired has the rotated rows of each head in pairs instead of halves.
+func paired(w []float32, row *weights.Row) []float32 {
+	out := slices.Clone(w)
+	for head := row.HeadRows; head <= row.Rows; head += row.HeadRows {
+		first, n := head-row.RotaryRows, row.RotaryRows
+		for i := range n {
+			from := first + i/2 + i%2*(n/2)
+			copy(out[(first+i)*row.Cols:(first+i+1)*row.Cols], w[from*row.Cols:])
+		}
+	}
+	return out
 }
 
 // out makes the output of an op.

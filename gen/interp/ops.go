@@ -8,7 +8,19 @@ import (
 
 func embed(m *Machine, op *ir.Op) {
 	w, _, cols := m.weight(op, 0, 0)
-	toFloat64(m.out(op, 0), w[m.token*cols:(m.token+1)*cols])
+	out := m.out(op, 0)
+	toFloat64(out, w[m.token*cols:(m.token+1)*cols])
+	for i := range out {
+		out[i] *= factor(op)
+	}
+}
+
+// factor is an op's scale, where 0 means 1.
+func factor(op *ir.Op) float64 {
+	if op.Scale == 0 {
+		return 1
+	}
+	return op.Scale
 }
 
 func rmsNorm(m *Machine, op *ir.Op) {
@@ -20,7 +32,7 @@ func rmsNorm(m *Machine, op *ir.Op) {
 	}
 	scale := 1 / math.Sqrt(sum/float64(len(x))+op.Eps)
 	for i, v := range x {
-		out[i] = v * scale * float64(w[i])
+		out[i] = v * scale * float64(w[i]) * factor(op) * m.folded(op)
 	}
 }
 
@@ -28,7 +40,7 @@ func handOver(m *Machine, op *ir.Op) {
 	x, ready, squares := m.in(op, 0, 0), m.out(op, 0), m.out(op, 1)
 	w, _, _ := m.weight(op, 0, 0)
 	for i, v := range x {
-		ready[i] = v * float64(w[i])
+		ready[i] = v * float64(w[i]) * m.folded(op)
 		squares[i/op.Group] += v * v
 	}
 }
@@ -79,11 +91,18 @@ func swiglu(m *Machine, op *ir.Op) {
 	}
 }
 
+func squaredReLU(m *Machine, op *ir.Op) {
+	out := m.out(op, 0)
+	for i, x := range m.in(op, 0, 0) {
+		out[i] = math.Max(0, x) * math.Max(0, x)
+	}
+}
+
 func add(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	a, b := m.in(op, 0, 0), m.in(op, 1, 0)
 	for i := range out {
-		out[i] = a[i] + b[i]
+		out[i] = a[i] + factor(op)*b[i]
 	}
 }
 

@@ -5,11 +5,11 @@ import "regexp"
 // letters spell a part: one letter per op.
 var letters = [...]byte{Embed: 'e', RMSNorm: 'N', MatVec: 'M', Rope: 'R', StoreKV: 'S', Expand: 'x', Attention: 'a', LatentAttn: 'l',
 	AttendSplit: 'L', Combine: 'C', SwiGLU: 'G', Add: 'A', Scores: 'p', TopK: 't', RouteWeights: 'w', ExpertsMatVec: 'E', WeightedSum: 'W',
-	HandOver: 'H', Rescale: 'K'}
+	HandOver: 'H', Rescale: 'K', SquaredReLU: 'Q'}
 
 // compositions lists what one kernel part can do: prologue, body, epilogue.
 var compositions = regexp.MustCompile("^(" +
-	"[NK]?M(R|A?H?)" + // norm, mat-vec, then rope, or residual and the next norm's input
+	"[NK]?M(R|Q|A?H?)" + // norm, mat-vec, then rope, squared ReLU, or residual and the next norm's input
 	"|[NK]?MMG" + // norm, gate and up, SwiGLU
 	"|CMA?" + // combine the attention splits, mat-vec per head
 	"|[NK]?(ptw)?E(EG)?" + // norm, gating, routed gate and up, SwiGLU

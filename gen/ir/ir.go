@@ -19,6 +19,8 @@ type Program struct {
 	// Filled by the pass bake_rope.
 	RopeFreqs  []float64 // radians per position of each rotated pair
 	RopeMScale float64   // factor on cosines and sines
+	// Paired says that rotated rows of weights are in pairs, as Row.RotaryRows has them.
+	Paired bool
 
 	ArenaBytes   int64 // filled by the pass buffers
 	CounterBytes int64 // filled by the pass tails
@@ -70,10 +72,11 @@ const (
 	WeightedSum               // out = Σ_i w_i in_i
 	HandOver                  // ready = in * W, squares_g = Σ in² over the g-th Group elements
 	Rescale                   // out = ready / sqrt(Σ squares / n + eps): with HandOver, an RMSNorm
+	SquaredReLU               // out = max(0, in)²
 )
 
 var kindNames = [...]string{"embed", "rms_norm", "mat_vec", "rope", "store_kv", "expand", "attention", "latent_attention",
-	"attend_split", "combine", "swiglu", "add", "scores", "top_k", "route_weights", "experts_mat_vec", "weighted_sum", "hand_over", "rescale"}
+	"attend_split", "combine", "swiglu", "add", "scores", "top_k", "route_weights", "experts_mat_vec", "weighted_sum", "hand_over", "rescale", "squared_relu"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -85,9 +88,10 @@ type Op struct {
 	W    []*Value // weights
 	Out  []*Value
 
-	Eps   float64 // RMSNorm, Rescale
-	Heads int     // Rope, attention kinds: heads; Expand: heads
-	Scale float64 // attention kinds: kq_scale; 0 until bake_rope
+	Eps    float64 // RMSNorm, Rescale
+	Heads  int     // Rope, attention kinds: heads; Expand: heads
+	Scale  float64 // attention kinds: kq_scale; 0 until bake_rope. Embed, RMSNorm: factor on the result, Add: on the second input; 0: 1
+	Halves bool    // Rope: pairs are (i, i + n/2) instead of (2i, 2i + 1); not behind fold_scales
 
 	Temperature plan.Temperature // attention kinds: a factor on Scale by the position
 

@@ -62,6 +62,9 @@ func (op *Op) String() string {
 	if op.Scale != 0 {
 		fmt.Fprintf(&b, " scale=%.6g", op.Scale)
 	}
+	if op.Halves {
+		b.WriteString(" halves")
+	}
 	if t := op.Temperature; t.Scale != 0 {
 		fmt.Fprintf(&b, " temperature=%.6g/%d", t.Scale, t.Length)
 	}

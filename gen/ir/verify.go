@@ -125,7 +125,7 @@ var arities = [...]struct{ in, out, minW, maxW int }{
 	Embed: {0, 1, 1, 1}, RMSNorm: {1, 1, 1, 1}, MatVec: {1, 1, 1, 1}, Rope: {1, 1, 0, 0}, StoreKV: {2, 1, 0, 0},
 	Expand: {1, 1, 1, 1}, Attention: {5, 1, 0, 0}, LatentAttn: {3, 1, 0, 0}, AttendSplit: {3, 2, 0, 0}, Combine: {2, 1, 0, 0},
 	SwiGLU: {2, 1, 0, 0}, Add: {2, 1, 0, 0}, Scores: {1, 1, 0, 0}, TopK: {1, 1, 0, 1}, RouteWeights: {2, 1, 0, 0},
-	ExpertsMatVec: {2, 1, 1, 1}, WeightedSum: {2, 1, 0, 0}, HandOver: {1, 2, 1, 1}, Rescale: {2, 1, 0, 0},
+	ExpertsMatVec: {2, 1, 1, 1}, WeightedSum: {2, 1, 0, 0}, HandOver: {1, 2, 1, 1}, Rescale: {2, 1, 0, 0}, SquaredReLU: {1, 1, 0, 0},
 }
 
 func arity(op *Op) error {
@@ -170,7 +170,7 @@ func lengths(p *Program, op *Op) []length {
 		return []length{{"the cache row", out, in(0) + in(1)}}
 	case HandOver:
 		return []length{{"the weight", row.Cols, in(0)}, {"the output", out, in(0)}, {"the squares' cover", op.Out[1].Len * op.Group, in(0)}}
-	case Rescale:
+	case Rescale, SquaredReLU:
 		return []length{{"the output", out, in(0)}}
 	case SwiGLU, Add:
 		return []length{{"the second input", in(1), in(0)}, {"the output", out, in(0)}}

@@ -16,6 +16,7 @@ var docs = map[ir.Kind]string{
 	ir.AttendSplit:   "attends over one split of the latent cache for all heads",
 	ir.Combine:       "merges the attention splits",
 	ir.SwiGLU:        "applies SwiGLU in registers",
+	ir.SquaredReLU:   "squares what is positive",
 	ir.Add:           "adds the residual",
 	ir.Scores:        "scores the experts",
 	ir.TopK:          "selects them again in every threadgroup",

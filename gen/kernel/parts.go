@@ -103,7 +103,7 @@ func (b *builder) rescale(op *ir.Op) *plan.Rescale {
 func (b *builder) embed(ops chain) plan.Part {
 	op := ops.take(ir.Embed)
 	b.needRow()
-	return &plan.Embed{W: b.weight(op.W[0]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads, HandOver: b.handOver(&ops)}
+	return &plan.Embed{W: b.weight(op.W[0]), Scale: op.Scale, Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads, HandOver: b.handOver(&ops)}
 }
 
 func (b *builder) ropeAt(op *ir.Op) *plan.RopeAt {
@@ -116,7 +116,7 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 		Splits: plan.Splits{Count: op.Splits, Tile: op.Tile}}
 }
 
-// matVec is [norm | rescale | combine] mat-vec [mat-vec SwiGLU | rope | [add] [hand over]].
+// matVec is [norm | rescale | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | [add] [hand over]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
 	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll()}
 	norm, rescale, combine := ops.take(ir.RMSNorm), ops.take(ir.Rescale), ops.take(ir.Combine)
@@ -138,6 +138,8 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 	if up := ops.take(ir.MatVec); up != nil {
 		m.Up = b.weight(up.W[0])
 		last = ops.take(ir.SwiGLU)
+	} else if relu := ops.take(ir.SquaredReLU); relu != nil {
+		m.SquaredReLU, last = true, relu
 	} else if rope := ops.take(ir.Rope); rope != nil {
 		if rope.In[0].Off != 0 || rope.Heads*rope.In[0].Len != op.Out[0].Len {
 			return nil, fmt.Errorf("rope covers only part of %s", op.Name)
@@ -264,7 +266,7 @@ func WeightTable(p *ir.Program) []plan.Weight {
 	var table []plan.Weight
 	for _, r := range p.Weights {
 		table = append(table, plan.Weight{Role: r.Role, GGUF: r.GGUF, Alt: weights.Alternative(r.Role),
-			Cols: r.Cols, Rows: r.Rows, Batch: r.Batch, First: r.First, Last: r.Last})
+			Cols: r.Cols, Rows: r.Rows, Batch: r.Batch, First: r.First, Last: r.Last, HeadRows: r.HeadRows, RotaryRows: r.RotaryRows, Scale: r.Scale})
 	}
 	return table
 }

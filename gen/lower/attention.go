@@ -21,7 +21,7 @@ func (l *lowerer) attention(x *ir.Value) *ir.Value {
 	o := l.emit(&ir.Op{Kind: ir.Attention, Name: "attention", Heads: heads, Temperature: l.s.Temperature, In: []ir.Ref{
 		ir.Batched(q, 0, nope, dk), ir.Batched(q, nope, rope, dk), ir.All(keys), ir.All(values), ir.Slice(cache, c, rope),
 	}}, heads*m.VHeadDim, ir.Half)
-	return residual(l.add("attn_residual", x, l.matVec("o_proj", weights.OProj, ir.All(o), ir.F32)))
+	return l.addTo(x, "attn_residual", l.matVec("o_proj", weights.OProj, ir.All(o), ir.F32))
 }
 
 // query is q = W_Q h, or W_QB norm(W_QA h), with its last dims rotated per head.
@@ -52,7 +52,7 @@ func (l *lowerer) latent(h *ir.Value) *ir.Value {
 }
 
 func (l *lowerer) rope(name string, in ir.Ref, heads int) *ir.Value {
-	return l.emit(&ir.Op{Kind: ir.Rope, Name: name, In: []ir.Ref{in}, Heads: heads}, heads*in.Stride, ir.Half)
+	return l.emit(&ir.Op{Kind: ir.Rope, Name: name, In: []ir.Ref{in}, Heads: heads, Halves: l.arch.HalfSplit}, heads*in.Stride, ir.Half)
 }
 
 func (l *lowerer) expand(name, role string, cache *ir.Value, n int, transposed bool) *ir.Value {

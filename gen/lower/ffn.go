@@ -3,16 +3,21 @@ package lower
 import (
 	"mla/gen/ir"
 	"mla/gen/weights"
-	"mla/runtime/gguf"
 )
 
-// dense is x + W_down (silu(W_gate h) * W_up h).
+// dense is x + W_down (silu(W_gate h) * W_up h), or without a gate
+// x + W_down max(0, W_up h)².
 func (l *lowerer) dense(x *ir.Value) *ir.Value {
 	h := l.norm("ffn_norm", weights.PostNorm, ir.All(x))
-	gate := l.matVec("gate", weights.GateProj, ir.All(h), ir.Half)
-	up := l.matVec("up", weights.UpProj, ir.All(h), ir.Half)
-	act := l.swiglu("swiglu", gate, up)
-	return residual(l.add("ffn_residual", x, l.matVec("down", weights.DownProj, ir.All(act), ir.F32)))
+	var act *ir.Value
+	if l.arch.SquaredReLU {
+		up := l.matVec("up", weights.UpProj, ir.All(h), ir.Half)
+		act = l.emit(&ir.Op{Kind: ir.SquaredReLU, Name: "squared_relu", In: []ir.Ref{ir.All(up)}}, up.Len, ir.Half)
+	} else {
+		gate := l.matVec("gate", weights.GateProj, ir.All(h), ir.Half)
+		act = l.swiglu("swiglu", gate, l.matVec("up", weights.UpProj, ir.All(h), ir.Half))
+	}
+	return l.addTo(x, "ffn_residual", l.matVec("down", weights.DownProj, ir.All(act), ir.F32))
 }
 
 // moe is x + Σ_i w_i down_i(silu(gate_i h) * up_i h) + shared(h) over the
@@ -24,7 +29,7 @@ func (l *lowerer) moe(x *ir.Value) *ir.Value {
 	gate := l.experts("experts_gate", weights.ExpertsGate, ir.Ref{V: h, Len: h.Len}, routing, ir.Half)
 	up := l.experts("experts_up", weights.ExpertsUp, ir.Ref{V: h, Len: h.Len}, routing, ir.Half)
 	act := l.swiglu("experts_swiglu", gate, up)
-	if gguf.ArchitectureOf(l.s.Architecture).F32Down {
+	if l.arch.F32Down {
 		act.Elem = ir.F32
 	}
 	fe := moe.MoEIntermediateSize
@@ -34,7 +39,7 @@ func (l *lowerer) moe(x *ir.Value) *ir.Value {
 	if moe.NSharedExperts > 0 {
 		y = l.add("add_shared", y, l.shared(h))
 	}
-	return residual(l.add("ffn_residual", x, y))
+	return l.addTo(x, "ffn_residual", y)
 }
 
 func (l *lowerer) shared(h *ir.Value) *ir.Value {

@@ -6,14 +6,17 @@
 package lower
 
 import (
+	"math"
+
 	"mla/gen/ir"
 	"mla/gen/spec"
 	"mla/gen/weights"
+	"mla/runtime/gguf"
 )
 
 // Lower returns the unfused program of one decode step.
 func Lower(s *spec.Spec) *ir.Program {
-	l := &lowerer{s: s, p: &ir.Program{Spec: s, Weights: weights.Table(s)}, layer: -1}
+	l := &lowerer{s: s, arch: gguf.ArchitectureOf(s.Architecture), p: &ir.Program{Spec: s, Weights: weights.Table(s)}, layer: -1}
 	x := l.embed()
 	for i := 0; i < s.Model.NumHiddenLayers; i++ {
 		l.layer = i
@@ -31,6 +34,7 @@ func Lower(s *spec.Spec) *ir.Program {
 
 type lowerer struct {
 	s     *spec.Spec
+	arch  gguf.Architecture
 	p     *ir.Program
 	layer int
 }
@@ -49,7 +53,7 @@ func (l *lowerer) weight(role string) []*ir.Value {
 }
 
 func (l *lowerer) embed() *ir.Value {
-	return residual(l.emit(&ir.Op{Kind: ir.Embed, Name: "embed", W: l.weight(weights.EmbedTokens)}, l.s.Model.HiddenSize, ir.F32))
+	return residual(l.emit(&ir.Op{Kind: ir.Embed, Name: "embed", W: l.weight(weights.EmbedTokens), Scale: l.arch.ScaleEmb}, l.s.Model.HiddenSize, ir.F32))
 }
 
 // residual names the values of the residual stream alike, so that the kernels
@@ -59,9 +63,20 @@ func residual(v *ir.Value) *ir.Value {
 	return v
 }
 
+// addTo is x + scale_depth/√layers · y on the residual stream.
+func (l *lowerer) addTo(x *ir.Value, name string, y *ir.Value) *ir.Value {
+	v := residual(l.add(name, x, y))
+	l.last().Scale = l.arch.ScaleDepth / math.Sqrt(float64(l.s.Model.NumHiddenLayers))
+	return v
+}
+
+// last is the op that was emitted last.
+func (l *lowerer) last() *ir.Op { return l.p.Steps[len(l.p.Steps)-1].Parts[0].Ops[0] }
+
 // head computes the logits; a tied head reads the embedding table.
 func (l *lowerer) head(x *ir.Value) {
 	h := l.norm("final_norm", weights.FinalNorm, ir.All(x))
+	l.last().Scale = l.arch.DimModelBase / float64(l.s.Model.HiddenSize)
 	role := weights.LMHead
 	if l.s.Model.TieWordEmbeddings {
 		role = weights.EmbedTokens

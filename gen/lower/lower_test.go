@@ -39,8 +39,8 @@ func TestGolden(t *testing.T) {
 // TestVerified: what lowering makes of any model is a valid program of one op a
 // step, which uses every weight of the table.
 func TestVerified(t *testing.T) {
-	for seed := range uint64(100) {
-		p := lower.Lower(spectest.Random(seed))
+	for seed, s := range spectest.Varied(100) {
+		p := lower.Lower(s)
 		if err := ir.Verify(p); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -190,7 +190,8 @@ func (d *dispatch) poison(slot int, b []byte) {
 // The interpreter is exact: what differs are float32 sums of up to 768 terms and
 // inputs rounded to float32, some 10 × 2^-24 of the largest result, and as much
 // again where a format's offset cancels. A stored half may round either way; a
-// cache of halves moves each score by up to 2^-11 of the sum of its terms.
+// cache of halves moves each score by up to 2^-11 of the sum of its terms, times what
+// the query's temperature is at its position.
 const (
 	tolerance      = 1e-5
 	halfTolerance  = 0x1p-10
@@ -199,6 +200,16 @@ const (
 	// which is larger than the result where terms cancel, and twice so in SwiGLU.
 	productTolerance = 0x1p-8
 )
+
+// temperature is by what the dispatch multiplies scores beside their scale.
+func (d *dispatch) temperature() float64 {
+	for _, p := range d.kernel.Parts {
+		if p, ok := p.(*plan.Attend); ok {
+			return p.Temperature.At(int(d.model.step.Pos))
+		}
+	}
+	return 1
+}
 
 // differ compares a slot with what the interpreter computed.
 func (d *dispatch) differ(slot int, got, want []byte) error {
@@ -220,7 +231,7 @@ func (d *dispatch) differ(slot int, got, want []byte) error {
 	}
 	allowed := tolerance * largest
 	if d.readsHalfCache() {
-		allowed = cacheTolerance * largest
+		allowed = cacheTolerance * d.temperature() * largest
 	} else if d.multipliesHalves() {
 		allowed = productTolerance * largest
 	}

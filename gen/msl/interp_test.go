@@ -50,12 +50,16 @@ func TestInterpreter(t *testing.T) {
 			interpret(t, tt.spec, tt.disable, profiles)
 		})
 	}
-	for seed := range uint64(4) {
+	for seed := range uint64(5) {
 		t.Run(fmt.Sprintf("random %d", seed), func(t *testing.T) {
 			t.Parallel()
 			formats := quant.Formats()
 			mixed := func(row int) *quant.Format { return formats[(int(seed)*5+row*3)%len(formats)] }
-			interpret(t, spectest.Random(seed), nil, []assignment{mixed})
+			s := spectest.Random(seed)
+			if seed == 4 {
+				s = spectest.As("plm", s)
+			}
+			interpret(t, s, nil, []assignment{mixed})
 		})
 	}
 }

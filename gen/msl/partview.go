@@ -371,3 +371,11 @@ func (v *partView) ScoreScale(pos string) (string, error) {
 	}
 	return fmt.Sprintf("%s * fma(%s, log(float(%s / %du + 1u)), 1.0f)", scale, v.Float(t.Scale), pos, t.Length), nil
 }
+
+// EmbedScale is the factor on an embedding row with its operator, "" for none.
+func (v *partView) EmbedScale() string {
+	if p, ok := v.P.(*plan.Embed); ok && p.Scale != 0 {
+		return v.Float(p.Scale) + " * "
+	}
+	return ""
+}

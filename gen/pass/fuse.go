@@ -126,6 +126,11 @@ func fuseStoreKV(p *ir.Program) error {
 	return nil
 }
 
+func fuseSquaredReLU(p *ir.Program) error {
+	pullInto(p, ir.SquaredReLU, ir.MatVec)
+	return nil
+}
+
 func fuseRope(p *ir.Program) error { pullInto(p, ir.Rope, ir.MatVec); return nil }
 
 func fuseCombine(p *ir.Program) error { pullInto(p, ir.MatVec, ir.Combine); return nil }

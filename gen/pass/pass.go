@@ -26,6 +26,8 @@ type Reason struct{ Pass, Why string }
 
 // Pipeline is the compiler, in order.
 var Pipeline = []Pass{
+	{Name: "fold_scales", Required: true, Run: foldScales,
+		Doc: "fold the factors of the residual stream into the embedding and the norms, and rotate halves as pairs"},
 	{Name: "bake_rope", Required: true, Run: bakeRope,
 		Doc: "compute the rotary frequencies (with YaRN) and the attention scale once, as constants"},
 	{Name: "absorb", Required: true, Run: absorb,
@@ -38,6 +40,8 @@ var Pipeline = []Pass{
 		Doc: "scores, top-k and routing weights are one part"},
 	{Name: "fuse_swiglu", Run: fuseSwiGLU,
 		Doc: "gate and up share one dispatch and multiply in registers"},
+	{Name: "fuse_squared_relu", Required: true, Run: fuseSquaredReLU,
+		Doc: "the activation is the end of the mat-vec before it"},
 	{Name: "fuse_store_kv", Run: fuseStoreKV,
 		Doc: "the latent norm and the key's rope happen while the cache row is written"},
 	{Name: "fuse_rope", Run: fuseRope,

@@ -44,8 +44,7 @@ func near(a, b [][]float64) error {
 
 // TestTranslation interprets random small models after every pass.
 func TestTranslation(t *testing.T) {
-	for seed := uint64(0); seed < 40; seed++ {
-		s := spectest.Random(seed)
+	for seed, s := range spectest.Varied(40) {
 		w := &spectest.Weights{Spec: s}
 		p := lower.Lower(s)
 		want := logits(t, p, w)
@@ -70,8 +69,7 @@ func TestDisable(t *testing.T) {
 	for _, name := range all {
 		sets = append(sets, []string{name})
 	}
-	for seed := uint64(0); seed < 8; seed++ {
-		s := spectest.Random(seed)
+	for seed, s := range spectest.Varied(8) {
 		w := &spectest.Weights{Spec: s}
 		want := logits(t, lower.Lower(s), w)
 		for _, off := range sets {

@@ -49,7 +49,7 @@ func Types(s *spec.Spec, q spec.Quant) ([][]quant.Type, error) {
 	var all [][]quant.Type
 	for _, row := range weights.Table(s) {
 		stored := row
-		split := q.LegacyKVB && (row.Role == weights.KB || row.Role == weights.VB)
+		split := s.HasKVB(&q) && (row.Role == weights.KB || row.Role == weights.VB)
 		if split {
 			stored = weights.LegacyKVB(s)
 		}
@@ -82,10 +82,10 @@ func Stored(s *spec.Spec, q spec.Quant) ([]weights.Row, [][]quant.Type, error) {
 	var rows []weights.Row
 	var all [][]quant.Type
 	for _, row := range weights.Table(s) {
-		if q.LegacyKVB && row.Role == weights.VB {
+		if s.HasKVB(&q) && row.Role == weights.VB {
 			continue
 		}
-		if q.LegacyKVB && row.Role == weights.KB {
+		if s.HasKVB(&q) && row.Role == weights.KB {
 			row = weights.LegacyKVB(s)
 		}
 		types, err := rowTypes(s, &q, &row)

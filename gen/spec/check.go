@@ -43,9 +43,31 @@ var relations = []relation{
 		func(s *Spec) bool { return s.Model.QKRopeHeadDim > s.Model.QKNopeHeadDim },
 		"is %d, but the rest of a key, qk_nope_head_dim, has only %d",
 		func(s *Spec) []any { return []any{s.Model.QKRopeHeadDim, s.Model.QKNopeHeadDim} }},
+	{"moe", nil,
+		func(s *Spec) bool { return s.MoE != nil && gguf.ArchitectureOf(s.Architecture).Dense },
+		"is given, but models of architecture %s have no experts",
+		func(s *Spec) []any { return []any{s.Architecture} }},
+	{"temperature", nil,
+		func(s *Spec) bool {
+			return s.Temperature.Scale != 0 && gguf.ArchitectureOf(s.Architecture).Dense
+		},
+		"is given, but models of architecture %s have none",
+		func(s *Spec) []any { return []any{s.Architecture} }},
+	{"rope.scaling", nil,
+		func(s *Spec) bool { return s.Rope.Scaling != nil && gguf.ArchitectureOf(s.Architecture).Dense },
+		"is given, but models of architecture %s have no YaRN",
+		func(s *Spec) []any { return []any{s.Architecture} }},
+	{"model.q_lora_rank", nil,
+		func(s *Spec) bool { return s.Model.QLoraRank > 0 && gguf.ArchitectureOf(s.Architecture).FullQuery },
+		"is %d, but models of architecture %s have none; expected null",
+		func(s *Spec) []any { return []any{s.Model.QLoraRank, s.Architecture} }},
+	{"architecture", nil,
+		func(s *Spec) bool { return !s.Model.TieWordEmbeddings && gguf.ArchitectureOf(s.Architecture).Tied },
+		"is %s, whose models have tied embeddings; expected tie_word_embeddings: true in model",
+		func(s *Spec) []any { return []any{s.Architecture} }},
 	{"model.q_lora_rank", []string{"model.num_hidden_layers", "model.vocab_size"},
 		func(s *Spec) bool {
-			return s.Model.QLoraRank > 0 && gguf.IsLite(s.Model.NumHiddenLayers, s.Model.VocabSize)
+			return s.Model.QLoraRank > 0 && !gguf.ArchitectureOf(s.Architecture).Dense && gguf.IsLite(s.Model.NumHiddenLayers, s.Model.VocabSize)
 		},
 		"is %d, but files of %d layers are read as DeepSeek-V2-Lite, which has none; expected null",
 		func(s *Spec) []any { return []any{s.Model.QLoraRank, s.Model.NumHiddenLayers} }},

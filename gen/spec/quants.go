@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"mla/runtime/gguf"
 )
 
 // Stocks are the file types of stock quantisers that a profile can name. What
@@ -58,6 +60,12 @@ func (q *Quant) stockName() string {
 		name += " " + legacyWord
 	}
 	return name
+}
+
+// HasKVB says whether files of profile q have one attn_kv_b instead of k_b and v_b: old
+// ones, and all of some architectures.
+func (s *Spec) HasKVB(q *Quant) bool {
+	return q.LegacyKVB || gguf.ArchitectureOf(s.Architecture).Dense
 }
 
 // decodeQuants decodes the list of profiles.

@@ -1,6 +1,9 @@
 package spec
 
-import "mla/runtime/quant"
+import (
+	"mla/runtime/gguf"
+	"mla/runtime/quant"
+)
 
 // role is a weight to which a quant profile gives types. Package weights has
 // the full table; a test there and here keeps the two in step.
@@ -37,7 +40,9 @@ func roles(s *Spec, legacy bool) []role {
 	var l roleList
 	l.add(-1, 0, "embed_tokens", m.HiddenSize)
 	l.attention(m, legacy)
-	l.add(0, dense, "mlp.gate_proj", m.HiddenSize)
+	if !gguf.ArchitectureOf(s.Architecture).SquaredReLU {
+		l.add(0, dense, "mlp.gate_proj", m.HiddenSize)
+	}
 	l.add(0, dense, "mlp.up_proj", m.HiddenSize)
 	l.add(0, dense, "mlp.down_proj", m.IntermediateSize)
 	if s.MoE != nil {

@@ -28,7 +28,7 @@ func (d *decoder) types(s *Spec, q *Quant, n *yaml.Node) {
 		d.errorf(n, "types is %s; expected a mapping from roles to quant types", describe(n))
 		return
 	}
-	all := roles(s, q.LegacyKVB)
+	all := roles(s, s.HasKVB(q))
 	given := map[string][]quant.Type{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]

@@ -26,7 +26,7 @@ func Family(seed uint64) *spec.Spec {
 }
 
 // families make a spec one of Youtu-LLM's, DeepSeek-V2-Lite's, GLM-4.7-Flash's, Mistral
-// Large 3's or Mistral Small 4's kind.
+// Large 3's, PLM's, MiniCPM3's or Mistral Small 4's kind.
 var families = []func(d dice, s *spec.Spec){
 	func(d dice, s *spec.Spec) {
 		s.Tokenizer = "youtu"
@@ -48,6 +48,13 @@ var families = []func(d dice, s *spec.Spec){
 		s.MoE.RoutedScalingFactor = 1.8
 	},
 	func(d dice, s *spec.Spec) { mistral(d, s) },
+	func(d dice, s *spec.Spec) {
+		s.Architecture, s.Tokenizer, s.Model.TieWordEmbeddings = "plm", "qwen2", true
+	},
+	func(d dice, s *spec.Spec) {
+		s.Architecture, s.Tokenizer, s.Model.QLoraRank = "minicpm3", "kanana2", d.pick(32, 96, 256) // SentencePiece in the real one
+		s.Model.TieWordEmbeddings = d.pick(0, 1) == 1
+	},
 	func(d dice, s *spec.Spec) {
 		mistral(d, s)
 		s.Architecture, s.MoE.FirstKDenseReplace = "mistral4", 0

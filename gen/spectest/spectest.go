@@ -96,3 +96,27 @@ func random(key string, row *weights.Row) []float32 {
 	}
 	return t
 }
+
+// As makes a spec one of a dense architecture.
+func As(architecture string, s *spec.Spec) *spec.Spec {
+	s.Architecture, s.MoE, s.Rope.Scaling, s.Temperature = architecture, nil, nil, plan.Temperature{}
+	if arch := gguf.ArchitectureOf(architecture); arch.FullQuery {
+		s.Model.QLoraRank = 0
+	} else {
+		s.Model.QLoraRank = max(s.Model.QLoraRank, 32)
+	}
+	s.Model.TieWordEmbeddings = s.Model.TieWordEmbeddings || gguf.ArchitectureOf(architecture).Tied
+	return s
+}
+
+// Varied are random specs of all architectures.
+func Varied(n uint64) []*spec.Spec {
+	var list []*spec.Spec
+	for seed := range n {
+		list = append(list, Random(seed))
+	}
+	for seed := range max(n/8, 2) {
+		list = append(list, As("plm", Random(seed)), As("minicpm3", Random(seed)))
+	}
+	return list
+}

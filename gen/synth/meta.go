@@ -47,7 +47,7 @@ func metadata(s *spec.Spec, q spec.Quant) ([]gguf.KV, error) {
 		}
 		l.add("general.file_type", gguf.Uint32(fileType))
 	}
-	l.model(s, q.LegacyKVB)
+	l.model(s, &q)
 	l.rope(s)
 	if t := s.Temperature; t.Scale != 0 {
 		l.float("attention.temperature_scale", t.Scale)
@@ -62,7 +62,7 @@ func metadata(s *spec.Spec, q spec.Quant) ([]gguf.KV, error) {
 
 // model adds the dimensions. Legacy files describe expanded heads, others the
 // latent cache and, apart, the heads.
-func (l *metaList) model(s *spec.Spec, legacy bool) {
+func (l *metaList) model(s *spec.Spec, q *spec.Quant) {
 	m := &s.Model
 	key := m.QKNopeHeadDim + m.QKRopeHeadDim
 	l.count("block_count", m.NumHiddenLayers)
@@ -72,9 +72,11 @@ func (l *metaList) model(s *spec.Spec, legacy bool) {
 	l.count("vocab_size", m.VocabSize)
 	l.float("attention.layer_norm_rms_epsilon", m.RMSNormEps)
 	l.count("attention.head_count", m.NumAttentionHeads)
-	l.count("attention.q_lora_rank", m.QLoraRank)
+	if !gguf.ArchitectureOf(s.Architecture).FullQuery {
+		l.count("attention.q_lora_rank", m.QLoraRank)
+	}
 	l.count("attention.kv_lora_rank", m.KVLoraRank)
-	if legacy {
+	if s.HasKVB(q) {
 		l.count("attention.head_count_kv", m.NumAttentionHeads)
 		l.count("attention.key_length", key)
 		l.count("attention.value_length", m.VHeadDim)
@@ -109,6 +111,9 @@ func (l *metaList) rope(s *spec.Spec) {
 // loaders of this architecture require of every file.
 func (l *metaList) experts(s *spec.Spec) {
 	e := s.MoE
+	if gguf.ArchitectureOf(s.Architecture).Dense {
+		return
+	}
 	if e == nil {
 		l.count("leading_dense_block_count", s.Model.NumHiddenLayers)
 		l.count("expert_feed_forward_length", s.Model.IntermediateSize)

@@ -3,7 +3,10 @@
 // tensor names appear.
 package weights
 
-import "mla/gen/spec"
+import (
+	"mla/gen/spec"
+	"mla/runtime/gguf"
+)
 
 // Row is one role of the model over a run of layers.
 type Row struct {
@@ -15,6 +18,10 @@ type Row struct {
 	First, Last       int  // layers [First, Last); First -1: no layer
 	Vector            bool // norm weights and biases: one dimension, always F32
 	F32               bool // never quantised: vectors and the router
+	// Of rows that rotary embedding turns: the last RotaryRows of every HeadRows rows
+	// are in halves, (i, i + n/2), where kernels want pairs.
+	HeadRows, RotaryRows int
+	Scale                float64 // that a pass folded into a vector; 0: none
 }
 
 // Layers is the number of tensors that the row stands for.
@@ -66,6 +73,7 @@ const (
 // A tied head has no row of its own: lm_head is embed_tokens.
 func Table(s *spec.Spec) []Row {
 	m := &s.Model
+	arch := gguf.ArchitectureOf(s.Architecture)
 	d, n := m.HiddenSize, m.NumHiddenLayers
 	dense := n
 	if s.MoE != nil {
@@ -74,8 +82,13 @@ func Table(s *spec.Spec) []Row {
 	t := table{}
 	t.add(-1, 0, EmbedTokens, "token_embd.weight", d, m.VocabSize, 1)
 	t.attention(m)
+	if arch.HalfSplit {
+		t.halfSplit(m)
+	}
 	t.vector(0, n, PostNorm, "blk.%d.ffn_norm.weight", d)
-	t.add(0, dense, GateProj, "blk.%d.ffn_gate.weight", d, m.IntermediateSize, 1)
+	if !arch.SquaredReLU {
+		t.add(0, dense, GateProj, "blk.%d.ffn_gate.weight", d, m.IntermediateSize, 1)
+	}
 	t.add(0, dense, UpProj, "blk.%d.ffn_up.weight", d, m.IntermediateSize, 1)
 	t.add(0, dense, DownProj, "blk.%d.ffn_down.weight", m.IntermediateSize, d, 1)
 	if s.MoE != nil {
@@ -105,6 +118,18 @@ func (t *table) attention(m *spec.Model) {
 	t.add(0, n, KB, "blk.%d.attn_k_b.weight", m.QKNopeHeadDim, m.KVLoraRank, heads)
 	t.add(0, n, VB, "blk.%d.attn_v_b.weight", m.KVLoraRank, m.VHeadDim, heads)
 	t.add(0, n, OProj, "blk.%d.attn_output.weight", heads*m.VHeadDim, d, 1)
+}
+
+// halfSplit marks the rows that rotary embedding turns.
+func (t *table) halfSplit(m *spec.Model) {
+	for i := range t.rows {
+		switch r := &t.rows[i]; r.Role {
+		case QProj, QBProj:
+			r.HeadRows, r.RotaryRows = m.QKNopeHeadDim+m.QKRopeHeadDim, m.QKRopeHeadDim
+		case KVAProj:
+			r.HeadRows, r.RotaryRows = r.Rows, m.QKRopeHeadDim
+		}
+	}
 }
 
 // experts adds the weights of the MoE layers, up to layer n, of width d.

@@ -14,14 +14,16 @@ import (
 var _ [0]struct{} = [gguf.MapAlign % device.MappedAlign]struct{}{}
 
 // Bind finds the weights of b in f. The weights are views of f's mapped
-// shards, so f must stay open while the model is in use; only the key half of
-// a legacy attn_kv_b is copied, transposed, into one further region. A file
+// shards, so f must stay open while the model is in use; only what kernels want
+// otherwise than the file has it is copied, into one further region: the key half of a
+// legacy attn_kv_b, transposed, rotated rows in pairs, and a norm with a factor. A file
 // that does not fit gives a *FitError.
 func Bind(f *gguf.File, b *plan.Bundle) (*device.Model, error) {
 	if bad := Fit(f, b); len(bad) > 0 {
 		return nil, &FitError{File: f.Path, Bundle: b.Name, Mismatches: bad}
 	}
 	m := &device.Model{Bundle: b}
+	m.RopeFactors, _ = ropeFactors(f) // Fit has checked them
 	for i := range f.Shards {
 		m.Regions = append(m.Regions, f.Shards[i].Data)
 	}
@@ -34,7 +36,7 @@ func Bind(f *gguf.File, b *plan.Bundle) (*device.Model, error) {
 		row := make([]device.Weight, layers(w))
 		for l := range row {
 			src, _ := find(f, b, w, l) // Fit has found it
-			if src.transpose {
+			if src.copied() {
 				row[l] = copies.add(src)
 			} else {
 				row[l] = src.view()
@@ -54,7 +56,7 @@ func CopyBytes(f *gguf.File, b *plan.Bundle) int64 {
 	var n int64
 	for i := range b.Weights {
 		for l := range layers(&b.Weights[i]) {
-			if src, bad := find(f, b, &b.Weights[i], l); bad == nil && src.transpose {
+			if src, bad := find(f, b, &b.Weights[i], l); bad == nil && src.copied() {
 				n += padded(src.bytes)
 			}
 		}

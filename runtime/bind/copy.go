@@ -45,7 +45,11 @@ func (c *copies) make() []byte {
 				s := c.sources[t.weight]
 				size := s.bytes / int64(s.batch)
 				at := c.offsets[t.weight] + int64(t.entry)*size
-				transpose(region[at:at+size], s, t.entry)
+				if s.change != nil {
+					s.change(region[at:at+size], s.tensor.Data[s.offset+int64(t.entry)*s.stride:][:size])
+				} else {
+					transpose(region[at:at+size], s, t.entry)
+				}
 			}
 		})
 	}

@@ -48,6 +48,9 @@ func Fit(f *gguf.File, b *plan.Bundle) []Mismatch {
 		}
 		out = append(out, row...)
 	}
+	if _, bad := ropeFactors(f); bad != nil {
+		out = append(out, *bad)
+	}
 	out = append(out, strangers(f, b)...)
 	if len(out) == missing { // every weight is there: look at them together
 		out = append(out, combinations(b, types)...)
@@ -69,7 +72,7 @@ func merge(row []Mismatch, m Mismatch) []Mismatch {
 // computing without them would give other numbers than the file's author meant.
 // Blocks behind the last layer (multi-token prediction) are skipped.
 func strangers(f *gguf.File, b *plan.Bundle) []Mismatch {
-	known := map[string]bool{}
+	known := besides(f)
 	for i := range b.Weights {
 		w := &b.Weights[i]
 		for l := range layers(w) {

@@ -21,7 +21,12 @@ type source struct {
 	// the cols rows that start offset + h·stride bytes into the tensor.
 	transpose         bool
 	cols, rows, batch int // of the weight
+	// change is another way in which a copy differs from the file; nil: it does not.
+	change func(dst, src []byte)
 }
+
+// copied says whether the weight cannot be used where it lies in the file.
+func (s *source) copied() bool { return s.transpose || s.change != nil }
 
 // view is the weight as a part of its shard.
 func (s *source) view() device.Weight {
@@ -92,7 +97,7 @@ func whole(t *gguf.Tensor, w *plan.Weight) (*source, *Mismatch) {
 		return nil, bad
 	}
 	return &source{tensor: t, typ: t.Type, bytes: int64(t.Size), stride: int64(w.Rows) * row,
-		cols: w.Cols, rows: w.Rows, batch: w.Batch}, nil
+		cols: w.Cols, rows: w.Rows, batch: w.Batch, change: change(w, int(row))}, nil
 }
 
 // in is a weight that is half of tensor t.

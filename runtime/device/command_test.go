@@ -3,6 +3,7 @@ package device_test
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -48,7 +49,8 @@ func TestCommands(t *testing.T) {
 	if !bytes.Equal(c.Constants, constants) {
 		t.Errorf("constants %v", c.Constants)
 	}
-	if *l != (device.Layout{Arena: 1024, Rope: 80, Logits: 40, Sample: 512, Tables: 4, Cache: 64 * 16 * 2, Layers: 2, Pages: 1, MaxPages: 1}) || l.Bytes() != 1024+80+40+512+4+2*2048 {
+	layout := device.Layout{Arena: 1024, Rope: 80, Logits: 40, Sample: 512, Tables: 4, Cache: 64 * 16 * 2, Layers: 2, Pages: 1, MaxPages: 1, Freqs: []float64{1, 0.5}}
+	if !reflect.DeepEqual(*l, layout) || l.Bytes() != 1024+80+40+512+4+2*2048 {
 		t.Errorf("%+v: %d bytes", l, l.Bytes())
 	}
 	// With float32 caches, and equal strides, which are shared.

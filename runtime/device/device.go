@@ -29,6 +29,8 @@ type Model struct {
 	// Weights[i][l] is Bundle.Weights[i] in layer First+l (l is 0 where the
 	// weight belongs to no layer).
 	Weights [][]Weight
+	// RopeFactors divide the bundle's rotary frequencies.
+	RopeFactors RopeFactors
 }
 
 // Weight is one tensor as bound: rows of Type, entries BatchStride bytes apart.

@@ -11,13 +11,14 @@ import (
 // Layout is the memory that a recording takes beside the weights, in bytes.
 type Layout struct {
 	Arena, Rope, Logits int64
-	Sample              int64 // the sampler's; 0: the bundle has none
-	Counters            int64 // of tails, to be zeroed; 0: the bundle has none
-	Tables              int64 // block tables
-	Cache               int64 // of one layer
-	Layers              int   // caches
-	Pages               int   // of a cache
-	MaxPages            int   // entries of a block table
+	Sample              int64     // the sampler's; 0: the bundle has none
+	Counters            int64     // of tails, to be zeroed; 0: the bundle has none
+	Tables              int64     // block tables
+	Cache               int64     // of one layer
+	Layers              int       // caches
+	Pages               int       // of a cache
+	MaxPages            int       // entries of a block table
+	Freqs               []float64 // of the rotary table: angle per position of each pair, radians
 }
 
 // The limits on what a bundle may ask for, which keep sizes from overflowing.
@@ -58,6 +59,8 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 		return nil, fmt.Errorf("a sampler's memory of %d bytes; expected 0 to %d", b.SampleBytes, int64(maxArena))
 	case b.Counters < 0 || b.Counters > maxArena:
 		return nil, fmt.Errorf("counters of %d bytes; expected 0 to %d", b.Counters, int64(maxArena))
+	case m.RopeFactors.wrong(len(b.RopeFreqs)):
+		return nil, fmt.Errorf("%d and %d factors for %d rotary frequencies", len(m.RopeFactors.Short), len(m.RopeFactors.Long), len(b.RopeFreqs))
 	case 2*len(b.RopeFreqs) != model.QKRopeHeadDim:
 		return nil, fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), model.QKRopeHeadDim)
 	case b.Head < 0 || b.Head > len(b.Decode):
@@ -90,6 +93,7 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 		Layers:   model.NumHiddenLayers,
 		Pages:    pages,
 		MaxPages: model.MaxPages(),
+		Freqs:    m.ropeFreqs(cfg.Context),
 	}, nil
 }
 

@@ -1,6 +1,9 @@
 package device
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // RopeTable fills dst, [positions][len(freqs)][2], with the cosine and sine,
 // times scale, of every rotated pair at every position that dst has room for.
@@ -13,4 +16,29 @@ func RopeTable(dst []float32, freqs []float64, scale float64) {
 			row[2*i], row[2*i+1] = float32(cos*scale), float32(sin*scale)
 		}
 	}
+}
+
+// RopeFactors are what a file divides rotary frequencies by, pair by pair: Short where a
+// session has at most Original positions, Long where it has more. An empty list is none.
+type RopeFactors struct {
+	Short, Long []float64
+	Original    int
+}
+
+// wrong says whether a list has factors for another number of pairs.
+func (f *RopeFactors) wrong(pairs int) bool {
+	return len(f.Short) != 0 && len(f.Short) != pairs || len(f.Long) != 0 && len(f.Long) != pairs
+}
+
+// ropeFreqs are the frequencies for sessions of up to so many positions.
+func (m *Model) ropeFreqs(context int) []float64 {
+	factors := m.RopeFactors.Short
+	if context > m.RopeFactors.Original {
+		factors = m.RopeFactors.Long
+	}
+	freqs := slices.Clone(m.Bundle.RopeFreqs)
+	for i, f := range factors {
+		freqs[i] /= f
+	}
+	return freqs
 }

@@ -17,13 +17,34 @@ type Architecture struct {
 	// F32Down says that what experts hand to their down projection can exceed the range of
 	// half, so that it stays float32 whatever the activations are.
 	F32Down bool
+
+	// Dense says that no layer has experts, that files have attn_kv_b and no more, and
+	// that key_length and value_length are those of a head.
+	Dense bool
+	// FullQuery says that there is no low-rank query, whatever the layers; without it the
+	// key q_lora_rank says.
+	FullQuery bool
+	// HalfSplit says that rotary embedding turns the pairs (i, i+n/2) instead of (2i, 2i+1).
+	HalfSplit bool
+	// RopeFactors says that files may have tensors that rotary frequencies are divided by.
+	RopeFactors bool
+	// SquaredReLU says that feed-forward parts are down(max(0, up(x))²), without a gate.
+	SquaredReLU bool
+	// Tied says that the head is the embedding table even beside an output.weight.
+	Tied bool
+	// ScaleEmb multiplies the embedding, ScaleDepth over the square root of the number of
+	// layers what is added to the residual stream, DimModelBase over its width the last
+	// norm; 0: 1.
+	ScaleEmb, ScaleDepth, DimModelBase float64
 }
 
 // architectures are those that ReadHParams accepts, by name, which is also the prefix
 // of their keys.
 var architectures = map[string]Architecture{
 	Deepseek2:  {},
+	"minicpm3": {Dense: true, HalfSplit: true, RopeFactors: true, ScaleEmb: 12, ScaleDepth: 1.4, DimModelBase: 256},
 	"mistral4": {MScale: 1, F32Down: true},
+	"plm":      {Dense: true, FullQuery: true, SquaredReLU: true, Tied: true},
 }
 
 // uncovered are architectures that are kin to these, and what they add that is not
@@ -51,7 +72,8 @@ func (r *keyReader) architecture() {
 	if r.err != nil {
 		return
 	}
-	if _, known := architectures[r.arch]; known {
+	var known bool
+	if r.of, known = architectures[r.arch]; known {
 		return
 	}
 	if has, kin := uncovered[r.arch]; kin {

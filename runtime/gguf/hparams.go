@@ -112,7 +112,7 @@ func (r *keyReader) size(h *HParams) {
 	h.HiddenSize = r.need("embedding_length", 1, maxWidth)
 	h.RMSNormEps = r.needFloat("attention.layer_norm_rms_epsilon", 1e-12, 1e-1)
 	h.VocabSize = r.vocabulary(h.HiddenSize)
-	h.TiedEmbeddings = !r.hasTensor("output.weight")
+	h.TiedEmbeddings = r.of.Tied || !r.hasTensor("output.weight")
 }
 
 // vocabulary returns the number of rows of the embedding table, which the
@@ -155,7 +155,7 @@ func IsLite(layers, vocab int) bool {
 func (r *keyReader) attention(h *HParams) {
 	h.NumAttentionHeads = r.need("attention.head_count", 1, maxHeads)
 	h.KVLoraRank = r.need("attention.kv_lora_rank", 1, maxWidth)
-	if !IsLite(h.NumHiddenLayers, h.VocabSize) {
+	if !r.of.FullQuery && (r.of.Dense || !IsLite(h.NumHiddenLayers, h.VocabSize)) {
 		h.QLoraRank = r.need("attention.q_lora_rank", 0, maxWidth)
 	}
 	h.QKRopeHeadDim = r.need("rope.dimension_count", 2, maxWidth)
@@ -165,12 +165,14 @@ func (r *keyReader) attention(h *HParams) {
 
 	keyName, valueName := "attention.key_length_mla", "attention.value_length_mla"
 	key, value := r.dim(keyName, 0, 0, maxWidth), r.dim(valueName, 0, 0, maxWidth)
-	h.LegacyKVB = key == 0 || value == 0
-	if h.LegacyKVB {
+	h.LegacyKVB = r.of.Dense || key == 0 || value == 0
+	switch {
+	case h.LegacyKVB:
 		keyName, valueName = "attention.key_length", "attention.value_length"
-		key, value = r.need(keyName, 1, maxWidth), r.need(valueName, 1, maxWidth)
+		key = r.need(keyName, 1, maxWidth)
+		value = r.headWidth(valueName, h)
 		r.needTensor("blk.0.attn_kv_b.weight", "which a file without attention.key_length_mla needs")
-	} else {
+	default:
 		r.cacheWidth("attention.key_length", h.KVLoraRank+h.QKRopeHeadDim, "kv_lora_rank + rope.dimension_count")
 		r.cacheWidth("attention.value_length", h.KVLoraRank, "kv_lora_rank")
 	}
@@ -179,6 +181,15 @@ func (r *keyReader) attention(h *HParams) {
 	}
 	h.QKNopeHeadDim = key - h.QKRopeHeadDim
 	h.VHeadDim = value
+}
+
+// headWidth reads the width of a head's values. Without the key, heads of the dense
+// architectures share the width of the model.
+func (r *keyReader) headWidth(name string, h *HParams) int {
+	if !r.of.Dense || r.err != nil {
+		return r.need(name, 1, maxWidth)
+	}
+	return r.dim(name, h.HiddenSize/h.NumAttentionHeads, 1, maxWidth)
 }
 
 // cacheWidth checks a length that follows from others, if the file gives it.

@@ -6,6 +6,10 @@ import "fmt"
 // router's settings.
 func (r *keyReader) feedForward(h *HParams) {
 	h.IntermediateSize = r.need("feed_forward_length", 1, maxWidth)
+	if r.of.Dense {
+		h.FirstKDenseReplace = h.NumHiddenLayers
+		return
+	}
 	width := r.need("expert_feed_forward_length", 0, maxWidth)
 	shared := r.need("expert_shared_count", 0, maxExperts)
 	experts := r.dim("expert_count", 0, 0, maxExperts)

@@ -17,8 +17,12 @@ func (r *keyReader) rope(h *HParams) {
 	s.LogMultiplier = r.float(multiplier, 0, -1e3, 1e3)
 	_, s.HasLogMultiplier = r.f.Lookup(r.key(multiplier))
 
-	switch s.Type {
-	case "none", "linear", "yarn":
+	switch {
+	case s.Type == "none", s.Type == "linear", s.Type == "yarn" && !r.of.Dense:
+	case s.Type == "longrope" && r.of.RopeFactors:
+		s.Type = "linear" // the factors are tensors; the type itself changes nothing
+	case r.of.Dense:
+		r.failKey("rope.scaling.type", `is %.64q; expected "none" or "linear"`, s.Type)
 	default:
 		r.failKey("rope.scaling.type", `is %.64q; expected "none", "linear" or "yarn"`, s.Type)
 	}
@@ -29,7 +33,11 @@ func (r *keyReader) rope(h *HParams) {
 func (r *keyReader) temperature(h *HParams) {
 	scale := r.float("attention.temperature_scale", 0, -1e6, 1e6)
 	length := r.dim("attention.temperature_length", 0, 0, maxContext)
-	if scale == 0 || r.err != nil {
+	switch {
+	case scale == 0 || r.err != nil:
+		return
+	case r.of.Dense:
+		r.failKey("attention.temperature_scale", "is %g; expected 0 in a model of architecture %s", scale, r.arch)
 		return
 	}
 	if length == 0 {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"mla/runtime/quant"
@@ -83,6 +84,7 @@ func TestReferenceHParams(t *testing.T) {
 // model is a deepseek2 file in the making: metadata without order and the names
 // of tensors, which hold one element, but for the embedding table.
 type model struct {
+	arch    string // that it is written as; "": deepseek2
 	keys    map[string]Value
 	vocab   uint64
 	tensors []string
@@ -130,8 +132,15 @@ func (m *model) remove(keys ...string) {
 func (m *model) write(t testing.TB) string {
 	t.Helper()
 	var meta []KV
+	if m.arch != "" {
+		m.keys["general.architecture"] = String(m.arch)
+	}
 	for _, k := range slices.Sorted(maps.Keys(m.keys)) {
-		meta = append(meta, KV{k, m.keys[k]})
+		name := k
+		if own, ok := strings.CutPrefix(k, "deepseek2."); ok && m.arch != "" {
+			name = m.arch + "." + own
+		}
+		meta = append(meta, KV{name, m.keys[k]})
 	}
 	tensors := []TensorInfo{{"token_embd.weight", quant.F16, []uint64{hiddenSize, m.vocab}}}
 	for _, name := range m.tensors {

@@ -7,6 +7,7 @@ import "fmt"
 type keyReader struct {
 	f    *File
 	arch string // general.architecture, the prefix of the keys
+	of   Architecture
 	err  error
 }
 

@@ -112,7 +112,11 @@ type Weight struct {
 	// Layers [First, Last) carry this weight; First == -1: it belongs to no layer.
 	First, Last int
 	Step        string // name of the kernel that reads it
-	Types       []quant.Type
+	// HeadRows, RotaryRows: kernels want the last RotaryRows rows of every HeadRows rows
+	// in pairs, (0, n/2), (1, n/2 + 1), …; the file has them in halves. 0: as in the file.
+	HeadRows, RotaryRows int
+	Scale                float64 // kernels want a vector times this; 0: as in the file
+	Types                []quant.Type
 }
 
 // Profile is a named assignment of quant types: Types[i] belongs to Weights[i]

@@ -90,6 +90,7 @@ type MatVec struct {
 	Rescale           *Rescale
 	Combine           *Combine // In is ignored: the input is the combined latent
 	Up                int      // typed, like W: out = silu(W·in) * (Up·in); -1: none
+	SquaredReLU       bool     // out = max(0, W·in)²
 	Rope              *RopeAt
 	Add               int // slot added to the result, same layout as Out; -1: none
 	HandOver          *HandOver
@@ -198,9 +199,10 @@ type Attend struct {
 // Groups implements Part.
 func (p *Attend) Groups() int { return p.Splits.Count }
 
-// Embed copies the token's embedding row: out[i] = W[token][i].
+// Embed copies the token's embedding row: out[i] = Scale * W[token][i].
 type Embed struct {
-	W            int // typed [VocabSize][Dim]
+	W            int     // typed [VocabSize][Dim]
+	Scale        float64 // 0: 1
 	Out          Vec
 	Dim          int
 	RowsPerGroup int // elements per threadgroup

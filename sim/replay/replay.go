@@ -147,7 +147,7 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout) error {
 	if failed != nil {
 		return failed
 	}
-	device.RopeTable(floats(r.rope.Bytes), m.Bundle.RopeFreqs, m.Bundle.RopeMScale)
+	device.RopeTable(floats(r.rope.Bytes), l.Freqs, m.Bundle.RopeMScale)
 	r.bytes += l.Bytes() - l.Sample + int64(len(r.row.Bytes))
 	return nil
 }

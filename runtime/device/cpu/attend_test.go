@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -52,11 +53,13 @@ func TestAttendAndCombine(t *testing.T) {
 				rg.kv, rg.ctx = c.kv, 100
 				rg.bundle.Model.KVLoraRank = c.lat
 				p, q, cache := rg.attention(c.elem, c.heads, c.splits)
+				p.Temperature = plan.Temperature{Scale: 0.1, Length: 12} // 1 up to position 11
 				rg.kernel.Parts = []plan.Part{p}
 				r := rg.run(plan.Row{Pos: pos})
+				scale := 0.7 * (1 + 0.1*math.Log(math.Floor(float64(pos)/12)+1))
 				want := make([][]float64, c.heads)
 				for h := range want {
-					want[h] = refAttend(q[h], cache, int(pos)+1, c.lat+6, c.lat, 0.7)
+					want[h] = refAttend(q[h], cache, int(pos)+1, c.lat+6, c.lat, scale)
 				}
 				combined(t, rg, r, p, int(pos), want)
 			})

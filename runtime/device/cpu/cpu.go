@@ -77,7 +77,7 @@ func allocate(m *device.Model, cfg device.Config) (*runner, error) {
 		logits:    make([]float32, m.Bundle.Model.VocabSize),
 		tables:    l.NewTables(),
 	}
-	device.RopeTable(r.rope, m.Bundle.RopeFreqs, m.Bundle.RopeMScale)
+	device.RopeTable(r.rope, l.Freqs, m.Bundle.RopeMScale)
 	for range l.Layers {
 		r.caches = append(r.caches, alignedBytes(l.Cache))
 	}

@@ -1,18 +1,24 @@
 package cpu
 
-import "mla/runtime/plan"
+import (
+	"cmp"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
 
 // embed is the twin of plan.Embed; a row is so short that one unit copies it.
 type embed struct {
-	w    weight
-	out  vec
-	dim  int
-	hand *handOver
+	w     weight
+	out   vec
+	dim   int
+	hand  *handOver
+	scale float32
 }
 
 func bindEmbed(b *binder, p *plan.Embed) *embed {
 	b.dims(p.RowsPerGroup)
-	return &embed{b.matrix(p.W, 1, b.model.Bundle.Model.VocabSize, p.Dim), b.output(p.Out, 1, p.Dim), p.Dim, b.handOver(p.HandOver, p.Dim)}
+	return &embed{b.matrix(p.W, 1, b.model.Bundle.Model.VocabSize, p.Dim), b.output(p.Out, 1, p.Dim), p.Dim, b.handOver(p.HandOver, p.Dim), float32(cmp.Or(p.Scale, 1))}
 }
 
 func (t *embed) size() (units, cost int) { return 1, 8 * t.dim }
@@ -20,6 +26,9 @@ func (t *embed) size() (units, cost int) { return 1, 8 * t.dim }
 func (t *embed) run(w *worker, _, _ int) {
 	x := w.temp(t.dim)
 	t.w.format.Dequantize(x, t.w.data[int(w.row.Token)*t.w.rowBytes:])
+	if t.scale != 1 {
+		quant.Scale(x, t.scale)
+	}
 	t.out.write(0, x)
 	if t.hand != nil {
 		t.hand.apply(x, 0)

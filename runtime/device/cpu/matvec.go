@@ -70,6 +70,7 @@ type matVec struct {
 	in    source
 	out   vec
 	rope  *rope
+	relu2 bool
 	add   *vec
 	hand  *handOver
 	store bool // out is wanted as it is
@@ -84,6 +85,7 @@ func bindMatVec(b *binder, p *plan.MatVec) *matVec {
 		hand:       b.handOver(p.HandOver, p.Rows),
 		store:      p.Out.Slot >= 0 || p.HandOver == nil,
 		rope:       b.rope(p.Rope, p.Rows),
+		relu2:      p.SquaredReLU,
 		add:        b.add(p.Add, p.Out, p.Batch, p.Rows),
 	}
 	if t.store {
@@ -109,6 +111,9 @@ func (t *matVec) run(w *worker, lo, hi int) {
 		if t.rope != nil {
 			t.rope.apply(y, r0, w.row.Pos)
 		}
+		if t.relu2 {
+			squaredReLU(y)
+		}
 		if t.add != nil {
 			addTo(y, t.add.read(entry*t.add.stride+r0, len(y), w.up[:]))
 		}
@@ -119,4 +124,12 @@ func (t *matVec) run(w *worker, lo, hi int) {
 			t.hand.apply(y, r0)
 		}
 	})
+}
+
+// squaredReLU is max(0, x)², in place.
+func squaredReLU(y []float32) {
+	for i, x := range y {
+		x = max(x, 0)
+		y[i] = x * x
+	}
 }

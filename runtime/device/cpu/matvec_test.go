@@ -15,7 +15,7 @@ func TestMatVec(t *testing.T) {
 		perGroup          int
 		elem              plan.Elem
 		norm, swiglu, add bool
-		rope, alias       bool
+		rope, alias, relu bool
 		offset            int
 	}{
 		{q: quant.F32, batch: 1, rows: 7, cols: 5, perGroup: 2},
@@ -27,6 +27,7 @@ func TestMatVec(t *testing.T) {
 		{q: quant.Q6_K, batch: 2, rows: 24, cols: 256, perGroup: 2, rope: true, elem: plan.ElemF16},
 		{q: quant.BF16, batch: 2, rows: 31, cols: 17, perGroup: 3, elem: plan.ElemAct, norm: true, swiglu: true, up: quant.F16},
 		{q: quant.Q4_0, batch: 1, rows: 65, cols: 64, perGroup: 4, elem: plan.ElemAct, add: true, offset: 3},
+		{q: quant.Q4_0, batch: 1, rows: 130, cols: 64, perGroup: 8, norm: true, relu: true},
 		{q: quant.Q5_1, batch: 1, rows: 4000, cols: 64, perGroup: 4, add: true, alias: true},
 	} {
 		t.Run(fmt.Sprintf("%s-%dx%dx%d", c.q, c.batch, c.rows, c.cols), func(t *testing.T) {
@@ -47,6 +48,7 @@ func TestMatVec(t *testing.T) {
 			if c.rope {
 				p.Rope = &plan.RopeAt{Table: rg.ropeSlot(), HeadDim: 12, Dim: 6}
 			}
+			p.SquaredReLU = c.relu
 			if c.add {
 				p.Add, res = rg.in(c.elem, c.offset+c.batch*(c.rows+2))
 			}
@@ -71,6 +73,9 @@ func TestMatVec(t *testing.T) {
 				}
 				at := c.offset + b*p.Out.Stride
 				for i := range want {
+					if c.relu {
+						want[i] = max(want[i], 0) * max(want[i], 0)
+					}
 					if c.add {
 						want[i] += res[at+i]
 					}

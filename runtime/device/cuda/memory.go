@@ -111,7 +111,7 @@ func (m *memory) address(b *device.Binding) cu.Ptr {
 // fill uploads weights, constants, the rotary table and the zeros that counters begin with.
 func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, constants []byte, progress func(done, total int64)) error {
 	table := make([]float32, l.Rope/4)
-	device.RopeTable(table, model.Bundle.RopeFreqs, model.Bundle.RopeMScale)
+	device.RopeTable(table, l.Freqs, model.Bundle.RopeMScale)
 	pieces := m.places.pieces(model, m.weights)
 	pieces = append(pieces, cut(unsafe.Slice((*byte)(unsafe.Pointer(&table[0])), l.Rope), m.rope, rowLayout{})...)
 	pieces = append(pieces, cut(constants, m.constants, rowLayout{})...)

@@ -89,7 +89,7 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 		mem.rows[i] = a.buffer(fmt.Sprintf("row %d", i), rowBytes, mtl.StorageShared)
 	}
 	if a.err == nil {
-		device.RopeTable(floats(mem.rope), m.Bundle.RopeFreqs, m.Bundle.RopeMScale)
+		device.RopeTable(floats(mem.rope), l.Freqs, m.Bundle.RopeMScale)
 	}
 	return mem, a.err
 }

@@ -71,7 +71,7 @@ func newDeep(m *device.Model, kv quant.Type) (*deepRun, error) {
 	}
 	b := m.Bundle
 	mem := &cpu.Memory{Arena: make([]byte, l.Arena), Tables: device.NewTables(1, l.MaxPages, l.Pages), Rope: make([]float32, l.Rope/4), Logits: make([]float32, l.Logits/4)}
-	device.RopeTable(mem.Rope, b.RopeFreqs, b.RopeMScale)
+	device.RopeTable(mem.Rope, l.Freqs, b.RopeMScale)
 	if _, err := mem.Tables.Assign(0, 0, d.pages); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,66 @@
+package bind
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"mla/runtime/device"
+	"mla/runtime/gguf"
+	"mla/runtime/quant"
+)
+
+// The tensors that rotary frequencies are divided by.
+const (
+	shortFactors = "rope_factors_short.weight"
+	longFactors  = "rope_factors_long.weight"
+)
+
+// besides are tensors of f that the weight table does not have and that are no strangers
+// in a file of its architecture.
+func besides(f *gguf.File) map[string]bool {
+	known := map[string]bool{}
+	h, err := gguf.ReadHParams(f)
+	if err != nil {
+		return known
+	}
+	arch := gguf.ArchitectureOf(h.Architecture)
+	known[shortFactors], known[longFactors] = arch.RopeFactors, arch.RopeFactors
+	known["output.weight"] = arch.Tied
+	return known
+}
+
+// ropeFactors reads what the file divides rotary frequencies by, if its architecture
+// does so. It returns what is wrong with the factors.
+func ropeFactors(f *gguf.File) (factors device.RopeFactors, bad *Mismatch) {
+	h, err := gguf.ReadHParams(f)
+	if err != nil || !gguf.ArchitectureOf(h.Architecture).RopeFactors {
+		return factors, nil // another mismatch says so
+	}
+	factors.Original = h.RopeScaling.OriginalContext
+	if factors.Short, bad = factorList(f, shortFactors, h.QKRopeHeadDim/2); bad == nil {
+		factors.Long, bad = factorList(f, longFactors, h.QKRopeHeadDim/2)
+	}
+	return factors, bad
+}
+
+// factorList is one list of factors, a positive number for each rotated pair; nil if
+// the file has none.
+func factorList(f *gguf.File, name string, pairs int) ([]float64, *Mismatch) {
+	t, ok := f.Tensor(name)
+	if !ok {
+		return nil, nil
+	}
+	what := fmt.Sprintf("tensor %q", name)
+	if d := trimmed(t.Dims); t.Type != quant.F32 || len(d) != 1 || d[0] != pairs {
+		return nil, &Mismatch{What: what, Found: fmt.Sprintf("%s of dimensions %s", typeName(t.Type), dims(d)), Expected: fmt.Sprintf("F32 of dimensions [%d]", pairs)}
+	}
+	list := make([]float64, pairs)
+	for i := range list {
+		list[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:])))
+		if !(list[i] > 0 && list[i] <= math.MaxFloat32) {
+			return nil, &Mismatch{What: what, Found: fmt.Sprintf("%g as factor %d", list[i], i), Expected: "a positive number"}
+		}
+	}
+	return list, nil
+}
