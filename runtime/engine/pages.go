@@ -76,11 +76,11 @@ func (s *Session) Reuse(next []int32) (int, error) {
 	return found, s.model.order(s, o)
 }
 
-// add puts a token whose row the device has run, or will run before anything else that
-// is asked of it, on the timeline.
-func (s *Session) add(token int32) error {
-	s.tokens = append(s.tokens, token)
-	o, err := s.pages.Append(s.tokens[len(s.tokens)-1:])
+// add puts tokens whose rows the device has, or will have before anything else that is
+// asked of it, on the timeline.
+func (s *Session) add(tokens ...int32) error {
+	s.tokens = append(s.tokens, tokens...)
+	o, err := s.pages.Append(tokens)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Writer struct {
 // alone (*NotOursError). The caller must end with Commit or Abort; Abort after Commit
 // does nothing.
 func Create(path string, k Kind, header any, records, recordBytes int) (*Writer, error) {
-	if err := replaceable(path, k); err != nil {
+	if err := Replaceable(path, k); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(header)
@@ -51,8 +51,8 @@ func Create(path string, k Kind, header any, records, recordBytes int) (*Writer,
 	return w, nil
 }
 
-// replaceable fails if there is a file that is not of the kind.
-func replaceable(path string, k Kind) error {
+// Replaceable fails if there is a file that is not of the kind (*NotOursError).
+func Replaceable(path string, k Kind) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

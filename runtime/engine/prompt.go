@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"mla/runtime/plan"
+	"mla/runtime/promptcache"
+	"mla/runtime/quant"
+)
+
+// PromptKey is what a prompt cache of this engine's model depends on, with caches of a
+// type.
+func (e *Engine) PromptKey(m *Model, kv quant.Type) (promptcache.Key, error) {
+	file, err := e.FileKey()
+	if err != nil {
+		return promptcache.Key{}, err
+	}
+	k := newKey()
+	k.add([]byte(e.bundle.SpecHash))
+	k.add([]byte(e.bundle.Source))
+	return promptcache.Key{File: file, Bundle: e.bundle.Name, Kernels: hex.EncodeToString(k.Sum(nil)), KV: kv.String(),
+		Layers: e.bundle.Model.NumHiddenLayers, PageBytes: m.runner.PageBytes()}, nil
+}
+
+// SavePrompt writes the cache rows of the first n tokens of the timeline to a file, in
+// one step.
+func (s *Session) SavePrompt(ctx context.Context, path string, k promptcache.Key, n int) error {
+	switch err := s.usable(); {
+	case err != nil:
+		return err
+	case n < 0 || n > len(s.tokens):
+		return fmt.Errorf("%d tokens of a timeline of %d", n, len(s.tokens))
+	case s.pretends:
+		return errors.New("the pages do not hold the rows of the timeline")
+	case k.PageBytes != s.model.runner.PageBytes():
+		return errOtherPages
+	}
+	return promptcache.Write(ctx, path, k, s.tokens[:n], func(i int, page []byte) error {
+		return s.model.fail(s.model.runner.ReadPage(s.pages.Table()[i], page))
+	})
+}
+
+// Restore makes the timeline what a file has of the beginning of a prompt, or what the
+// timeline and the pages of the model have if that is more. At least the prompt's last
+// token is left to be run. It returns how many rows came from the file. An error of the
+// file, such as a page whose checksum is wrong, leaves on the timeline what came before
+// it, which is good.
+func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int32) (restored int, err error) {
+	if err := s.allows(prompt); err != nil {
+		return 0, err
+	}
+	if f.PageBytes() != s.model.runner.PageBytes() {
+		return 0, errOtherPages
+	}
+	n := min(common(f.Tokens, prompt), len(prompt)-1)
+	keep := common(s.tokens, prompt)
+	if s.pretends || n <= keep {
+		return 0, nil
+	}
+	if err := s.rewind(keep); err != nil {
+		return 0, err
+	}
+	if _, err := s.Reuse(prompt[keep:]); err != nil {
+		return 0, err
+	}
+	keep = len(s.tokens)
+	if n <= keep {
+		return 0, nil
+	}
+	if err := s.Reserve(n - keep); err != nil {
+		return 0, err
+	}
+	err = f.Pages(ctx, keep/plan.PageRows, plan.Pages(n), func(i int, page []byte) error {
+		if err := s.model.fail(s.model.runner.WritePage(s.pages.Table()[i], page)); err != nil {
+			return err
+		}
+		return s.add(prompt[len(s.tokens):min((i+1)*plan.PageRows, n)]...)
+	})
+	return len(s.tokens) - keep, err
+}
+
+var errOtherPages = errors.New("the prompt cache is for pages of another size than the model's")
+
+// common is the length of the longest common prefix.
+func common(a, b []int32) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
