@@ -30,6 +30,10 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 	if err != nil {
 		return engine.Result{}, "", err
 	}
+	restored, err := s.kept.restore(ctx, prompt)
+	if err != nil {
+		return engine.Result{}, "", explain(err, m.engine)
+	}
 	p := s.progress("prompt")
 	out := &printer{w: s.env.out, stream: t.NewStream(), stops: sample.NewStopper(s.sampling.stops)}
 	first := true
@@ -42,7 +46,10 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 	})
 	if first {
 		p.clear()
+	} else {
+		res.FirstToken += restored
 	}
+	s.kept.ran(prompt)
 	out.end()
 	if out.err != nil {
 		return res, out.text.String(), out.err

@@ -11,6 +11,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
+	"mla/runtime/promptcache"
 	"mla/runtime/quant"
 )
 
@@ -31,6 +32,9 @@ type settings struct {
 	special  bool
 	verbose  bool
 	version  bool
+
+	promptCache string
+	kept        *kept
 }
 
 // generateArgs are the arguments of the default command.
@@ -46,6 +50,7 @@ func newSettings(e *env) *settings {
 	f.IntVar(&s.max, "n", 128, "tokens to generate; -1: until the model ends or the context is full, as in a chat")
 	f.IntVar(&s.context, "c", 0, "`tokens` of context (default 4096, or less if the model has less)")
 	f.IntVar(&s.parallel, "parallel", 0, "continue every line of the text as a prompt of its own, `N` at a time; a line is a prompt or an object like {\"prompt\": \"Once\", \"n\": 20, \"temp\": 0, \"seed\": 1, \"stop\": [\"\\n\"]}, and so are the lines of the output, in the same order")
+	f.StringVar(&s.promptCache, "prompt-cache", "", "`file` that keeps what a prompt has left in the caches: a later prompt of the same model that begins alike goes on from there. It is written anew when it lacked more than an eighth of the prompt")
 	f.StringVar(&s.system, "sys", "", "system `message`; makes the text a message of a chat")
 	f.BoolVar(&s.chat, "chat", false, "chat; the text, if any, is the first message")
 	f.StringVar(&s.think, "think", "", "in a chat, `on` or off: thinking of models that can switch it (default: as the template has it)")
@@ -84,6 +89,10 @@ func generate(e *env, args []string) (err error) {
 		return err
 	}
 	defer closing(m, &err)
+	if s.kept, err = s.openCache(m); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.kept.save()) }()
 	if s.verbose {
 		if err := s.describe(m); err != nil {
 			return err
@@ -144,6 +153,8 @@ func (s *settings) check(text bool) error {
 		return s.wrong("-parallel and -chat cannot be used together")
 	case s.parallel > 0 && !text:
 		return s.wrong("-parallel continues the lines of -f, -p or -")
+	case s.parallel > 0 && s.promptCache != "":
+		return s.wrong("-parallel and -prompt-cache cannot be used together")
 	case !text && interactive:
 		s.chat = true
 	case !text && !s.chat:
@@ -158,7 +169,10 @@ func (s *settings) check(text bool) error {
 	if s.chat && !s.given("n") {
 		s.max = -1
 	}
-	return s.sampling.check(s.flags)
+	if err := s.sampling.check(s.flags); err != nil || s.promptCache == "" {
+		return err
+	}
+	return promptcache.Check(s.promptCache) // before a long prompt
 }
 
 // thinking is what -think asks of the chat template; nil leaves it alone.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"mla/runtime/paging"
 	"mla/runtime/plan"
 	"mla/runtime/promptcache"
 	"mla/runtime/quant"
@@ -55,8 +56,8 @@ func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int
 	if f.PageBytes() != s.model.runner.PageBytes() {
 		return 0, errOtherPages
 	}
-	n := min(common(f.Tokens, prompt), len(prompt)-1)
-	keep := common(s.tokens, prompt)
+	n := min(paging.CommonPrefix(f.Tokens, prompt), len(prompt)-1)
+	keep := paging.CommonPrefix(s.tokens, prompt)
 	if s.pretends || n <= keep {
 		return 0, nil
 	}
@@ -83,12 +84,3 @@ func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int
 }
 
 var errOtherPages = errors.New("the prompt cache is for pages of another size than the model's")
-
-// common is the length of the longest common prefix.
-func common(a, b []int32) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
-}

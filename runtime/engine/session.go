@@ -129,7 +129,7 @@ func (s *Session) Known(tokens []int32) error { return s.model.known(tokens) }
 // Common is the number of leading tokens that Sync would keep: the common
 // prefix, less the last token if its logits have to be computed.
 func (s *Session) Common(tokens []int32) int {
-	n := common(tokens, s.tokens)
+	n := paging.CommonPrefix(tokens, s.tokens)
 	if have := n == len(s.tokens) && s.logits != nil; n == len(tokens) && n > 0 && !have {
 		n--
 	}

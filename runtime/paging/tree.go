@@ -32,14 +32,15 @@ func (n *node) longest(tokens []int32) (best *node, common int) {
 	at, _ := n.search(tokens)
 	// Sorted neighbours have the longest prefixes in common.
 	for _, c := range n.children[max(at-1, 0):min(at+1, len(n.children))] {
-		if k := commonPrefix(c.tokens[:], tokens); k > common {
+		if k := CommonPrefix(c.tokens[:], tokens); k > common {
 			best, common = c, k
 		}
 	}
 	return best, common
 }
 
-func commonPrefix(a, b []int32) int {
+// CommonPrefix is how many leading tokens two texts have in common.
+func CommonPrefix(a, b []int32) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++

@@ -116,7 +116,7 @@ func (w *world) longest(prompt []int32) int {
 	best := 0
 	var walk func(n *node, before []int32)
 	walk = func(n *node, before []int32) {
-		best = max(best, commonPrefix(before, prompt[:len(prompt)-1]))
+		best = max(best, CommonPrefix(before, prompt[:len(prompt)-1]))
 		for _, c := range n.children {
 			walk(c, slices.Concat(before, c.tokens[:]))
 		}

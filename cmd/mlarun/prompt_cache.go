@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"mla/runtime/engine"
+	"mla/runtime/paging"
+	"mla/runtime/promptcache"
+	"mla/runtime/recordfile"
+)
+
+// kept is the file that -prompt-cache names, during a run; nil without the flag.
+type kept struct {
+	model  *loaded
+	path   string
+	key    promptcache.Key
+	file   *promptcache.File // to be read; nil: there is none, or it has been
+	has    []int32           // tokens whose rows are in the file
+	prompt []int32           // the last one that was run to its end
+}
+
+// openCache opens the file. One that cannot be used is as good as none, but somebody
+// else's is an error.
+func (s *settings) openCache(m *loaded) (*kept, error) {
+	if s.promptCache == "" {
+		return nil, nil
+	}
+	cfg, err := s.config(1)
+	if err != nil {
+		return nil, err
+	}
+	k := &kept{model: m, path: s.promptCache}
+	if k.key, err = m.engine.PromptKey(m.model, cfg.KV); err != nil {
+		return nil, err
+	}
+	k.file, err = promptcache.Open(k.path, k.key)
+	switch {
+	case err == nil:
+		k.has = k.file.Tokens
+	case errors.Is(err, fs.ErrNotExist):
+	case !k.refused(err):
+		return nil, err
+	}
+	return k, nil
+}
+
+// refused says why the file is of no use, if that is what an error says.
+func (k *kept) refused(err error) bool {
+	var damaged *recordfile.DamagedError
+	if !errors.As(err, &damaged) {
+		return false
+	}
+	k.has = nil
+	k.model.flags.note("prompt cache %v; it is made anew\n", err)
+	return true
+}
+
+// restore takes from the file what the first prompt begins with, and returns how long
+// that took. Later prompts go on from the session's timeline.
+func (k *kept) restore(ctx context.Context, prompt []int32) (took time.Duration, err error) {
+	if k == nil || k.file == nil {
+		return 0, nil
+	}
+	start := time.Now()
+	n, err := k.model.Restore(ctx, k.file, prompt)
+	took = time.Since(start)
+	if k.refused(err) {
+		err = nil
+	}
+	if n > 0 {
+		k.model.flags.note("prompt cache: %d tokens restored in %s\n", n, seconds(took))
+	}
+	return took, errors.Join(err, k.close())
+}
+
+func (k *kept) close() error {
+	if k == nil || k.file == nil {
+		return nil
+	}
+	f := k.file
+	k.file = nil
+	return f.Close()
+}
+
+// ran notes a prompt, if it was run to its end.
+func (k *kept) ran(prompt []int32) {
+	if k != nil && paging.CommonPrefix(k.model.Tokens(), prompt) == len(prompt) {
+		k.prompt = slices.Clone(prompt)
+	}
+}
+
+// worth is the share of a prompt that the file must lack to be written anew: to run so
+// little again takes no longer than to write all of it each time.
+const worth = 1. / 8
+
+// save writes the last prompt, if the file lacks much of it.
+func (k *kept) save() (err error) {
+	if k == nil {
+		return nil
+	}
+	defer closing(closer(k.close), &err)
+	n := min(len(k.prompt), paging.CommonPrefix(k.model.Tokens(), k.prompt))
+	if lacks := n - paging.CommonPrefix(k.has, k.prompt[:n]); float64(lacks) <= worth*float64(n) {
+		return nil
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	start := time.Now()
+	if err := k.model.SavePrompt(ctx, k.path, k.key, n); err != nil {
+		return fmt.Errorf("prompt cache: %w", err)
+	}
+	info, err := os.Stat(k.path)
+	if err == nil {
+		k.model.flags.note("prompt cache: %d tokens, %s, written in %s\n", n, engine.Size(info.Size()), seconds(time.Since(start)))
+	}
+	return err
+}
+
+type closer func() error
+
+func (c closer) Close() error { return c() }
