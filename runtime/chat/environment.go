@@ -49,6 +49,7 @@ func environment() *exec.Environment {
 			"dict":            dict,
 			"range":           numbers,
 			"raise_exception": raise,
+			"strftime_now":    now,
 		}),
 		Filters:           exec.NewFilterSet(filters),
 		Tests:             builtins.Tests,

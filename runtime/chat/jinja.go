@@ -55,6 +55,11 @@ func (j *jinja) parse() error {
 	if err := checkNesting(list); err != nil {
 		return err
 	}
+	source, list = lex(joinLines(source, list), conf)
+	source, list = lex(rewriteConditionals(source, list), conf)
+	if err := checkNesting(list); err != nil {
+		return err
+	}
 	loader, err := loaders.NewMemoryLoader(map[string]string{templateName: rewriteSubscripts(source, list)})
 	if err != nil {
 		return err
@@ -68,7 +73,7 @@ func (*jinja) Name() string { return "jinja" }
 // turnEnds are tokens by which templates end a turn.
 var turnEnds = []string{
 	"<|im_end|>", "<|eot_id|>", "<|end|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>",
-	"<|user|>", "<|observation|>", "<｜end▁of▁sentence｜>",
+	"<|user|>", "<|observation|>", "<｜end▁of▁sentence｜>", "<|message_sep|>",
 }
 
 // Stops returns EOS and the turn ends that the template mentions.

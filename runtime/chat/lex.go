@@ -80,3 +80,22 @@ func opens(tag []*tokens.Token) int {
 	}
 	return 0
 }
+
+// joinLines leaves out line breaks behind a backslash in strings, as Python does: the
+// engine keeps both.
+func joinLines(template string, list []*tokens.Token) string {
+	var out strings.Builder
+	written := 0
+	for i, t := range list[:max(len(list)-1, 0)] {
+		if t.Type != tokens.String {
+			continue
+		}
+		literal := template[t.Pos:list[i+1].Pos]
+		out.WriteString(template[written:t.Pos] + lineJoiner.Replace(literal))
+		written = t.Pos + len(literal)
+	}
+	return out.String() + template[written:]
+}
+
+// lineJoiner reads escapes from left to right, so that an escaped backslash joins nothing.
+var lineJoiner = strings.NewReplacer(`\\`, `\\`, "\\\n", "")

@@ -68,6 +68,7 @@ func methods() exec.Methods {
 		chars := []rune(self)
 		return fromEnd(len(chars), args, func(i int) any { return string(chars[i]) })
 	}
+	onString["split"] = splitText
 	onList[itemMethod] = func(self []any, _ *exec.Value, args *exec.VarArgs) (any, error) {
 		return fromEnd(len(self), args, func(i int) any { return self[i] })
 	}
