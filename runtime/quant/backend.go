@@ -10,6 +10,7 @@ import (
 type backend struct {
 	name    string
 	kernels map[Type]kernel // formats without an entry run their pure Go Dot
+	tiles   [2]tile         // what tiles of the kernels multiply: four inputs, then two
 	vectors *vectorLoops    // nil: pure Go
 	// products come most columns first, then most rows; those of as many columns
 	// end with one row.
@@ -23,6 +24,8 @@ type kernel struct {
 	step int
 	one  rowFunc
 	four rowsFunc // nil where sharing the loads of x gains nothing
+	// tiles are as tiles of the back end says.
+	tiles [2]tileFunc
 }
 
 // rowFunc returns Σ row·x over steps·step elements.

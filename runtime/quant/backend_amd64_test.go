@@ -6,7 +6,7 @@ import "testing"
 func TestKernelsComplete(t *testing.T) {
 	for _, b := range []*backend{&avx512Backend, &avx2Backend} {
 		for _, f := range Formats() {
-			if k, ok := b.kernels[f.Type]; !ok || k.one == nil || k.step%f.BlockElems != 0 {
+			if k, ok := b.kernels[f.Type]; !ok || k.one == nil || k.tiles[0] == nil || k.tiles[1] == nil || k.step%f.BlockElems != 0 {
 				t.Errorf("%s has no loop for %s", b.name, f.Name)
 			}
 		}
@@ -25,6 +25,15 @@ func TestProductsComplete(t *testing.T) {
 		}
 		if last := b.products[len(b.products)-1]; last.cols != ProductCols {
 			t.Errorf("%s: the narrowest loops have %d columns", b.name, last.cols)
+		}
+	}
+}
+
+// TestTilesComplete checks what RowsMany relies on: tiles come with most inputs first.
+func TestTilesComplete(t *testing.T) {
+	for _, b := range []*backend{&avx512Backend, &avx2Backend} {
+		if b.tiles[0].inputs <= b.tiles[1].inputs || b.tiles[1].inputs < 2 {
+			t.Errorf("%s: tiles of %d and %d inputs", b.name, b.tiles[0].inputs, b.tiles[1].inputs)
 		}
 	}
 }

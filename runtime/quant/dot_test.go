@@ -120,8 +120,10 @@ func TestAllocations(t *testing.T) {
 				t.Fatal(err)
 			}
 			w, dot := make([]byte, 5*stride), f.BestDot()
+			xs, ys := [][]float32{x, x, x}, [][]float32{y, y, y}
 			if allocs := testing.AllocsPerRun(10, func() {
 				f.Rows(w, stride, x, y)
+				f.RowsMany(w, stride, xs, ys)
 				y[0] += dot(w, x)
 			}); allocs != 0 {
 				t.Errorf("%s %s: %v allocations", name, f.Name, allocs)

@@ -70,6 +70,40 @@ func TestRowsStayInside(t *testing.T) {
 	}
 }
 
+// TestRowsManyStayInside does the same for rows times several inputs, which all end
+// right before inaccessible pages.
+func TestRowsManyStayInside(t *testing.T) {
+	const rows, inputs = 5, 7
+	r := rand.New(rand.NewPCG(12, 12))
+	for _, f := range Formats() {
+		lengths := manyLengths(f)
+		maxBlocks := lengths[len(lengths)-1]
+		last := guarded(t, rows*maxBlocks*f.BlockBytes)
+		copy(last, randomBlocks(r, f, len(last)/f.BlockBytes))
+		var xs, ys [inputs][]byte
+		for j := range xs {
+			xs[j], ys[j] = guarded(t, 4*maxBlocks*f.BlockElems), guarded(t, 4*rows)
+		}
+		for _, name := range backendNames() {
+			useBackend(t, name)
+			for _, blocks := range lengths {
+				stride := blocks * f.BlockBytes
+				var x, y [inputs][]float32
+				for j := range x {
+					x[j], y[j] = floatsIn(xs[j], blocks*f.BlockElems), floatsIn(ys[j], rows)
+				}
+				for _, w := range [][]byte{last[len(last)-rows*stride:], last[:rows*stride]} {
+					for n := 1; n <= inputs; n++ {
+						if faults(func() { f.RowsMany(w, stride, x[:n], y[:n]) }) {
+							t.Errorf("%s %s: %d blocks, %d inputs: access outside the rows, inputs or results", name, f.Name, blocks, n)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestVectorsStayInside does the same for the float loops.
 func TestVectorsStayInside(t *testing.T) {
 	as, bs, hs := guarded(t, 4*vectorLengths), guarded(t, 4*vectorLengths), guarded(t, 2*vectorLengths)

@@ -42,21 +42,32 @@ func centred(d, m, middle float32) affine { return affine{d, m + middle*d} }
 // the order. It is the measure of those kernels, not a fast loop. It panics as Rows
 // does.
 func (f *Format) RowsHalves(w []byte, stride int, x, y []float32) {
+	f.RowsHalvesMany(w, stride, [][]float32{x}, [][]float32{y})
+}
+
+// RowsHalvesMany is RowsHalves for several inputs: ys[j] has the bits that xs[j]
+// gives alone. It panics as RowsMany does.
+func (f *Format) RowsHalvesMany(w []byte, stride int, xs, ys [][]float32) {
 	if f.halves == nil {
-		f.Rows(w, stride, x, y)
+		f.RowsMany(w, stride, xs, ys)
 		return
 	}
-	rowBytes := f.checkRows(w, stride, len(x), len(y))
-	q, scales, inputs := make([]int16, len(x)), make([]affine, len(x)/subBlock), make([]float32, len(x)/subBlock)
+	elems, rows := inputSizes(xs, ys)
+	rowBytes := f.checkRows(w, stride, elems, rows)
+	subBlocks := elems / subBlock
+	q, scales, inputs := make([]int16, elems), make([]affine, subBlocks), make([]float32, len(xs)*subBlocks)
 	ones := slices.Repeat([]int16{1}, subBlock)
-	for s := range inputs {
-		inputs[s] = f.halves.sum(ones, x[s*subBlock:], 1)
+	for i := range inputs {
+		inputs[i] = f.halves.sum(ones, xs[i/subBlocks][i%subBlocks*subBlock:], 1)
 	}
-	for r := range y {
+	for r := range rows {
 		f.unpackRow(w[r*stride:r*stride+rowBytes], q, scales)
-		y[r] = 0
-		for s, a := range scales {
-			y[r] += a.d*f.halves.sum(q[s*subBlock:], x[s*subBlock:], f.halves.magnitude) + a.m*inputs[s]
+		for j, x := range xs {
+			var y float32
+			for s, a := range scales {
+				y += a.d*f.halves.sum(q[s*subBlock:], x[s*subBlock:], f.halves.magnitude) + a.m*inputs[j*subBlocks+s]
+			}
+			ys[j][r] = y
 		}
 	}
 }

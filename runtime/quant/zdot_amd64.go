@@ -7,6 +7,16 @@ package quant
 //go:noescape
 func dotF32AVX512(w *byte, x *float32, steps int) float32
 
+// dotF32_2x4AVX512 is the tileFunc of F32 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotF32_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotF32_2x2AVX512 is the tileFunc of F32 for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotF32_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotF16AVX512 is the rowFunc of F16 in steps of 32 elements.
 //
 //go:noescape
@@ -16,6 +26,16 @@ func dotF16AVX512(w *byte, x *float32, steps int) float32
 //
 //go:noescape
 func dotF16x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotF16_2x4AVX512 is the tileFunc of F16 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotF16_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotF16_2x2AVX512 is the tileFunc of F16 for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotF16_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotBF16AVX512 is the rowFunc of BF16 in steps of 32 elements.
 //
@@ -27,6 +47,16 @@ func dotBF16AVX512(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotBF16x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 
+// dotBF16_2x4AVX512 is the tileFunc of BF16 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotBF16_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotBF16_2x2AVX512 is the tileFunc of BF16 for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotBF16_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotQ4_0AVX512 is the rowFunc of Q4_0 in steps of 32 elements.
 //
 //go:noescape
@@ -36,6 +66,16 @@ func dotQ4_0AVX512(w *byte, x *float32, steps int) float32
 //
 //go:noescape
 func dotQ4_0x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_0_2x4AVX512 is the tileFunc of Q4_0 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotQ4_0_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_0_2x2AVX512 is the tileFunc of Q4_0 for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ4_0_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ4_1AVX512 is the rowFunc of Q4_1 in steps of 32 elements.
 //
@@ -47,6 +87,16 @@ func dotQ4_1AVX512(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ4_1x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 
+// dotQ4_1_2x4AVX512 is the tileFunc of Q4_1 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotQ4_1_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_1_2x2AVX512 is the tileFunc of Q4_1 for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ4_1_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotQ5_0AVX512 is the rowFunc of Q5_0 in steps of 32 elements.
 //
 //go:noescape
@@ -56,6 +106,16 @@ func dotQ5_0AVX512(w *byte, x *float32, steps int) float32
 //
 //go:noescape
 func dotQ5_0x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_0_2x4AVX512 is the tileFunc of Q5_0 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotQ5_0_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_0_2x2AVX512 is the tileFunc of Q5_0 for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ5_0_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ5_1AVX512 is the rowFunc of Q5_1 in steps of 32 elements.
 //
@@ -67,6 +127,16 @@ func dotQ5_1AVX512(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ5_1x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 
+// dotQ5_1_2x4AVX512 is the tileFunc of Q5_1 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotQ5_1_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_1_2x2AVX512 is the tileFunc of Q5_1 for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ5_1_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotIQ4_NLAVX512 is the rowFunc of IQ4_NL in steps of 32 elements.
 //
 //go:noescape
@@ -76,6 +146,16 @@ func dotIQ4_NLAVX512(w *byte, x *float32, steps int) float32
 //
 //go:noescape
 func dotIQ4_NLx4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotIQ4_NL_2x4AVX512 is the tileFunc of IQ4_NL for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotIQ4_NL_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_NL_2x2AVX512 is the tileFunc of IQ4_NL for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotIQ4_NL_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotMXFP4AVX512 is the rowFunc of MXFP4 in steps of 32 elements.
 //
@@ -87,6 +167,16 @@ func dotMXFP4AVX512(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotMXFP4x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 
+// dotMXFP4_2x4AVX512 is the tileFunc of MXFP4 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotMXFP4_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotMXFP4_2x2AVX512 is the tileFunc of MXFP4 for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotMXFP4_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotQ8_0AVX512 is the rowFunc of Q8_0 in steps of 32 elements.
 //
 //go:noescape
@@ -96,6 +186,16 @@ func dotQ8_0AVX512(w *byte, x *float32, steps int) float32
 //
 //go:noescape
 func dotQ8_0x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ8_0_2x4AVX512 is the tileFunc of Q8_0 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotQ8_0_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ8_0_2x2AVX512 is the tileFunc of Q8_0 for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ8_0_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ4_KAVX512 is the rowFunc of Q4_K in steps of 256 elements.
 //
@@ -107,6 +207,16 @@ func dotQ4_KAVX512(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ4_Kx4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 
+// dotQ4_K_2x4AVX512 is the tileFunc of Q4_K for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_K_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_K_2x2AVX512 is the tileFunc of Q4_K for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_K_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotQ5_KAVX512 is the rowFunc of Q5_K in steps of 256 elements.
 //
 //go:noescape
@@ -116,6 +226,16 @@ func dotQ5_KAVX512(w *byte, x *float32, steps int) float32
 //
 //go:noescape
 func dotQ5_Kx4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_K_2x4AVX512 is the tileFunc of Q5_K for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_K_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_K_2x2AVX512 is the tileFunc of Q5_K for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_K_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ6_KAVX512 is the rowFunc of Q6_K in steps of 256 elements.
 //
@@ -127,6 +247,16 @@ func dotQ6_KAVX512(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ6_Kx4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 
+// dotQ6_K_2x4AVX512 is the tileFunc of Q6_K for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_K_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ6_K_2x2AVX512 is the tileFunc of Q6_K for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_K_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotIQ4_XSAVX512 is the rowFunc of IQ4_XS in steps of 256 elements.
 //
 //go:noescape
@@ -137,75 +267,295 @@ func dotIQ4_XSAVX512(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotIQ4_XSx4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 
+// dotIQ4_XS_2x4AVX512 is the tileFunc of IQ4_XS for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XS_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_XS_2x2AVX512 is the tileFunc of IQ4_XS for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XS_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotF32AVX2 is the rowFunc of F32 in steps of 32 elements.
 //
 //go:noescape
 func dotF32AVX2(w *byte, x *float32, steps int) float32
+
+// dotF32x4AVX2 is the rowsFunc of F32 in steps of 32 elements.
+//
+//go:noescape
+func dotF32x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotF32_1x4AVX2 is the tileFunc of F32 for 1 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotF32_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotF32_1x2AVX2 is the tileFunc of F32 for 1 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotF32_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotF16AVX2 is the rowFunc of F16 in steps of 32 elements.
 //
 //go:noescape
 func dotF16AVX2(w *byte, x *float32, steps int) float32
 
+// dotF16x4AVX2 is the rowsFunc of F16 in steps of 32 elements.
+//
+//go:noescape
+func dotF16x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotF16_1x4AVX2 is the tileFunc of F16 for 1 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotF16_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotF16_1x2AVX2 is the tileFunc of F16 for 1 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotF16_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotBF16AVX2 is the rowFunc of BF16 in steps of 32 elements.
 //
 //go:noescape
 func dotBF16AVX2(w *byte, x *float32, steps int) float32
+
+// dotBF16x4AVX2 is the rowsFunc of BF16 in steps of 32 elements.
+//
+//go:noescape
+func dotBF16x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotBF16_1x4AVX2 is the tileFunc of BF16 for 1 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotBF16_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotBF16_1x2AVX2 is the tileFunc of BF16 for 1 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotBF16_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ4_0AVX2 is the rowFunc of Q4_0 in steps of 32 elements.
 //
 //go:noescape
 func dotQ4_0AVX2(w *byte, x *float32, steps int) float32
 
+// dotQ4_0x4AVX2 is the rowsFunc of Q4_0 in steps of 32 elements.
+//
+//go:noescape
+func dotQ4_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_0_1x4AVX2 is the tileFunc of Q4_0 for 1 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotQ4_0_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_0_1x2AVX2 is the tileFunc of Q4_0 for 1 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ4_0_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotQ4_1AVX2 is the rowFunc of Q4_1 in steps of 32 elements.
 //
 //go:noescape
 func dotQ4_1AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ4_1x4AVX2 is the rowsFunc of Q4_1 in steps of 32 elements.
+//
+//go:noescape
+func dotQ4_1x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_1_1x4AVX2 is the tileFunc of Q4_1 for 1 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotQ4_1_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_1_1x2AVX2 is the tileFunc of Q4_1 for 1 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ4_1_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ5_0AVX2 is the rowFunc of Q5_0 in steps of 32 elements.
 //
 //go:noescape
 func dotQ5_0AVX2(w *byte, x *float32, steps int) float32
 
+// dotQ5_0x4AVX2 is the rowsFunc of Q5_0 in steps of 32 elements.
+//
+//go:noescape
+func dotQ5_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_0_1x4AVX2 is the tileFunc of Q5_0 for 1 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotQ5_0_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_0_1x2AVX2 is the tileFunc of Q5_0 for 1 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ5_0_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotQ5_1AVX2 is the rowFunc of Q5_1 in steps of 32 elements.
 //
 //go:noescape
 func dotQ5_1AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ5_1x4AVX2 is the rowsFunc of Q5_1 in steps of 32 elements.
+//
+//go:noescape
+func dotQ5_1x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_1_1x4AVX2 is the tileFunc of Q5_1 for 1 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotQ5_1_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_1_1x2AVX2 is the tileFunc of Q5_1 for 1 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ5_1_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotIQ4_NLAVX2 is the rowFunc of IQ4_NL in steps of 32 elements.
 //
 //go:noescape
 func dotIQ4_NLAVX2(w *byte, x *float32, steps int) float32
 
+// dotIQ4_NLx4AVX2 is the rowsFunc of IQ4_NL in steps of 32 elements.
+//
+//go:noescape
+func dotIQ4_NLx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotIQ4_NL_1x4AVX2 is the tileFunc of IQ4_NL for 1 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotIQ4_NL_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_NL_1x2AVX2 is the tileFunc of IQ4_NL for 1 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotIQ4_NL_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotMXFP4AVX2 is the rowFunc of MXFP4 in steps of 32 elements.
 //
 //go:noescape
 func dotMXFP4AVX2(w *byte, x *float32, steps int) float32
+
+// dotMXFP4x4AVX2 is the rowsFunc of MXFP4 in steps of 32 elements.
+//
+//go:noescape
+func dotMXFP4x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotMXFP4_1x4AVX2 is the tileFunc of MXFP4 for 1 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotMXFP4_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotMXFP4_1x2AVX2 is the tileFunc of MXFP4 for 1 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotMXFP4_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ8_0AVX2 is the rowFunc of Q8_0 in steps of 32 elements.
 //
 //go:noescape
 func dotQ8_0AVX2(w *byte, x *float32, steps int) float32
 
+// dotQ8_0x4AVX2 is the rowsFunc of Q8_0 in steps of 32 elements.
+//
+//go:noescape
+func dotQ8_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ8_0_1x4AVX2 is the tileFunc of Q8_0 for 1 × 4 in steps of 32 elements.
+//
+//go:noescape
+func dotQ8_0_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ8_0_1x2AVX2 is the tileFunc of Q8_0 for 1 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ8_0_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotQ4_KAVX2 is the rowFunc of Q4_K in steps of 256 elements.
 //
 //go:noescape
 func dotQ4_KAVX2(w *byte, x *float32, steps int) float32
+
+// dotQ4_Kx4AVX2 is the rowsFunc of Q4_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_K_1x4AVX2 is the tileFunc of Q4_K for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_K_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_K_1x2AVX2 is the tileFunc of Q4_K for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_K_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ5_KAVX2 is the rowFunc of Q5_K in steps of 256 elements.
 //
 //go:noescape
 func dotQ5_KAVX2(w *byte, x *float32, steps int) float32
 
+// dotQ5_Kx4AVX2 is the rowsFunc of Q5_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_K_1x4AVX2 is the tileFunc of Q5_K for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_K_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_K_1x2AVX2 is the tileFunc of Q5_K for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_K_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotQ6_KAVX2 is the rowFunc of Q6_K in steps of 256 elements.
 //
 //go:noescape
 func dotQ6_KAVX2(w *byte, x *float32, steps int) float32
 
+// dotQ6_Kx4AVX2 is the rowsFunc of Q6_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ6_K_1x4AVX2 is the tileFunc of Q6_K for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_K_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ6_K_1x2AVX2 is the tileFunc of Q6_K for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_K_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotIQ4_XSAVX2 is the rowFunc of IQ4_XS in steps of 256 elements.
 //
 //go:noescape
 func dotIQ4_XSAVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ4_XSx4AVX2 is the rowsFunc of IQ4_XS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotIQ4_XS_1x4AVX2 is the tileFunc of IQ4_XS for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XS_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_XS_1x2AVX2 is the tileFunc of IQ4_XS for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XS_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotVectorsAVX512 returns the dot product of n floats.
 //

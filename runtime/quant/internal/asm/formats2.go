@@ -7,10 +7,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-var formats2 = []format2{
-	{name: "F32", elems: 32, bytes: 128, begin: plain2(4, (*gen).f32x8)},
-	{name: "F16", elems: 32, bytes: 64, begin: plain2(2, (*gen).f16x8)},
-	{name: "BF16", elems: 32, bytes: 64, begin: plain2(2, (*gen).bf16x8)},
+var formats2 = []format{
+	{name: "F32", elems: 32, bytes: 128, begin: plain2(4, (*gen).f32x8), shared: 4},
+	{name: "F16", elems: 32, bytes: 64, begin: plain2(2, (*gen).f16x8), shared: 4},
+	{name: "BF16", elems: 32, bytes: 64, begin: plain2(2, (*gen).bf16x8), shared: 4},
 	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles2{table: &fromMinus8, qs: 2}.begin},
 	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles2{min: 2, qs: 4}.begin},
 	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles2{bias: 16, qh: 2, qs: 6}.begin},
@@ -26,11 +26,14 @@ var formats2 = []format2{
 
 // plain2 is the loop of a format without blocks; load widens 8 elements of size
 // bytes to float32.
-func plain2(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen) func(*loop2) {
-	return func(*gen) func(*loop2) {
-		return func(l *loop2) {
-			for i := range 4 {
-				l.add(i, load(l.gen, at(l.block, 8*size*i)))
+func plain2(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, int) func(*loop) {
+	return func(*gen, int) func(*loop) {
+		return func(l *loop) {
+			l.loadX(0, 4)
+			for _, row := range l.rows {
+				for i := range 4 {
+					l.add(row, i, load(l.gen, at(row.block, 8*size*i)))
+				}
 			}
 		}
 	}
@@ -63,7 +66,7 @@ type nibbles2 struct {
 	power bool   // the scale is the byte e for 2^(e-128), not a half
 }
 
-func (n nibbles2) begin(g *gen) func(*loop2) {
+func (n nibbles2) begin(g *gen, _ int) func(*loop) {
 	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
 	var table, bias reg.VecVirtual
 	if n.table != nil {
@@ -72,24 +75,27 @@ func (n nibbles2) begin(g *gen) func(*loop2) {
 	if n.bias != 0 {
 		bias = g.load2(g.bytes(fmt.Sprintf("bias%dx32", n.bias), repeat(32, n.bias)...))
 	}
-	return func(l *loop2) {
-		q := g.nibbles(at(l.block, n.qs), low)
-		if n.qh != 0 {
-			g.VPOR(g.fifthBits(at(l.block, n.qh)), q, q)
-		}
-		if table != nil {
-			g.VPSHUFB(q, table, q)
-		}
-		if bias != nil {
-			g.VPSUBB(bias, q, q)
-		}
-		scale := n.scale(g, l.block)
-		var min reg.VecVirtual
-		if n.min != 0 {
-			min = g.half2(at(l.block, n.min))
-		}
-		for i, part := range g.quarters(q) {
-			l.add(i, g.affine(g.widen(part), scale, min))
+	return func(l *loop) {
+		l.loadX(0, 4)
+		for _, row := range l.rows {
+			q := g.nibbles(at(row.block, n.qs), low)
+			if n.qh != 0 {
+				g.VPOR(g.fifthBits(at(row.block, n.qh)), q, q)
+			}
+			if table != nil {
+				g.VPSHUFB(q, table, q)
+			}
+			if bias != nil {
+				g.VPSUBB(bias, q, q)
+			}
+			scale := n.scale(g, row.block)
+			var min reg.VecVirtual
+			if n.min != 0 {
+				min = g.half2(at(row.block, n.min))
+			}
+			g.quarters(q, func(i int, part reg.Register) {
+				l.add(row, i, g.affine(g.widen(part), scale, min))
+			})
 		}
 	}
 }
@@ -118,10 +124,9 @@ func (g *gen) byteTable(t *table) reg.VecVirtual {
 
 // nibbles returns the low nibbles of the 16 bytes at m, then the high ones.
 func (g *gen) nibbles(m operand.Mem, low reg.Register) reg.VecVirtual {
-	q, high := g.YMM(), g.XMM()
-	g.VMOVDQU(m, q.AsX())
-	g.VPSRLW(operand.U8(4), q.AsX(), high)
-	g.VINSERTI128(operand.U8(1), high, q, q)
+	q := g.YMM()
+	g.VBROADCASTI128(m, q)
+	g.VPSRLVQ(g.qwords("right0or4", 0, 0, 4, 4), q, q)
 	g.VPAND(low, q, q)
 	return q
 }
@@ -143,44 +148,52 @@ func (g *gen) fifthBits(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-func q8_0x2(*gen) func(*loop2) {
-	return func(l *loop2) {
-		scale := l.half2(at(l.block, 0))
-		for i := range 4 {
-			l.add(i, l.affine(l.widen(at(l.block, 2+8*i)), scale, nil))
+func q8_0x2(g *gen, _ int) func(*loop) {
+	return func(l *loop) {
+		l.loadX(0, 4)
+		for _, row := range l.rows {
+			scale := l.half2(at(row.block, 0))
+			for i := range 4 {
+				l.add(row, i, l.affine(l.widen(at(row.block, 2+8*i)), scale, nil))
+			}
 		}
 	}
 }
 
 // affine2 is the loop of Q4_K and Q5_K. The scales and minima of a block go to
 // the stack as floats, from where they are broadcast.
-func affine2(fifth bool) func(*gen) func(*loop2) {
+func affine2(fifth bool) func(*gen, int) func(*loop) {
 	qs := 16
 	if fifth {
 		qs = 48
 	}
-	return func(g *gen) func(*loop2) {
+	return func(g *gen, rows int) func(*loop) {
 		low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
-		scales := g.AllocLocal(64)
-		return func(l *loop2) {
-			g.storeScales(l.block, scales)
+		scales := g.AllocLocal(64 * rows)
+		return func(l *loop) {
+			for r, row := range l.rows {
+				g.storeScales(row.block, scales.Offset(64*r))
+			}
 			for sub := range 8 {
-				q := g.YMM()
-				g.VMOVDQU(at(l.block, qs+32*(sub/2)), q)
-				if sub%2 == 1 {
-					g.VPSRLW(operand.U8(4), q, q)
-				}
-				g.VPAND(low, q, q)
-				if fifth {
-					g.VPOR(g.fifthBitsOf(sub, at(l.block, 16)), q, q)
-				}
-				scale, min := g.YMM(), g.YMM()
-				g.VBROADCASTSS(scales.Offset(4*sub), scale)
-				g.VBROADCASTSS(scales.Offset(32+4*sub), min)
-				for i, part := range g.quarters(q) {
-					w := g.widen(part)
-					g.VFMSUB213PS(min, scale, w)
-					l.add(4*sub+i, w)
+				l.loadX(4*sub, 4)
+				for r, row := range l.rows {
+					q := g.YMM()
+					g.VMOVDQU(at(row.block, qs+32*(sub/2)), q)
+					if sub%2 == 1 {
+						g.VPSRLW(operand.U8(4), q, q)
+					}
+					g.VPAND(low, q, q)
+					if fifth {
+						g.VPOR(g.fifthBitsOf(sub, at(row.block, 16)), q, q)
+					}
+					scale, min := g.YMM(), g.YMM()
+					g.VBROADCASTSS(scales.Offset(64*r+4*sub), scale)
+					g.VBROADCASTSS(scales.Offset(64*r+32+4*sub), min)
+					g.quarters(q, func(i int, part reg.Register) {
+						w := g.widen(part)
+						g.VFMSUB213PS(min, scale, w)
+						l.add(row, 4*sub+i, w)
+					})
 				}
 			}
 		}
@@ -189,7 +202,7 @@ func affine2(fifth bool) func(*gen) func(*loop2) {
 
 // storeScales writes a block's 8 scales times d and 8 minima times dmin to m.
 func (g *gen) storeScales(block reg.Register, m operand.Mem) {
-	head, packed := g.unpackScales(block)
+	head, packed := g.unpackScales(avx2, block)
 	halves := g.XMM()
 	g.VCVTPH2PS(head, halves)
 	for i := range 2 {
@@ -219,61 +232,77 @@ func (g *gen) fifthBitsOf(sub int, m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-func q6_Kx2(g *gen) func(*loop2) {
+func q6_Kx2(g *gen, rows int) func(*loop) {
 	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
 	upper := g.load2(g.bytes("mask48", repeat(32, byte(48))...))
 	bias := g.load2(g.bytes("bias32", repeat(64, byte(32))...))
-	scales := g.AllocLocal(64)
-	return func(l *loop2) {
-		d := g.half2(at(l.block, 208))
-		for i := range 2 {
-			g.VMOVUPS(g.affine(g.widen(at(l.block, 192+8*i)), d, nil), scales.Offset(32*i))
+	scales := g.AllocLocal(64 * rows)
+	return func(l *loop) {
+		for r, row := range l.rows {
+			d := g.half2(at(row.block, 208))
+			for i := range 2 {
+				g.VMOVUPS(g.affine(g.widen(at(row.block, 192+8*i)), d, nil), scales.Offset(64*r+32*i))
+			}
 		}
 		for group := range 8 { // of 32 elements
-			half, k := group/4, group%4
-			q, high := g.YMM(), g.YMM()
-			g.VMOVDQU(at(l.block, 64*half+32*(k%2)), q)
-			g.VMOVDQU(at(l.block, 128+32*half), high)
-			// Bring bits 2k and 2k+1 of the bytes of qh to bits 4 and 5.
-			switch k {
-			case 0:
-				g.VPSLLW(operand.U8(4), high, high)
-			case 1:
-				g.VPSLLW(operand.U8(2), high, high)
-			case 3:
-				g.VPSRLW(operand.U8(2), high, high)
-			}
-			if k >= 2 {
-				g.VPSRLW(operand.U8(4), q, q)
-			}
-			g.VPAND(low, q, q)
-			g.VPAND(upper, high, high)
-			g.VPOR(high, q, q)
-			g.VPSUBB(bias, q, q)
-			scale := g.YMM()
-			for i, part := range g.quarters(q) {
-				if i%2 == 0 {
-					g.VBROADCASTSS(scales.Offset(8*group+2*i), scale)
-				}
-				l.add(4*group+i, g.affine(g.widen(part), scale, nil))
+			l.loadX(4*group, 4)
+			for r, row := range l.rows {
+				q := g.bytesQ6_K(row.block, group, low, upper)
+				g.VPSUBB(bias, q, q)
+				scale := g.YMM()
+				g.quarters(q, func(i int, part reg.Register) {
+					if i%2 == 0 {
+						g.VBROADCASTSS(scales.Offset(64*r+8*group+2*i), scale)
+					}
+					l.add(row, 4*group+i, g.affine(g.widen(part), scale, nil))
+				})
 			}
 		}
 	}
 }
 
-func iq4_XSx2(g *gen) func(*loop2) {
+// bytesQ6_K returns the 32 elements of a group, 0–63.
+func (g *gen) bytesQ6_K(block reg.Register, group int, low, upper reg.Register) reg.VecVirtual {
+	half, k := group/4, group%4
+	q, high := g.YMM(), g.YMM()
+	g.VMOVDQU(at(block, 64*half+32*(k%2)), q)
+	g.VMOVDQU(at(block, 128+32*half), high)
+	// Bring bits 2k and 2k+1 of the bytes of qh to bits 4 and 5.
+	switch k {
+	case 0:
+		g.VPSLLW(operand.U8(4), high, high)
+	case 1:
+		g.VPSLLW(operand.U8(2), high, high)
+	case 3:
+		g.VPSRLW(operand.U8(2), high, high)
+	}
+	if k >= 2 {
+		g.VPSRLW(operand.U8(4), q, q)
+	}
+	g.VPAND(low, q, q)
+	g.VPAND(upper, high, high)
+	g.VPOR(high, q, q)
+	return q
+}
+
+func iq4_XSx2(g *gen, rows int) func(*loop) {
 	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
 	table := g.byteTable(&levels)
-	scales := g.AllocLocal(32)
-	return func(l *loop2) {
-		g.VMOVUPS(g.scalesIQ4_XS(l.block), scales)
+	scales := g.AllocLocal(32 * rows)
+	return func(l *loop) {
+		for r, row := range l.rows {
+			g.VMOVUPS(g.scalesIQ4_XS(avx2, row.block), scales.Offset(32*r))
+		}
 		for sub := range 8 {
-			q := g.nibbles(at(l.block, 8+16*sub), low)
-			g.VPSHUFB(q, table, q)
-			scale := g.YMM()
-			g.VBROADCASTSS(scales.Offset(4*sub), scale)
-			for i, part := range g.quarters(q) {
-				l.add(4*sub+i, g.affine(g.widen(part), scale, nil))
+			l.loadX(4*sub, 4)
+			for r, row := range l.rows {
+				q := g.nibbles(at(row.block, 8+16*sub), low)
+				g.VPSHUFB(q, table, q)
+				scale := g.YMM()
+				g.VBROADCASTSS(scales.Offset(32*r+4*sub), scale)
+				g.quarters(q, func(i int, part reg.Register) {
+					l.add(row, 4*sub+i, g.affine(g.widen(part), scale, nil))
+				})
 			}
 		}
 	}
@@ -282,16 +311,16 @@ func iq4_XSx2(g *gen) func(*loop2) {
 // scalesIQ4_XS returns the block's eight scales d·(scale - 32). Scale s has its
 // low bits in bits 4s…4s+3 of the dword at 4 and its upper two in bits 2s and
 // 2s+1 of the word at 2; the dword that begins there has other data above them.
-func (g *gen) scalesIQ4_XS(block reg.Register) reg.VecVirtual {
+func (g *gen) scalesIQ4_XS(v isa, block reg.Register) reg.VecVirtual {
 	low, high := g.YMM(), g.YMM()
 	g.VPBROADCASTD(at(block, 4), low)
 	g.VPSRLVD(g.dwords("shifts4", 0, 4, 8, 12, 16, 20, 24, 28), low, low)
-	g.VPAND(g.dwords("dwords15", repeat(8, uint32(15))...), low, low)
+	v.and(g, g.dwords("dwords15", repeat(8, uint32(15))...), low, low)
 	g.VPBROADCASTD(at(block, 2), high)
 	g.VPSRLVD(g.dwords("shifts2", 0, 2, 4, 6, 8, 10, 12, 14), high, high)
-	g.VPAND(g.dwords("dwords3", repeat(8, uint32(3))...), high, high)
+	v.and(g, g.dwords("dwords3", repeat(8, uint32(3))...), high, high)
 	g.VPSLLD(operand.U8(4), high, high)
-	g.VPOR(high, low, low)
+	v.or(g, high, low, low)
 	g.VPSUBD(g.dwords("dwords32", repeat(8, uint32(32))...), low, low)
 	g.VCVTDQ2PS(low, low)
 	g.VMULPS(g.half2(at(block, 0)), low, low)

@@ -7,32 +7,32 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-var formats512 = []format512{
-	{name: "F32", elems: 32, bytes: 128, begin: plain512(4, (*gen).f32x16), single: true},
-	{name: "F16", elems: 32, bytes: 64, begin: plain512(2, (*gen).f16x16)},
-	{name: "BF16", elems: 32, bytes: 64, begin: plain512(2, (*gen).bf16x16)},
-	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles512{table: &fromMinus8, qs: 2}.begin},
-	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles512{table: &from0, min: 2, qs: 4}.begin},
-	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles512{table: &fromMinus16, upper: &from0, qh: 2, qs: 6}.begin},
-	{name: "Q5_1", elems: 32, bytes: 24, begin: nibbles512{table: &from0, upper: &from16, min: 2, qh: 4, qs: 8}.begin},
-	{name: "IQ4_NL", elems: 32, bytes: 18, begin: nibbles512{table: &levels, qs: 2}.begin},
-	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles512{table: &e2m1, qs: 1, power: true}.begin},
-	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0x512},
-	{name: "Q4_K", elems: 256, bytes: 144, begin: affine512{qs: 16}.begin},
-	{name: "Q5_K", elems: 256, bytes: 176, begin: affine512{qs: 48, qh: 16}.begin},
-	{name: "Q6_K", elems: 256, bytes: 210, begin: q6_Kx512},
-	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx512},
+var formats512 = []format{
+	{name: "F32", elems: 32, bytes: 128, begin: plain512(4, (*gen).f32x16), shared: 8, single: true},
+	{name: "F16", elems: 32, bytes: 64, begin: plain512(2, (*gen).f16x16), shared: 8},
+	{name: "BF16", elems: 32, bytes: 64, begin: plain512(2, (*gen).bf16x16), shared: 8},
+	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles512{table: &fromMinus8, qs: 2}.begin, shared: 8},
+	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles512{table: &from0, min: 2, qs: 4}.begin, shared: 8},
+	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles512{table: &fromMinus16, upper: &from0, qh: 2, qs: 6}.begin, shared: 8},
+	{name: "Q5_1", elems: 32, bytes: 24, begin: nibbles512{table: &from0, upper: &from16, min: 2, qh: 4, qs: 8}.begin, shared: 8},
+	{name: "IQ4_NL", elems: 32, bytes: 18, begin: nibbles512{table: &levels, qs: 2}.begin, shared: 8},
+	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles512{table: &e2m1, qs: 1, power: true}.begin, shared: 8},
+	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0x512, shared: 8},
+	{name: "Q4_K", elems: 256, bytes: 144, begin: affine512{qs: 16}.begin, shared: 4},
+	{name: "Q5_K", elems: 256, bytes: 176, begin: affine512{qs: 48, qh: 16}.begin, shared: 4},
+	{name: "Q6_K", elems: 256, bytes: 210, begin: q6_Kx512, shared: 8},
+	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx512, shared: 8},
 }
 
 // plain512 is the loop of a format without blocks; load widens 16 elements of
 // size bytes to float32.
-func plain512(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, int) func(*loop512) {
-	return func(*gen, int) func(*loop512) {
-		return func(l *loop512) {
-			xs := l.loadX(0, 2)
+func plain512(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, int) func(*loop) {
+	return func(*gen, int) func(*loop) {
+		return func(l *loop) {
+			l.loadX(0, 2)
 			for _, row := range l.rows {
-				for i, x := range xs {
-					l.add(row, i, load(l.gen, at(row.block, 16*size*i)), x)
+				for i := range 2 {
+					l.add(row, i, load(l.gen, at(row.block, 16*size*i)))
 				}
 			}
 		}
@@ -67,14 +67,14 @@ type nibbles512 struct {
 	power bool   // the scale is the byte e for 2^(e-128), not a half
 }
 
-func (n nibbles512) begin(g *gen, _ int) func(*loop512) {
+func (n nibbles512) begin(g *gen, _ int) func(*loop) {
 	table := g.table512(n.table)
 	var upper reg.VecVirtual
 	if n.upper != nil {
 		upper = g.table512(n.upper)
 	}
-	return func(l *loop512) {
-		xs := l.loadX(0, 2)
+	return func(l *loop) {
+		l.loadX(0, 2)
 		for _, row := range l.rows {
 			scale := n.scale(g, row.block)
 			var min reg.VecVirtual
@@ -87,7 +87,7 @@ func (n nibbles512) begin(g *gen, _ int) func(*loop512) {
 				scaledUpper = g.scaleTable(upper, scale, min)
 			}
 			q := g.bytes512(at(row.block, n.qs))
-			for i, x := range xs {
+			for i := range 2 {
 				if i == 1 {
 					g.VPSRLD(operand.U8(4), q, q)
 				}
@@ -96,7 +96,7 @@ func (n nibbles512) begin(g *gen, _ int) func(*loop512) {
 					mask = g.K()
 					g.KMOVW(at(row.block, n.qh+2*i), mask)
 				}
-				l.add(row, i, g.lookup(scaled, q, scaledUpper, mask), x)
+				l.add(row, i, g.lookup(scaled, q, scaledUpper, mask))
 			}
 		}
 	}
@@ -126,17 +126,17 @@ func (g *gen) scaleTable(table, scale reg.Register, min reg.VecVirtual) reg.VecV
 	return t
 }
 
-func q8_0x512(*gen, int) func(*loop512) {
-	return func(l *loop512) {
-		xs := l.loadX(0, 2)
+func q8_0x512(*gen, int) func(*loop) {
+	return func(l *loop) {
+		l.loadX(0, 2)
 		for _, row := range l.rows {
 			scale := l.half512(at(row.block, 0))
-			for i, x := range xs {
+			for i := range 2 {
 				w := l.ZMM()
 				l.VPMOVSXBD(at(row.block, 2+16*i), w)
 				l.VCVTDQ2PS(w, w)
 				l.VMULPS(scale, w, w)
-				l.add(row, i, w, x)
+				l.add(row, i, w)
 			}
 		}
 	}
@@ -156,7 +156,7 @@ type tables512 struct {
 	scales       operand.Mem    // 8 scales and 8 minima for each row
 }
 
-func (a affine512) begin(g *gen, rows int) func(*loop512) {
+func (a affine512) begin(g *gen, rows int) func(*loop) {
 	t := tables512{
 		lower:  g.table512(&from0),
 		spread: g.load512(g.dwords("spread", append(repeat(8, uint32(0)), repeat(8, uint32(1))...)...)),
@@ -165,9 +165,9 @@ func (a affine512) begin(g *gen, rows int) func(*loop512) {
 	if a.qh != 0 {
 		t.upper = g.table512(&from16)
 	}
-	return func(l *loop512) {
+	return func(l *loop) {
 		for r, row := range l.rows {
-			head, packed := g.unpackScales(row.block)
+			head, packed := g.unpackScales(avx512, row.block)
 			both, d := g.ZMM(), g.ZMM()
 			g.VPMOVZXBD(packed, both)
 			g.VCVTDQ2PS(both, both)
@@ -177,16 +177,16 @@ func (a affine512) begin(g *gen, rows int) func(*loop512) {
 			g.VMOVUPS(both, t.scales.Offset(64*r))
 		}
 		for pair := range 4 { // of sub-blocks that share their bytes of qs
-			xs := l.loadX(4*pair, 4)
+			l.loadX(4*pair, 4)
 			for r := range l.rows {
-				a.addPair(l, t, pair, r, xs)
+				a.addPair(l, t, pair, r)
 			}
 		}
 	}
 }
 
 // addPair adds two sub-blocks of row r: first the low nibbles, then the high ones.
-func (a affine512) addPair(l *loop512, t tables512, pair, r int, xs []reg.VecVirtual) {
+func (a affine512) addPair(l *loop, t tables512, pair, r int) {
 	row := l.rows[r]
 	var q, qh [2]reg.VecVirtual
 	for i := range q {
@@ -211,7 +211,7 @@ func (a affine512) addPair(l *loop512, t tables512, pair, r int, xs []reg.VecVir
 				mask = l.K()
 				l.VPTESTMD_BCST(l.dwords(fmt.Sprintf("bit%d", sub), 1<<sub), qh[i], mask)
 			}
-			l.add(row, i, l.lookup(lower, q[i], upper, mask), xs[sub%2*2+i])
+			l.add(row, 2*sub+i, l.lookup(lower, q[i], upper, mask))
 		}
 	}
 }
@@ -226,14 +226,14 @@ func (g *gen) affineTable(table reg.Register, scale, min operand.Mem) reg.VecVir
 
 // q6_Kx512 puts the low and upper bits of 64 elements together as bytes, then
 // widens them.
-func q6_Kx512(g *gen, rows int) func(*loop512) {
+func q6_Kx512(g *gen, rows int) func(*loop) {
 	low := g.load512(g.bytes("mask15", repeat(64, byte(15))...))
 	all := g.load512(g.bytes("mask63", repeat(64, byte(63))...))
 	bias := g.load512(g.bytes("bias32", repeat(64, byte(32))...))
 	left := g.load512(g.qwords("left4or2", append(repeat(4, uint64(4)), repeat(4, uint64(2))...)...))
 	right := g.load512(g.qwords("right0or2", append(repeat(4, uint64(0)), repeat(4, uint64(2))...)...))
 	scales := g.AllocLocal(64 * rows)
-	return func(l *loop512) {
+	return func(l *loop) {
 		for r, row := range l.rows {
 			scale := g.ZMM()
 			g.VPMOVSXBD(at(row.block, 192), scale)
@@ -242,7 +242,7 @@ func q6_Kx512(g *gen, rows int) func(*loop512) {
 			g.VMOVUPS(scale, scales.Offset(64*r))
 		}
 		for group := range 4 { // of 64 elements: 32 and 32 that share their bytes of qh
-			xs := l.loadX(4*group, 4)
+			l.loadX(4*group, 4)
 			for r, row := range l.rows {
 				q, high := g.ZMM(), g.ZMM()
 				g.VMOVDQU32(at(row.block, 64*(group/2)), q)
@@ -257,10 +257,10 @@ func q6_Kx512(g *gen, rows int) func(*loop512) {
 				g.VPTERNLOGD(operand.U8(0xe2), high, low, q) // low ? q : high
 				g.VPANDD(all, q, q)
 				g.VPSUBB(bias, q, q)
-				for i, x := range xs {
+				for i := range 4 {
 					w := g.widen512(q, i)
 					g.VMULPS_BCST(scales.Offset(64*r+16*group+4*i), w, w)
-					l.add(row, i, w, x)
+					l.add(row, 4*group+i, w)
 				}
 			}
 		}
@@ -279,24 +279,24 @@ func (g *gen) widen512(v reg.VecVirtual, i int) reg.VecVirtual {
 	return w
 }
 
-func iq4_XSx512(g *gen, rows int) func(*loop512) {
+func iq4_XSx512(g *gen, rows int) func(*loop) {
 	table := g.table512(&levels)
 	scales := g.AllocLocal(32 * rows)
-	return func(l *loop512) {
+	return func(l *loop) {
 		for r, row := range l.rows {
-			g.VMOVUPS(g.scalesIQ4_XS(row.block), scales.Offset(32*r))
+			g.VMOVUPS(g.scalesIQ4_XS(avx512, row.block), scales.Offset(32*r))
 		}
 		for sub := range 8 {
-			xs := l.loadX(2*sub, 2)
+			l.loadX(2*sub, 2)
 			for r, row := range l.rows {
 				scaled := g.ZMM()
 				g.VMULPS_BCST(scales.Offset(32*r+4*sub), table, scaled)
 				q := g.bytes512(at(row.block, 8+16*sub))
-				for i, x := range xs {
+				for i := range 2 {
 					if i == 1 {
 						g.VPSRLD(operand.U8(4), q, q)
 					}
-					l.add(row, i, g.lookup(scaled, q, nil, nil), x)
+					l.add(row, 2*sub+i, g.lookup(scaled, q, nil, nil))
 				}
 			}
 		}

@@ -17,12 +17,6 @@ type gen struct {
 	constants map[string]bool // names of the data sections emitted so far
 }
 
-// The Go types rowFunc and rowsFunc.
-const (
-	signatureRow  = "func(w *byte, x *float32, steps int) float32"
-	signatureRows = "func(w *byte, stride int, x *float32, steps int, y *float32)"
-)
-
 // begin starts a function of the package.
 func (g *gen) begin(name, signature string, doc ...string) {
 	g.Function(name)
@@ -175,16 +169,16 @@ func (g *gen) powers() operand.Mem {
 //
 //	low  = [a, c, b, c>>4] & [63, 15, 63, 15]
 //	high = [0, a>>2, 0, b>>2] & 48
-func (g *gen) unpackScales(block reg.Register) (head, scales reg.VecVirtual) {
+func (g *gen) unpackScales(v isa, block reg.Register) (head, scales reg.VecVirtual) {
 	low, high := g.XMM(), g.XMM()
 	head = g.XMM()
-	g.VMOVDQU(at(block, 0), head)
+	g.VMOVUPS(at(block, 0), head)
 	g.VPSHUFD(operand.U8(0xed), head, low) // lanes 1 3 2 3
 	g.VPSRLVD(g.dwords("lowShifts", 0, 0, 0, 4), low, low)
-	g.VPAND(g.dwords("lowMask", 0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f), low, low)
+	v.and(g, g.dwords("lowMask", 0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f), low, low)
 	g.VPSHUFD(operand.U8(0x84), head, high) // lanes 0 1 0 2
 	g.VPSRLD(operand.U8(2), high, high)
-	g.VPAND(g.dwords("highMask", 0, 0x30303030, 0, 0x30303030), high, high)
-	g.VPOR(high, low, low)
+	v.and(g, g.dwords("highMask", 0, 0x30303030, 0, 0x30303030), high, high)
+	v.or(g, high, low, low)
 	return head, low
 }

@@ -42,13 +42,10 @@ func write(out, stubs string) error {
 func generate() (assembly, declarations []byte, err error) {
 	g := &gen{Context: build.NewContext(), constants: map[string]bool{}}
 	for _, f := range formats512 {
-		g.row512(f)
-		if !f.single {
-			g.rows512(f)
-		}
+		g.matVec(avx512, f)
 	}
 	for _, f := range formats2 {
-		g.row2(f)
+		g.matVec(avx2, f)
 	}
 	for _, v := range []isa{avx512, avx2} {
 		g.vectorLoops(v)

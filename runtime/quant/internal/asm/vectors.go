@@ -13,6 +13,9 @@ type isa struct {
 	vector func(*gen) reg.VecVirtual
 	sum    func(*gen, reg.VecVirtual) reg.VecVirtual
 	shapes []productShape
+	tiles  []tile
+	// Bitwise operations on registers of any width and number.
+	and, or func(g *gen, a, b, dst operand.Op)
 }
 
 var (
@@ -21,12 +24,18 @@ var (
 		vector: func(g *gen) reg.VecVirtual { return g.ZMM() },
 		sum:    (*gen).sumZMM,
 		shapes: shapes512,
+		tiles:  []tile{{2, 4}, {2, 2}},
+		and:    func(g *gen, a, b, dst operand.Op) { g.VPANDD(a, b, dst) },
+		or:     func(g *gen, a, b, dst operand.Op) { g.VPORD(a, b, dst) },
 	}
 	avx2 = isa{
 		suffix: "AVX2", lanes: 8,
 		vector: func(g *gen) reg.VecVirtual { return g.YMM() },
 		sum:    func(g *gen, v reg.VecVirtual) reg.VecVirtual { return g.sumYMM(v) },
 		shapes: shapes2,
+		tiles:  []tile{{1, 4}, {1, 2}},
+		and:    func(g *gen, a, b, dst operand.Op) { g.VPAND(a, b, dst) },
+		or:     func(g *gen, a, b, dst operand.Op) { g.VPOR(a, b, dst) },
 	}
 )
 
