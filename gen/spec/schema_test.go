@@ -59,7 +59,11 @@ func specFiles(t *testing.T) []string {
 	if err != nil || len(files) < 8 {
 		t.Fatalf("%d specs, %v", len(files), err)
 	}
-	return files
+	more, err := filepath.Glob(filepath.Join(specDir, "more", "*.yaml"))
+	if err != nil || len(more) < 8 {
+		t.Fatalf("%d more specs, %v", len(more), err)
+	}
+	return append(files, more...)
 }
 
 // TestSpecsFitSchema holds that parser and schema accept every shipped spec.
@@ -76,8 +80,14 @@ func TestSpecsFitSchema(t *testing.T) {
 		if err := schema.Validate(yamlValue(t, string(data))); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
-		const head = "# yaml-language-server: $schema=mla.schema.json\n"
-		if strings.HasPrefix(path, specDir) && !strings.HasPrefix(string(data), head) {
+		if !strings.HasPrefix(path, specDir) {
+			continue
+		}
+		relative, err := filepath.Rel(filepath.Dir(path), filepath.Join(specDir, "mla.schema.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head := "# yaml-language-server: $schema=" + filepath.ToSlash(relative) + "\n"; !strings.HasPrefix(string(data), head) {
 			t.Errorf("%s does not begin with %q", path, head)
 		}
 	}

@@ -42,7 +42,7 @@ func newBPE(v *Vocab) (*bpe, error) {
 		case TypeControl, TypeUnknown, TypeByte:
 			continue // never the result of plain text
 		}
-		if raw, ok := rawBytes(token); ok {
+		if raw, ok := rawBytes(token); ok && token != "" {
 			b.tokens[raw] = sym(id)
 		}
 	}

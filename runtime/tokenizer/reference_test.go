@@ -122,6 +122,22 @@ func jsonCases(t testing.TB, path string) []refCase {
 	return file.Cases
 }
 
+// TestModels opens the tokenisers of small files of further models.
+func TestModels(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/models/*.gguf")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	const text = "Once upon a time, in 1234 words"
+	for _, file := range files {
+		tok := load(t, file)
+		ids := tok.Encode(text, EncodeOptions{AddBOS: true})
+		if got := tok.Decode(ids); got != text || tok.AddsBOS() != (ids[0] == tok.BOS()) || len(tok.EOG()) == 0 {
+			t.Errorf("%s: %q of %d", file, got, ids)
+		}
+	}
+}
+
 // TestReferenceCases compares with the ids that llama.cpp gives for the same
 // vocabularies (no BOS, special tokens not parsed).
 func TestReferenceCases(t *testing.T) {

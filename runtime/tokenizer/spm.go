@@ -20,6 +20,9 @@ func newSPM(v *Vocab) *bpe {
 	b := &bpe{tokens: make(map[string]sym, len(v.Tokens)), chars: map[rune]sym{}, size: len(v.Tokens)}
 	var plain []sym
 	for id, token := range v.Tokens {
+		if token == "" {
+			continue
+		}
 		switch v.typeOf(id) {
 		case TypeNormal, TypeUserDefined, TypeUnused:
 			b.tokens[token] = sym(id)

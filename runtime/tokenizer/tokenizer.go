@@ -39,6 +39,9 @@ func New(v Vocab) (*Tokenizer, error) {
 		ids:         make(map[string]int32, len(v.Tokens)),
 	}
 	for id, token := range v.Tokens {
+		if token == "" { // some converters write U+0000 so
+			continue
+		}
 		if other, dup := t.ids[token]; dup {
 			return nil, fmt.Errorf("tokenizer.ggml.tokens[%d] and [%d] are both %.64q", other, id, token)
 		}

@@ -97,6 +97,23 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// TestEmptyTokens: no text is spelled with them, and they print nothing.
+func TestEmptyTokens(t *testing.T) {
+	bpe, spm := testVocab(), spmVocab()
+	for _, v := range []*Vocab{&bpe, &spm} {
+		n := len(v.Tokens)
+		v.Tokens, v.Types, v.Scores = append(v.Tokens, "", "", ""), append(v.Types, TypeNormal, TypeNormal, TypeControl), append(v.Scores, 9, 9, 9)
+		tok := mustNew(t, *v)
+		ids := tok.Encode("abc\x00", EncodeOptions{ParseSpecial: true})
+		if slices.ContainsFunc(ids, func(id int32) bool { return int(id) >= n }) || tok.Decode(append(ids, int32(n), int32(n+2))) != "abc\x00" {
+			t.Errorf("%s: %d, %q", v.Model, ids, tok.Decode(ids))
+		}
+		if _, ok := tok.TokenID(""); ok {
+			t.Errorf("%s: there is a token of no text", v.Model)
+		}
+	}
+}
+
 func TestByteFallback(t *testing.T) {
 	v := NoTokens()
 	v.Model, v.Pre = "gpt2", "glm4"
@@ -217,7 +234,6 @@ func TestNewRejects(t *testing.T) {
 		}, "tokenizer.ggml.tokens[5] has 2000 bytes"},
 		{"pre", func(v *Vocab) { v.Pre = "qwen9" }, `tokenizer.ggml.pre is "qwen9", known pre-tokenisers: chatglm-bpe, deepseek-llm, `},
 		{"no tokens", func(v *Vocab) { v.Tokens, v.Types = nil, nil }, "tokenizer.ggml.tokens is missing or empty"},
-		{"empty token", func(v *Vocab) { v.Tokens[7] = "" }, "tokenizer.ggml.tokens[7] is empty"},
 		{"duplicate", func(v *Vocab) { v.Tokens[9] = v.Tokens[3] }, "tokenizer.ggml.tokens[3] and [9] are both"},
 		{"types too short", func(v *Vocab) { v.Types = v.Types[1:] }, "tokenizer.ggml.token_type has"},
 		{"type out of range", func(v *Vocab) { v.Types[5] = 77 }, "tokenizer.ggml.token_type[5] is 77"},

@@ -11,7 +11,7 @@ import (
 type Vocab struct {
 	Model  string    // tokenizer.ggml.model: "gpt2", byte-level BPE, or "llama", SentencePiece
 	Pre    string    // tokenizer.ggml.pre; SentencePiece has none
-	Tokens []string  // tokenizer.ggml.tokens, of BPE in the byte alphabet
+	Tokens []string  // tokenizer.ggml.tokens, of BPE in the byte alphabet; an empty one is no text's and prints nothing
 	Types  []int32   // tokenizer.ggml.token_type; nil = all normal
 	Merges []string  // tokenizer.ggml.merges, "left right", best first; of BPE
 	Scores []float32 // tokenizer.ggml.scores, one per token; of SentencePiece
@@ -91,9 +91,6 @@ func (v *Vocab) check() error {
 
 func (v *Vocab) checkToken(id int) error {
 	token := v.Tokens[id]
-	if token == "" {
-		return fmt.Errorf("tokenizer.ggml.tokens[%d] is empty", id)
-	}
 	if v.Types != nil && (v.Types[id] < TypeUndefined || v.Types[id] > TypeByte) {
 		return fmt.Errorf("tokenizer.ggml.token_type[%d] is %d, expected 1 to %d", id, v.Types[id], TypeByte)
 	}

@@ -1,0 +1,82 @@
+package gen_test
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+
+	"mla/gen"
+	"mla/gen/quantmix"
+	"mla/gen/spec"
+	"mla/runtime/quant"
+)
+
+// published are the models of specs/more: their parameters in billions, the tensors of a
+// file, and what llama.cpp's quantiser makes of those, in MiB.
+var published = map[string]struct {
+	params             float64
+	tensors            int
+	q4_0, q4_k_m, q8_0 float64
+}{
+	"deepseekv3":     {671.026, 1086, 360547, 385751, 680238},
+	"kimik2":         {1026.4, 1096, 551442, 591803, 1040503},
+	"moonlight":      {15.960, 430, 8656, 10046, 16182},
+	"gigachat3":      {10.673, 414, 5782, 6169, 10821},
+	"kanana2":        {30.449, 766, 16440, 17602, 30889},
+	"mistrallarge3":  {673.4, 1028, 361660, 386951, 682515},
+	"glm47flashreap": {22.996, 844, 12430, 13280, 23315},
+	"mistralsmall4":  {118.973, 579 + 36, 64017, 68808, 120607}, // gate and up apart, which its files have in one
+	"minicpm3":       {4.074, 748 - 2, 2233, 2363, 4129}, // without the rotary factors
+	"plm":            {1.825, 290, 1056, 1131, 1850},
+}
+
+// TestMoreSpecs compiles the specs of models for which no bundle ships, and compares
+// what they describe with what is published of the models.
+func TestMoreSpecs(t *testing.T) {
+	files, err := filepath.Glob("../specs/more/*.yaml")
+	if err != nil || len(files) != len(published) {
+		t.Fatalf("%d specs, %v; expected %d", len(files), err, len(published))
+	}
+	for _, file := range files {
+		s, err := spec.Load(file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		want, ok := published[s.Name]
+		if !ok {
+			t.Errorf("%s: nothing is known of the model", s.Name)
+		}
+		if _, err := gen.Compile(s, nil); err != nil {
+			t.Error(err)
+		}
+		for stock, mib := range map[string]float64{"q4_0": want.q4_0, "q4_k_m": want.q4_k_m, "q8_0": want.q8_0} {
+			tensors, elems, bytes := stored(t, s, stock)
+			// Published to four digits and more.
+			if tensors != want.tensors || math.Abs(float64(elems)/1e9-want.params) > 3e-4*want.params {
+				t.Errorf("%s: %d tensors of %.3f billion numbers; expected %d of %.3f", s.Name, tensors, float64(elems)/1e9, want.tensors, want.params)
+			}
+			if got := bytes / (1 << 20); math.Abs(got-mib) > 0.6 { // published in whole ones
+				t.Errorf("%s %s: %.1f MiB; expected %.0f", s.Name, stock, got, mib)
+			}
+		}
+	}
+}
+
+// stored is what a file of a stock type holds.
+func stored(t *testing.T, s *spec.Spec, stock string) (tensors, elems int, bytes float64) {
+	t.Helper()
+	rows, types, err := quantmix.Stored(s, spec.Quant{Stock: stock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows {
+		for l := range row.Layers() {
+			f, _ := quant.Lookup(types[i][l])
+			tensors++
+			elems += row.Elems()
+			bytes += float64(row.Elems()) / float64(f.BlockElems) * float64(f.BlockBytes)
+		}
+	}
+	return tensors, elems, bytes
+}
