@@ -17,7 +17,7 @@ type measured struct {
 	text  *quality.Text
 	saved *quality.Saved // nil: logits are not saved
 	base  *quality.Base  // nil: there is nothing to compare with
-	quality.Perplexity
+	meter *quality.Meter
 }
 
 // perplexityContext is the length of a chunk without -c, llama.cpp's too.
@@ -126,41 +126,27 @@ func (m *measured) run() error {
 	defer stop()
 	p := m.flags.progress("perplexity")
 	defer p.clear()
+	m.meter = quality.NewMeter(m.engine.Bundle().Model.VocabSize, m.saved, m.base)
 	err := m.text.Run(ctx, m.model, m.Session, func(done, total int) {
-		if m.Count() > 0 {
-			p.what = fmt.Sprintf("perplexity %.3f so far,", m.Perplexity.Value())
+		if m.meter.Count() > 0 {
+			p.what = fmt.Sprintf("perplexity %.3f so far,", m.meter.Value())
 		}
 		p.count(done, total)
-	}, m.visit)
+	}, m.meter.Add)
+	if err == nil {
+		err = m.meter.Flush()
+	}
 	if err != nil || m.saved == nil {
 		return explain(err, m.engine)
 	}
 	return m.saved.Commit()
 }
 
-// visit takes in the logits of a position.
-func (m *measured) visit(next int32, logits []float32) error {
-	lp := float64(logits[next]) - quality.LogSum(logits)
-	if math.IsNaN(lp) {
-		return fmt.Errorf("position %d of those that count: the logits are no probabilities", m.Count())
-	}
-	m.Add(-lp)
-	if m.saved != nil {
-		if err := m.saved.Add(next, logits); err != nil {
-			return err
-		}
-	}
-	if m.base != nil {
-		return m.base.Compare(next, logits)
-	}
-	return nil
-}
-
 // print writes what was found.
 func (m *measured) print(w io.Writer) error {
-	low, high := m.Interval()
+	low, high := m.meter.Interval()
 	text := fmt.Sprintf("perplexity %.5f ± %.5f (95 %%: %.4f to %.4f), %d tokens of %d chunks of %d\n",
-		m.Perplexity.Value(), m.Perplexity.Err(), low, high, m.Count(), m.text.Chunks(), m.text.Context)
+		m.meter.Value(), m.meter.Err(), low, high, m.meter.Count(), m.text.Chunks(), m.text.Context)
 	if b := m.base; b != nil {
 		text += fmt.Sprintf("base: perplexity %.5f ± %.5f, %s\n", b.Base.Value(), b.Base.Err(), b.Made)
 		text += fmt.Sprintf("ratio to the base: %.6f ± %.6f\n", math.Exp(b.Ratio.Value()), math.Exp(b.Ratio.Value())*b.Ratio.Err())

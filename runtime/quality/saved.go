@@ -48,12 +48,8 @@ func (h *Header) differs(saved *Header) string {
 	return ""
 }
 
-// Saved is a file of logits that is being written.
-type Saved struct {
-	file *recordfile.Writer
-	row  []byte
-	lp   []float64
-}
+// Saved is a file of logits that a Meter writes.
+type Saved struct{ file *recordfile.Writer }
 
 // Save begins a file for the logits of all positions of the header's text. The caller
 // must end with Commit or Abort; Abort after Commit does nothing.
@@ -62,19 +58,7 @@ func Save(path string, h Header) (*Saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Saved{w, make([]byte, rowBytes(h.Vocab)), make([]float64, h.Vocab)}, nil
-}
-
-// Add saves the logits of the next position, which token next follows.
-func (s *Saved) Add(next int32, logits []float32) error {
-	if len(logits) != len(s.lp) || next < 0 || int(next) >= len(logits) {
-		return fmt.Errorf("%d logits and token %d; expected %d logits", len(logits), next, len(s.lp))
-	}
-	if err := logProbs(s.lp, logits); err != nil {
-		return err
-	}
-	encodeRow(s.row, s.lp, Best(logits), next)
-	return s.file.Write(s.row)
+	return &Saved{w}, nil
 }
 
 // Commit gives the complete file its name.
@@ -83,15 +67,12 @@ func (s *Saved) Commit() error { return s.file.Commit() }
 // Abort drops the file, unless it is complete.
 func (s *Saved) Abort() { s.file.Abort() }
 
-// Base is a file of saved logits, with what compares with it.
+// Base is a file of saved logits, with what a Meter found when it compared its own with
+// them.
 type Base struct {
 	Comparison
-	Made   string
-	file   *recordfile.File
-	buffer []byte
-	row    savedRow
-	lp     []float64
-	next   int // row
+	Made string
+	file *recordfile.File
 }
 
 // OpenBase opens a file that was saved under the same header, or says what differs.
@@ -108,27 +89,7 @@ func OpenBase(path string, h Header) (*Base, error) {
 	if reason != "" {
 		return nil, errors.Join(&recordfile.DamagedError{Path: path, Reason: reason}, f.Close())
 	}
-	return &Base{Made: saved.Made, file: f, buffer: f.Buffer(), row: savedRow{lp: make([]float64, h.Vocab)}, lp: make([]float64, h.Vocab)}, nil
-}
-
-// Compare compares the logits of the next position, which token next follows.
-func (b *Base) Compare(next int32, logits []float32) error {
-	if len(logits) != len(b.lp) || next < 0 || int(next) >= len(logits) {
-		return fmt.Errorf("%d logits and token %d; expected %d logits", len(logits), next, len(b.lp))
-	}
-	record, err := b.file.Read(b.next, b.buffer)
-	if err == nil {
-		err = b.row.decode(record)
-	}
-	if err == nil {
-		err = logProbs(b.lp, logits)
-	}
-	if err != nil {
-		return fmt.Errorf("row %d: %w", b.next, err)
-	}
-	b.next++
-	b.add(&b.row, b.lp, Best(logits), next)
-	return nil
+	return &Base{Made: saved.Made, file: f}, nil
 }
 
 // Close closes the file.
@@ -143,21 +104,14 @@ type Comparison struct {
 	each  []float64  // divergences
 }
 
-func (c *Comparison) add(base *savedRow, lp []float64, best int, next int32) {
-	kl := 0.0
-	for i, p := range base.lp {
-		kl += math.Exp(p) * (p - max(lp[i], p-maxGap))
-	}
-	kl = max(kl, 0) // it is not negative but for rounding
-	c.Base.Add(-base.next)
-	c.Ratio.Add(base.next - lp[next])
-	c.Same.Add(map[bool]float64{true: 1}[best == base.best])
-	c.KL.Add(kl)
-	c.each = append(c.each, kl)
+// add takes in a position.
+func (c *Comparison) add(p *position) {
+	c.Base.Add(-p.base.next)
+	c.Ratio.Add(p.base.next - p.lp[p.next])
+	c.Same.Add(map[bool]float64{true: 1}[p.best == p.base.best])
+	c.KL.Add(p.kl)
+	c.each = append(c.each, p.kl)
 }
-
-// maxGap keeps a token whose probability is 0 from making a divergence infinite.
-const maxGap = 1e4
 
 // Quantile is the divergence that a share of all positions does not exceed: 1 is the
 // greatest. It is NaN without positions.

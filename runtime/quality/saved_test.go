@@ -2,10 +2,13 @@ package quality
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +44,17 @@ const words = 300
 
 var header = Header{Model: "m", Made: "a test", Vocab: words, Context: 8, Tokens: make([]int32, 16*8)} // 16 · 3 positions
 
+// meter takes in logits; position i is followed by token i.
+func meter(saved *Saved, base *Base, logits [][]float32) error {
+	m := NewMeter(words, saved, base)
+	for i, row := range logits {
+		if err := m.Add(int32(i), row); err != nil {
+			return err
+		}
+	}
+	return m.Flush()
+}
+
 func save(t *testing.T, path string, h Header, logits [][]float32) {
 	t.Helper()
 	s, err := Save(path, h)
@@ -48,12 +62,7 @@ func save(t *testing.T, path string, h Header, logits [][]float32) {
 		t.Fatal(err)
 	}
 	defer s.Abort()
-	for i, row := range logits {
-		if err := s.Add(int32(i), row); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Commit(); err != nil {
+	if err := errors.Join(meter(s, nil, logits), s.Commit()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -64,13 +73,8 @@ func compare(t *testing.T, path string, logits [][]float32) *Comparison {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, row := range logits {
-		if err := b.Compare(int32(i), row); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := b.Close(); err != nil || b.Made != "a test" {
-		t.Errorf("made by %q, %v", b.Made, err)
+	if err := errors.Join(meter(nil, b, logits), b.Close()); err != nil || b.Made != "a test" {
+		t.Fatalf("made by %q, %v", b.Made, err)
 	}
 	return &b.Comparison
 }
@@ -171,31 +175,50 @@ func TestForeign(t *testing.T) {
 
 // TestBadLogits: what is no distribution is neither saved nor compared.
 func TestBadLogits(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "logits")
-	good := rows(1, header.text().Positions(), words)
-	save(t, path, header, good)
-	b, err := OpenBase(path, header)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	s, err := Save(path, header)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Abort()
+	good := rows(1, 5, words)
 	nan, inf := slices.Clone(good[0]), slices.Clone(good[0])
 	nan[4], inf[4] = float32(math.NaN()), float32(math.Inf(1))
-	for what, row := range map[string][]float32{"NaN": nan, "+Inf": inf, "only -Inf": slices.Repeat([]float32{float32(math.Inf(-1))}, words), "a short row": good[0][1:]} {
-		if s.Add(0, row) == nil || b.Compare(0, row) == nil {
-			t.Errorf("%s: no error", what)
+	for what, row := range map[string][]float32{"NaN": nan, "+Inf": inf, "only -Inf": slices.Repeat([]float32{float32(math.Inf(-1))}, words)} {
+		if err := meter(nil, nil, [][]float32{good[0], good[1], row, good[2]}); err == nil || !strings.HasPrefix(err.Error(), "position 2 of those that count: ") {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
+	m := NewMeter(words, nil, nil)
 	for _, next := range []int32{-1, words} {
-		if s.Add(next, good[0]) == nil || b.Compare(next, good[0]) == nil {
+		if m.Add(next, good[0]) == nil {
 			t.Errorf("token %d: no error", next)
 		}
 	}
+	if m.Add(0, good[0][1:]) == nil {
+		t.Error("too few logits: no error")
+	}
+}
+
+// TestMeter: what comes out does not depend on the number of cores, nor on whether the
+// last batch is full.
+func TestMeter(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "logits")
+	logits := rows(1, header.text().Positions(), words)
+	other := nudged(logits, 0.3)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	save(t, path, header, logits)
+	want, file := *compare(t, path, other), read(t, path)
+	for _, cores := range []int{2, 5, 64} {
+		runtime.GOMAXPROCS(cores)
+		save(t, path, header, logits)
+		if got := compare(t, path, other); !reflect.DeepEqual(*got, want) || !bytes.Equal(read(t, path), file) {
+			t.Errorf("%d cores: another file, or %+v; want %+v", cores, got, want)
+		}
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // FuzzRow: any bytes of the right length are refused or give probabilities.
