@@ -40,8 +40,8 @@ func float32s(b []byte) []float32 {
 }
 
 // oddAttention are shapes at the edges of blocks: heads of one to three of them, some
-// of them full, columns that are dealt out evenly and unevenly, and three shapes that
-// take the plain form.
+// of them full, columns that are dealt out evenly and unevenly, and four shapes that
+// take the plain form, the last one by tiles that do not divide a page.
 var oddAttention = []struct {
 	heads, lat, pe, simdgroups, tile int
 	matrix                           bool
@@ -57,10 +57,11 @@ var oddAttention = []struct {
 	{7, 64, 16, 8, 32, false},
 	{3, 60, 16, 4, 16, false},
 	{4, 64, 10, 4, 16, false},
+	{3, 60, 16, 4, 24, false},
 }
 
 // TestOddAttention runs attention over numbers of rows around one to three blocks and
-// tiles, on memory that ends with the last row.
+// tiles, and over more than a page, on memory that ends with the last row.
 func TestOddAttention(t *testing.T) {
 	b := &plan.Bundle{Name: "odd", Activations: plan.ElemF32}
 	for i, shape := range oddAttention {
@@ -74,7 +75,7 @@ func TestOddAttention(t *testing.T) {
 	e := executor(t, print(t, b))
 	for i := range b.Kernels {
 		k := &b.Kernels[i]
-		for _, rows := range []int{1, 7, 8, 9, 15, 16, 17, 25, 31, 33, 48, 63} {
+		for _, rows := range []int{1, 7, 8, 9, 15, 16, 17, 25, 31, 33, 48, 63, 80} {
 			m := newMemory(k, &k.Variants[0], b.Activations, rows-1)
 			m.poisonBehind(rows)
 			t.Run(fmt.Sprintf("%d-%d/%d", oddAttention[i].heads, oddAttention[i].lat, rows), func(t *testing.T) { m.execute(t, e, k.Variants[0].Func) })

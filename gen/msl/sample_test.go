@@ -29,12 +29,12 @@ func sampler(t *testing.T, vocab int) *plan.Bundle {
 }
 
 // TestSampler picks 1,000 tokens by the kernels as runtime/sample picks them, twice, and
-// some of larger vocabularies.
+// some of larger vocabularies. In the largest a thread compares several blocks.
 func TestSampler(t *testing.T) {
 	for _, tt := range []struct {
 		vocab, tokens int
 		checks        execute.Checks
-	}{{40, 1000, execute.Checked}, {300, 1000, execute.Checked}, {1025, 200, execute.Fast}, {9000, 200, execute.Fast}} {
+	}{{40, 1000, execute.Checked}, {300, 1000, execute.Checked}, {1025, 200, execute.Fast}, {9000, 200, execute.Fast}, {131300, 20, execute.Fast}} {
 		b := sampler(t, tt.vocab)
 		if err := check.Sampler(newLauncher(t, b.Source, tt.checks), b, tt.tokens); err != nil {
 			t.Error(err)

@@ -88,7 +88,7 @@ func quick(id string) bool {
 func always(id string) string {
 	part := strings.Split(id, "/")
 	switch {
-	case part[0] == "plan" && part[2] == "barrier", part[0] == "go" && part[1] == "named":
+	case part[0] == "plan" && part[2] == "barrier", part[1] == "named":
 		return id
 	case part[0] == "msl" && strings.HasSuffix(part[2], "_body"):
 		return strings.Join(part[:3], "/")

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,7 +119,7 @@ func (r *rig) kernel(edits []*edit) verdict {
 // the sampler's kernels, and of the others. Neither has a function of the other's.
 var shapes = map[bool][]string{
 	true:  {"./gen/msl", "-run", "^TestSampler$"},
-	false: {"./gen/msl", "-run", "^(TestAttentionRescales|TestOddAttention|TestRouteOrder|TestTailFormats|TestShares|TestExecute)$"},
+	false: {"./gen/msl", "-run", "^(TestAttentionRescales|TestOddAttention|TestRouteOrder|TestTailFormats|TestShares|TestExecute|TestExecuteSplit|TestAttentionTiles)$"},
 }
 
 // template makes an edit in the template that its function comes from, if the function
@@ -239,6 +237,15 @@ var systems = []struct {
 	{nil, []string{"-tokens", "4", "-distant"}},
 }
 
+// templates lists the named mistakes in templates.
+func (r *rig) templates() (all []mutation, err error) {
+	named, err := sources.InKernels(r.root)
+	for _, s := range named {
+		all = append(all, mutation{"msl/" + s.ID, "", func() verdict { return r.overlaid(&s, shapes[false]) }})
+	}
+	return all, err
+}
+
 // sources lists the mutations of the runtime's Go code.
 func (r *rig) sources() (all []mutation, err error) {
 	found, err := sources.List(r.root, mutated...)
@@ -280,18 +287,5 @@ func (r *rig) source(s *sources.Mutation) verdict {
 
 // test runs go test with some arguments.
 func (r *rig) test(args ...string) verdict {
-	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-failfast", "-vet=off", stripped}, args...)...)
-	cmd.Dir = r.root
-	cmd.Env = append(os.Environ(), r.cache())
-	out, err := cmd.CombinedOutput()
-	switch {
-	case ctx.Err() != nil:
-		return verdict{by: "its running time"}
-	case err == nil:
-		return verdict{}
-	default:
-		return judge(out, err)
-	}
+	return r.look(nil, "go", append([]string{"test", "-failfast", "-vet=off", stripped}, args...)...)
 }

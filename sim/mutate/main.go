@@ -13,17 +13,22 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 func main() {
-	caught, err := command(os.Args[1:], os.Stdout)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	caught, err := command(ctx, os.Args[1:], os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -34,7 +39,7 @@ func main() {
 }
 
 // command runs the command line and tells whether every mutation was caught.
-func command(args []string, out io.Writer) (bool, error) {
+func command(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	seeds := []uint64{1}
 	flags.Func("seed", "which mutations are drawn; of several seeds, with commas between them, what any of them draws (default 1)", func(list string) error {
@@ -60,7 +65,7 @@ func command(args []string, out io.Writer) (bool, error) {
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
-	r, err := newRig(*root)
+	r, err := newRig(ctx, *root)
 	if err != nil {
 		return false, err
 	}
@@ -83,9 +88,9 @@ func command(args []string, out io.Writer) (bool, error) {
 	if err := r.prepare(chosen, *fast); err != nil {
 		return false, err
 	}
-	t := run(chosen, *workers, excluded, out)
+	t := run(ctx, chosen, *workers, excluded, out)
 	fmt.Fprint(out, t)
-	return t.escaped == 0, nil
+	return t.escaped == 0, ctx.Err()
 }
 
 // mutation is one mistake and how to look for it.

@@ -2,19 +2,21 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const root = "../.."
 
 // TestFast makes a small draw of all mutations; each must be caught.
 func TestFast(t *testing.T) {
-	caught, err := command([]string{"-fast", "-root", root}, t.Output())
+	caught, err := command(t.Context(), []string{"-fast", "-root", root}, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +27,7 @@ func TestFast(t *testing.T) {
 
 // TestExclusions demands that every row of the document is about a mutation.
 func TestExclusions(t *testing.T) {
-	r, err := newRig(root)
+	r, err := newRig(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +124,19 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestEnds wants what a program has started to end with it: whoever waits for the output of
+// both would wait for the other one.
+func TestEnds(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	r := &rig{ctx: ctx, root: "."}
+	begin := time.Now()
+	v := r.look(nil, "sh", "-c", "sleep 60 & wait")
+	if took := time.Since(begin); v.broken == nil || took > 30*time.Second {
+		t.Errorf("%+v after %v", v, took)
+	}
+}
+
 // TestCount counts what is caught, excluded, invalid and escaped.
 func TestCount(t *testing.T) {
 	all := []mutation{
@@ -132,7 +147,7 @@ func TestCount(t *testing.T) {
 		{id: "msl/e", try: func() verdict { return verdict{by: "x"} }},
 	}
 	var out bytes.Buffer
-	got := run(all, 2, &exclusions{[]string{"msl/*"}}, &out)
+	got := run(t.Context(), all, 2, &exclusions{[]string{"msl/*"}}, &out)
 	if got.escaped != 2 { // go/b, and msl/e whose exclusion is wrong
 		t.Errorf("%d escaped; expected 2\n%s", got.escaped, out.String())
 	}
@@ -145,7 +160,7 @@ func TestCount(t *testing.T) {
 // TestShared demands that an edit of a function that files share is made in all of
 // them, and one of a kernel's own in its file only, whatever bundles run it.
 func TestShared(t *testing.T) {
-	r, err := newRig(root)
+	r, err := newRig(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"mla/sim/mutate/model"
@@ -23,6 +25,7 @@ const maxTime = 20 * time.Minute
 
 // rig is what mutations are tried with.
 type rig struct {
+	ctx     context.Context // ends all that runs
 	root    string
 	work    string // temporary folder
 	trial   string // sim/mutate/trial as it is
@@ -38,12 +41,12 @@ type rig struct {
 // last one with a bundle whose kernels have tails.
 var files = []string{"youtu-tiny-F32", "glm47-tiny-Q4_0", "youtu-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M", "youtu-tiny-F32@yoututinytails"}
 
-func newRig(root string) (*rig, error) {
+func newRig(ctx context.Context, root string) (*rig, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{root: root, library: filepath.Join(root, "build", "libmetalsim.so")}
+	r := &rig{ctx: ctx, root: root, library: filepath.Join(root, "build", "libmetalsim.so")}
 	if _, err := os.Stat(r.library); err != nil {
 		return nil, fmt.Errorf("%w; make sim builds the simulator", err)
 	}
@@ -74,8 +77,12 @@ func (r *rig) close() {
 // mutations lists all there are.
 func (r *rig) mutations() ([]mutation, error) {
 	all := append(r.plans(), r.kernels()...)
+	templates, err := r.templates()
+	if err != nil {
+		return nil, err
+	}
 	sources, err := r.sources()
-	return append(all, sources...), err
+	return slices.Concat(all, templates, sources), err
 }
 
 // prepare builds the trial and demands that it passes without a mutation; it keeps
@@ -136,14 +143,22 @@ func (r *rig) cache() string { return "METALSIM_CACHE=" + r.path("build", "mutat
 
 // run starts a trial and says what caught it.
 func (r *rig) run(trial string, env []string, args ...string) verdict {
-	ctx, cancel := context.WithTimeout(context.Background(), maxTime)
+	return r.look(append([]string{"METALSIM_STRICT=1"}, env...), trial, append([]string{"-lib", r.library}, args...)...)
+}
+
+// look runs a program that is to notice a mistake. Whatever it has started ends with it:
+// kernels that a mistake makes endless run in a process of their own.
+func (r *rig) look(env []string, program string, args ...string) verdict {
+	ctx, cancel := context.WithTimeout(r.ctx, maxTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, trial, append([]string{"-lib", r.library}, args...)...)
-	cmd.Dir = r.root
-	cmd.Env = append(os.Environ(), "METALSIM_STRICT=1", r.cache())
-	cmd.Env = append(cmd.Env, env...)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.Env = r.root, append(append(os.Environ(), r.cache()), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	out, err := cmd.CombinedOutput()
 	switch {
+	case r.ctx.Err() != nil:
+		return verdict{broken: r.ctx.Err()}
 	case ctx.Err() != nil:
 		return verdict{by: "its running time"}
 	case err == nil:

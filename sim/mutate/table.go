@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -23,8 +24,8 @@ type table struct {
 	escaped int
 }
 
-// run tries the mutations, some at a time, and prints a line for each.
-func run(chosen []mutation, workers int, excluded *exclusions, out io.Writer) *table {
+// run tries the mutations, some at a time, and prints a line for each, until ctx is done.
+func run(ctx context.Context, chosen []mutation, workers int, excluded *exclusions, out io.Writer) *table {
 	t := &table{kinds: map[string]*counts{}}
 	var guard sync.Mutex
 	next := make(chan *mutation)
@@ -40,6 +41,9 @@ func run(chosen []mutation, workers int, excluded *exclusions, out io.Writer) *t
 		})
 	}
 	for i := range chosen {
+		if ctx.Err() != nil {
+			break
+		}
 		next <- &chosen[i]
 	}
 	close(next)

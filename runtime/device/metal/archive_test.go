@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,6 +36,10 @@ func init() {
 		return withArchive(lib, tiny, filepath.Join(file, "cache"), token)
 	})
 	cases["archive, remains"] = inFolder(remains)
+	cases["archive, new folder"] = inFolder(newFolder)
+	cases["archive, twice"] = inFolder(func(lib, folder string) error {
+		return orElse(withArchive(lib, tiny, folder, token), withArchive(lib, tiny, folder, token))
+	})
 }
 
 // TestArchive keeps archives of pipelines, whatever becomes of them.
@@ -42,7 +47,7 @@ func TestArchive(t *testing.T) {
 	lib, cache := library(t), t.TempDir()
 	for _, tt := range []struct{ run, fault string }{
 		{"archive", ""}, {"archives", ""}, {"archive, no token", ""}, {"archive, slow", "archive-slow"}, {"archive, given up", "archive-slow"},
-		{"archive, nowhere", ""}, {"archive, remains", ""},
+		{"archive, nowhere", ""}, {"archive, remains", ""}, {"archive, new folder", ""},
 		{"archive, failure", "archive:1"},  // a new archive
 		{"archive, failure", "archive:2"},  // the first kernel
 		{"archive, failure", "archive:5"},  // another one
@@ -59,6 +64,21 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+// TestArchiveUsed wants all pipelines of a second start to be looked for in the archive
+// that the first one has left, which only its speed would tell.
+func TestArchiveUsed(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), caseVariable+"=archive, twice|"+library(t), "METALSIM_STRICT=1", "METALSIM_CACHE="+compiled(t), "METALSIM_KERNELS=stub", "METALSIM_TRACE=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, head(out))
+	}
+	made := bytes.Count(out, []byte(" newComputePipelineStateWithDescriptor:"))
+	if with := bytes.Count(out, []byte(" setBinaryArchives:")); made == 0 || 2*with != made {
+		t.Errorf("%d of %d pipelines of two starts were looked for in an archive", with, made)
+	}
+}
+
 // inFolder gives a case a folder for archives.
 func inFolder(run func(lib, folder string) error) func(lib string) error {
 	return func(lib string) error {
@@ -70,6 +90,20 @@ func inFolder(run func(lib, folder string) error) func(lib string) error {
 		metal.SetPatience(time.Minute)
 		return run(lib, folder)
 	}
+}
+
+// newFolder wants folders to be made that others can enter and only the user can change.
+func newFolder(lib, folder string) error {
+	defer syscall.Umask(syscall.Umask(0))
+	cache := filepath.Join(folder, "mla", "archives")
+	if err := withArchive(lib, tiny, cache, token); err != nil {
+		return err
+	}
+	info, err := os.Stat(filepath.Dir(cache))
+	if err == nil && info.Mode().Perm() != 0o755 {
+		err = fmt.Errorf("a new folder has mode %v", info.Mode())
+	}
+	return err
 }
 
 // withArchive runs f on a runner that keeps its archive in folder.

@@ -62,7 +62,7 @@ func described(lib string) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s, family %d, virtual %v, %s, sets %v, replay %s", d.Name(), d.Family, d.Virtual, d.OS, d.ResidencySets, d.HowReplayed())
+	return fmt.Errorf("%s, family %d, virtual %v, %s, sets %v, replay %s, %s", d.Name(), d.Family, d.Virtual, d.OS, d.ResidencySets, d.HowReplayed(), d.Language())
 }
 
 // notAble records where a pipeline cannot be made, and wants that to be a verdict on

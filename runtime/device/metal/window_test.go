@@ -51,6 +51,8 @@ func TestPlaceWeights(t *testing.T) {
 			[]window{{0, 0, 4 * p}, {0, 3 * p, 2 * p}}, []place{{0, 0}, {1, 16}}},
 		{"in any order", tensors(1, [][]byte{r}, [3]int64{0, 3*p + 16, p}, [3]int64{0, 0, 3*p + 16}),
 			[]window{{0, 0, 4 * p}, {0, 3 * p, 2 * p}}, []place{{1, 16}, {0, 0}}},
+		{"a whole window", tensors(1, [][]byte{r}, [3]int64{0, 0, p}, [3]int64{0, p, 3 * p}),
+			[]window{{0, 0, 4 * p}}, []place{{0, 0}, {0, p}}},
 		{"one tensor inside another", tensors(1, [][]byte{r}, [3]int64{0, 0, 2 * p}, [3]int64{0, 32, 18}),
 			[]window{{0, 0, 2 * p}}, []place{{0, 0}, {0, 32}}},
 		{"two files", tensors(2, [][]byte{r, r}, [3]int64{0, 0, 64}, [3]int64{1, 0, 64}),
@@ -59,6 +61,8 @@ func TestPlaceWeights(t *testing.T) {
 			[]window{{0, 0, p}}, []place{{0, 0}, {1, 0}}},
 		{"odd offset", tensors(1, [][]byte{r}, [3]int64{0, 0, 65}, [3]int64{0, 65, 64}, [3]int64{0, 136, 8}),
 			[]window{{0, 0, p}}, []place{{0, 0}, {1, 0}, {2, 0}}},
+		{"no region", tensors(1, [][]byte{nil}, [3]int64{0, 0, 0}),
+			nil, []place{{0, 0}}},
 		{"not at a page", tensors(1, [][]byte{region(p, 64)}, [3]int64{0, 0, 64}),
 			nil, []place{{0, 0}}},
 	}

@@ -19,10 +19,13 @@ type session struct {
 	last   []float32 // logits behind the last token
 }
 
-func (s *session) run(r device.Runner, token int32) error {
+func (s *session) run(r device.Runner, token int32) error { return s.replay(r, token, true) }
+
+// replay runs a token that nobody waits for, unless its logits are wanted.
+func (s *session) replay(r device.Runner, token int32, wanted bool) error {
 	row := Step(token, len(s.tokens))
 	row.Table = s.table
-	logits, err := r.Replay(row, true)
+	logits, err := r.Replay(row, wanted)
 	s.tokens, s.last = append(s.tokens, token), slices.Clone(logits)
 	return err
 }
@@ -45,7 +48,8 @@ func Sessions(d device.Device, m *device.Model, cfg device.Config) (err error) {
 	}
 	vocab := int32(m.Bundle.Model.VocabSize)
 	for i := range int32(plan.PageRows + 3) {
-		if err := long.run(r, (7*i+5)%vocab); err != nil {
+		// Rows of the second page are copied while its tokens are in flight.
+		if err := long.replay(r, (7*i+5)%vocab, i < plan.PageRows); err != nil {
 			return err
 		}
 		if i%16 == 1 {

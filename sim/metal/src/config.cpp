@@ -34,9 +34,12 @@ bool isCounted(Fault f) { return f != Fault::IcbSegv && f != Fault::IcbHang && f
 void readFault(Config &c) {
   const char *v = variable("METALSIM_FAULT");
   if (!v) return;
-  static const std::map<std::string, Fault> kinds = {{"alloc", Fault::Alloc},
+  static const std::map<std::string, Fault> kinds = {{"device", Fault::Device},
+                                                     {"alloc", Fault::Alloc},
                                                      {"library", Fault::Library},
                                                      {"pipeline", Fault::Pipeline},
+                                                     {"queue", Fault::Queue},
+                                                     {"commands", Fault::Commands},
                                                      {"encoder", Fault::Encoder},
                                                      {"residency", Fault::Residency},
                                                      {"archive", Fault::Archive},

@@ -7,9 +7,10 @@
 //                                     are those that a program has to treat otherwise: see gpu.cpp
 //   METALSIM_SEED=n                   order of commands and threadgroups (1)
 //   METALSIM_STORE_DELAY=1            device writes reach other threadgroups only at a device fence
-//   METALSIM_FAULT=alloc:n|library:n|pipeline:n|encoder:n|residency:n|replay:n|lost:n
-//                                     the nth allocation (library, pipeline, encoder, residency
-//                                     set) fails; the nth committed command buffer, or all from it on, end in an error
+//   METALSIM_FAULT=device:n|alloc:n|library:n|pipeline:n|queue:n|commands:n|encoder:n|residency:n|replay:n|lost:n
+//                                     the nth request for the device fails (allocation, library,
+//                                     pipeline, queue, command buffer, encoder, residency set); the nth
+//                                     committed command buffer, or all from it on, end in an error
 //   METALSIM_FAULT=icb-segv|icb-hang  the first setter of any command of an ICB ends the process
 //                                     by a wild access, as some drivers do, or never returns
 //   METALSIM_MAX_BUFFER=bytes         maxBufferLength, instead of the GPU's
@@ -34,7 +35,7 @@
 namespace metalsim {
 
 enum class Kernels { Run, Fast, Stub };
-enum class Fault { None, Alloc, Library, Pipeline, Encoder, Residency, Archive, Replay, Lost, IcbSegv, IcbHang, ArchiveSlow, Count };
+enum class Fault { None, Device, Alloc, Library, Pipeline, Queue, Commands, Encoder, Residency, Archive, Replay, Lost, IcbSegv, IcbHang, ArchiveSlow, Count };
 
 struct Config {
   int os = 15;

@@ -28,7 +28,7 @@ Size Device::maxThreadsPerThreadgroup() { return {1024, 1024, 1024}; }
 bool Device::hasUnifiedMemory() { return config().gpu->unifiedMemory; }
 bool Device::supportsFamily(int64_t family) { return metalsim::supportsFamily(*config().gpu, family, config().os); }
 
-Object *Device::newCommandQueue() { return make<Queue>(); }
+Object *Device::newCommandQueue() { return faultNow(Fault::Queue) ? nullptr : make<Queue>(); }
 
 Object *Device::newBufferWithLength(uint64_t length, uint64_t options) { return newBuffer(length, options); }
 
@@ -93,6 +93,7 @@ __attribute__((constructor)) void defineClasses() {
 EXPORT void *MTLCreateSystemDefaultDevice() {
   using namespace metalsim;
   std::lock_guard guard(apiLock());
+  if (faultNow(Fault::Device)) return nullptr;
   if (device) return device->retain();
   return device = make<Device>();
 }

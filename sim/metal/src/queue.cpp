@@ -114,6 +114,7 @@ void Queue::dealloc() {
 Object *Queue::commandBuffer() {
   if (unchecked) fail(Rule::ErrorUnchecked, "%s", nameOf(unchecked).c_str());
   REQUIRE(alive.size() < maxCommandBuffers, Rule::CommandBufferStall, "%s", nameOf(this).c_str());
+  if (faultNow(Fault::Commands)) return nullptr;
   CommandBuffer *c = make<CommandBuffer>(this, ++count);
   alive.push_back(c);
   return c->autorelease();

@@ -127,7 +127,30 @@ var left = map[string]string{
 // subscript tells whether a bracket follows an expression, and no declaration.
 func (l *list) subscript(i int) bool {
 	before := l.tokens[i-1]
-	return before.word() && !l.tokens[i-2].isType() || before.text == ")" || before.text == "]"
+	return before.word() && !l.tokens[i-2].isType() && !l.furtherName(i-1) || before.text == ")" || before.text == "]"
+}
+
+// furtherName tells whether a name is declared behind another one: it follows a comma of a
+// statement that begins with a type.
+func (l *list) furtherName(i int) bool {
+	if l.tokens[i-1].text != "," {
+		return false
+	}
+	depth := 0
+	for i--; ; i-- {
+		switch text := l.tokens[i].text; {
+		case text == "}" && l.tokens[i+1].text == ",": // ends what the name before begins with
+			depth--
+		case depth == 0 && (text == ";" || text == "{" || text == "}"):
+			return l.tokens[i+1].isType()
+		case text == "{":
+			depth++
+		default:
+			if depth += level[text]; depth > 0 {
+				return false
+			}
+		}
+	}
 }
 
 // binary tells whether an operator stands between two operands, with spaces.

@@ -35,7 +35,7 @@ static inline uint through(uint lane) {
 
 template <uint N, typename T_w, typename T_up>
 static inline void scale_body(device const uchar * w, device float * x, uint tid) {
-  float sum[2] = {};
+  float sum[2] = {}, up[3] = {f(1), 2}, next[2];
   SOON(w, 4u * N);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);

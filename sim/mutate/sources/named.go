@@ -8,9 +8,12 @@ import (
 	"strings"
 )
 
-// named are the mistakes that the rules of Metal are about. Each replaces a text
-// that its file has once; files are relative to runtime/device/metal.
-var named = []struct{ name, file, old, by string }{
+// mistake is a named one. It replaces a text that its file has once.
+type mistake struct{ name, file, old, by string }
+
+// named are the mistakes that the rules of Metal are about; files are relative to
+// runtime/device/metal.
+var named = []mistake{
 	{"residency/weights", "replay.go", "e.Use(r.constant, mtl.UsageRead)", ""},
 	{"residency/rows", "replay.go", "e.Use(r.rows[slot:slot+1], mtl.UsageReadWrite)", ""},
 	{"residency/mutable", "replay.go", "e.Use(r.mutable, mtl.UsageReadWrite)", ""},
@@ -39,6 +42,10 @@ var named = []struct{ name, file, old, by string }{
 	{"gpu/untrusted-by-icb", "metal.go", "&& o.Trusted(&d.Info) {", "&& (o.Trusted(&d.Info) || true) {"},
 	{"gpu/nobody-asked", "metal.go", "o.Trusted != nil && o.Trusted(&d.Info) {", "(o.Trusted == nil || o.Trusted(&d.Info)) {"},
 	{"gpu/virtual-fails", "unsupported.go", "err == nil || !i.Virtual", "err == nil || i.Virtual || !i.Virtual"},
+	{"gpu/kernels-of-m1-forgotten", "metal.go", "newSequence(m, cfg, l, d.KernelClass())", `newSequence(m, cfg, l, "")`},
+	{"gpu/kernels-of-m1-for-all", "metal.go", "if d.Family < 9 {\n		return plan.ClassApple7", "if d.Family < 90 {\n		return plan.ClassApple7"},
+	{"gpu/kernels-of-m1-not-for-m2", "metal.go", "if d.Family < 9 {\n		return plan.ClassApple7", "if d.Family < 8 {\n		return plan.ClassApple7"},
+	{"gpu/kernels-of-m1-with-threads-of-others", "../command.go", "Kernel: k, Variant: v,", "Kernel: &r.model.Bundle.Kernels[d.Kernel], Variant: v,"},
 	{"gpu/family-of-m5", "mtl/device.go", "Apple10 = 1010", "Apple10 = 1009"},
 	{"system/version-as-claimed", "mtl/foundation.go", `sysctl("kern.osproductversion")`, `sysctl("kern.osversion")`},
 
@@ -97,7 +104,7 @@ var named = []struct{ name, file, old, by string }{
 	{"chain/row-not-set", "chain.go", "	r.setRow(r.next, *r.last)\n", ""},
 
 	{"pages/entries-not-written", "pages.go", "r.tables.Write(r.memory.tables.Bytes(), at, len(pages))", "_ = at"},
-	{"pages/of-another-page", "pages.go", "rows[int(from)*page:]", "rows[int(to)*page:]"},
+	{"pages/of-another-page", "../caches.go", "rows := c.page(layer, from)", "rows := c.page(layer, to)"},
 
 	{"pool/not-popped", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", "functions.poolPush()"},
 	{"pool/none", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", ""},
@@ -115,13 +122,29 @@ var named = []struct{ name, file, old, by string }{
 	{"grid/swapped", "replay.go", "to.Dispatch(size(c.Groups), size(c.Kernel.Threads))", "to.Dispatch(size(c.Kernel.Threads), size(c.Groups))"},
 }
 
+// inKernels are mistakes that matter for kernels that no reference file runs; files are
+// relative to templates/msl. Those of attend_apple7 matter only where simdgroups do not
+// divide the columns, as GLM's eleven, and where a tile has eight rows.
+var inKernels = []mistake{
+	{"attend_apple7/latent-columns", "attend_matrix.msl", "LAT % (8u * SIMDGROUPS) == 0u ||", "LAT % 8u == 0u ||"},
+	{"attend_apple7/last-latent-column", "attend_matrix.msl", "column(j, sg) < LAT :", "column(j, sg) <= LAT :"},
+	{"attend_apple7/rotated-columns", "attend_matrix.msl", "PE % (8u * SIMDGROUPS) == 0u ||", "PE % 8u == 0u ||"},
+	{"attend_apple7/sums-of-sixteen-rows", "attend_matrix.msl", "d < TILE; d *= 2) v += ", "d < 16u; d *= 2) v += "},
+	{"attend_apple7/heads-of-sixteen-rows", "attend_matrix.msl", "* 32u + lane) / TILE;", "* 32u + lane) / 16u;"},
+}
+
 // Named lists the named mistakes, in the Metal runtime below root. It fails if the
 // text that one changes is not in its file, or more than once.
-func Named(root string) ([]Mutation, error) {
+func Named(root string) ([]Mutation, error) { return made(root, "runtime/device/metal", named) }
+
+// InKernels lists the named mistakes in the templates of kernels below root, as Named.
+func InKernels(root string) ([]Mutation, error) { return made(root, "templates/msl", inKernels) }
+
+func made(root, folder string, mistakes []mistake) ([]Mutation, error) {
 	var all []Mutation
 	var missing []error
-	for _, n := range named {
-		file := filepath.ToSlash(filepath.Join("runtime/device/metal", n.file))
+	for _, n := range mistakes {
+		file := filepath.ToSlash(filepath.Join(folder, n.file))
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			return nil, err

@@ -61,12 +61,16 @@ func TestRuntime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	kernels, err := sources.InKernels(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	found, err := sources.List(root, "runtime/device/metal", "runtime/device/metal/mtl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ids []string
-	for _, m := range append(all, found...) {
+	for _, m := range slices.Concat(all, kernels, found) {
 		ids = append(ids, m.ID)
 	}
 	slices.Sort(ids)

@@ -41,7 +41,7 @@ type entry struct {
 	Verdict Verdict `json:"verdict"`
 }
 
-// most is more than the bytes of any entry that Keep writes.
+// most is how many bytes an entry may have.
 const most = 16 << 10
 
 // longestWhy is how many bytes of a reason are kept.
@@ -88,6 +88,7 @@ func Keep(folder string, k Key, v Verdict) error {
 	if err != nil {
 		return err
 	}
+	data = append(data, '\n')
 	if len(data) > most {
 		return fmt.Errorf("a verdict of %d bytes; at most %d are kept", len(data), most)
 	}
@@ -98,7 +99,7 @@ func Keep(folder string, k Key, v Verdict) error {
 	if err != nil {
 		return err
 	}
-	_, err = temp.Write(append(data, '\n'))
+	_, err = temp.Write(data)
 	if err = errors.Join(err, temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), Path(folder, k))
 	}

@@ -148,6 +148,29 @@ func TestLongKey(t *testing.T) {
 	}
 }
 
+// TestMost keeps the longest entry that is allowed, and refuses one byte more.
+func TestMost(t *testing.T) {
+	folder, long := t.TempDir(), key
+	if err := Keep(folder, key, good); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(Path(folder, key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	long.Settings += strings.Repeat("x", most-int(info.Size()))
+	if err := Keep(folder, long, good); err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := Kept(folder, long); !ok || v != good {
+		t.Errorf("%+v, %t", v, ok)
+	}
+	long.Settings += "x"
+	if err := Keep(folder, long, good); err == nil {
+		t.Error("a byte too many is kept")
+	}
+}
+
 // TestTogether has many processes' worth of writers and readers: what is read is
 // whole.
 func TestTogether(t *testing.T) {
