@@ -26,7 +26,7 @@ var published = map[string]struct {
 	"mistrallarge3":  {673.4, 1028, 361660, 386951, 682515},
 	"glm47flashreap": {22.996, 844, 12430, 13280, 23315},
 	"mistralsmall4":  {118.973, 579 + 36, 64017, 68808, 120607}, // gate and up apart, which its files have in one
-	"minicpm3":       {4.074, 748 - 2, 2233, 2363, 4129}, // without the rotary factors
+	"minicpm3":       {4.074, 748 - 2, 2233, 2363, 4129},        // without the rotary factors
 	"plm":            {1.825, 290, 1056, 1131, 1850},
 }
 

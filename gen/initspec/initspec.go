@@ -61,6 +61,9 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
+	if err := strangers(f, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Path, err)
+	}
 	s.Quants = []spec.Quant{q}
 	text, err := format(s, filepath.Base(f.Path), activations)
 	if err != nil {

@@ -250,6 +250,20 @@ func TestBadTensors(t *testing.T) {
 	}
 }
 
+// TestStrangers: a tensor that no kernel reads would be missed.
+func TestStrangers(t *testing.T) {
+	for name, refused := range map[string]bool{"blk.1.attn_q.scale": true, "rope_freqs.weight": true, "rope_factors_long.weight": true,
+		"blk.4.nextn.enorm.weight": false, "blk.0.attn_kv_b.weight": false, "blk.3.unheard_of": true, "blk.x.y": true} {
+		path := edited(t, reference+"glm47-tiny-Q4_0.gguf", func(meta []gguf.KV, tensors []gguf.TensorInfo) ([]gguf.KV, []gguf.TensorInfo) {
+			return meta, append(tensors, gguf.TensorInfo{Name: name, Type: quant.F32, Dims: []uint64{4}})
+		})
+		err := Write(path, filepath.Join(t.TempDir(), "x.yaml"), false)
+		if refused != (err != nil) || refused && !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestOverwrite(t *testing.T) {
 	model := reference + "glm47-tiny-Q4_0.gguf"
 	out := filepath.Join(t.TempDir(), "x.yaml")

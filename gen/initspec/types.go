@@ -135,3 +135,34 @@ func profileName(path string) string {
 	}
 	return name
 }
+
+// strangers refuses a tensor that no weight of the model is made of: computing without
+// it would give other numbers than the file's author meant. Blocks behind the last layer
+// are multi-token prediction.
+func strangers(f *gguf.File, s *spec.Spec) error {
+	known := map[string]bool{}
+	for _, name := range gguf.ArchitectureOf(s.Architecture).Besides {
+		known[name] = true
+	}
+	for _, row := range weights.Table(s) {
+		for l := range row.Layers() {
+			for _, pattern := range []string{row.GGUF, weights.Alternative(row.Role)} {
+				if row.First >= 0 && pattern != "" {
+					pattern = fmt.Sprintf(pattern, row.First+l)
+				}
+				known[pattern] = true
+			}
+		}
+	}
+	for i := range f.Tensors {
+		name := f.Tensors[i].Name
+		var block int
+		if n, err := fmt.Sscanf(name, "blk.%d.", &block); n == 1 && err == nil && block >= s.Model.NumHiddenLayers {
+			continue
+		}
+		if !known[name] {
+			return fmt.Errorf("tensor %q is no weight of a model of architecture %s as it is known here; it may change what the model computes", name, s.Architecture)
+		}
+	}
+	return nil
+}

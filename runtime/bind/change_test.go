@@ -90,10 +90,10 @@ func factorsFile() *testFile {
 // TestRopeFactors reads lists that fit and refuses others.
 func TestRopeFactors(t *testing.T) {
 	f := factorsFile()
-	f.add(shortFactors, quant.F32, rope/2)
-	f.add(longFactors, quant.F32, rope/2)
+	f.add(gguf.ShortFactors, quant.F32, rope/2)
+	f.add(gguf.LongFactors, quant.F32, rope/2)
 	file := f.open(t) // random numbers, which may be negative
-	for _, name := range []string{shortFactors, longFactors} {
+	for _, name := range []string{gguf.ShortFactors, gguf.LongFactors} {
 		tensor, _ := file.Tensor(name)
 		data := slices.Clone(tensor.Data)
 		for i := range rope / 2 {
@@ -106,15 +106,15 @@ func TestRopeFactors(t *testing.T) {
 		t.Errorf("%+v, %v", got, bad)
 	}
 	for _, x := range []float32{0, -1, float32(math.NaN()), float32(math.Inf(1))} {
-		tensor, _ := file.Tensor(longFactors)
+		tensor, _ := file.Tensor(gguf.LongFactors)
 		binary.LittleEndian.PutUint32(tensor.Data[4:], math.Float32bits(x))
 		if _, bad := ropeFactors(file); bad == nil || !strings.Contains(bad.String(), "as factor 1, expected a positive number") {
 			t.Errorf("%g: %v", x, bad)
 		}
 	}
 	for name, add := range map[string]func(f *testFile){
-		"dimensions [3], expected F32 of dimensions [2]": func(f *testFile) { f.add(shortFactors, quant.F32, 3) },
-		"F16 of dimensions [2]":                          func(f *testFile) { f.add(shortFactors, quant.F16, 2) },
+		"dimensions [3], expected F32 of dimensions [2]": func(f *testFile) { f.add(gguf.ShortFactors, quant.F32, 3) },
+		"F16 of dimensions [2]":                          func(f *testFile) { f.add(gguf.ShortFactors, quant.F16, 2) },
 	} {
 		f := factorsFile()
 		add(f)
@@ -126,8 +126,8 @@ func TestRopeFactors(t *testing.T) {
 		t.Errorf("without: %+v, %v", got, bad)
 	}
 	plain := newFile()
-	plain.add(shortFactors, quant.F32, rope/2)
-	if bad := Fit(plain.open(t), testBundle("b")); len(bad) != 1 || !strings.Contains(bad[0].String(), shortFactors) {
+	plain.add(gguf.ShortFactors, quant.F32, rope/2)
+	if bad := Fit(plain.open(t), testBundle("b")); len(bad) != 1 || !strings.Contains(bad[0].String(), gguf.ShortFactors) {
 		t.Errorf("a file of another architecture: %v", bad)
 	}
 }

@@ -10,12 +10,6 @@ import (
 	"mla/runtime/quant"
 )
 
-// The tensors that rotary frequencies are divided by.
-const (
-	shortFactors = "rope_factors_short.weight"
-	longFactors  = "rope_factors_long.weight"
-)
-
 // besides are tensors of f that the weight table does not have and that are no strangers
 // in a file of its architecture.
 func besides(f *gguf.File) map[string]bool {
@@ -24,9 +18,9 @@ func besides(f *gguf.File) map[string]bool {
 	if err != nil {
 		return known
 	}
-	arch := gguf.ArchitectureOf(h.Architecture)
-	known[shortFactors], known[longFactors] = arch.RopeFactors, arch.RopeFactors
-	known["output.weight"] = arch.Tied
+	for _, name := range gguf.ArchitectureOf(h.Architecture).Besides {
+		known[name] = true
+	}
 	return known
 }
 
@@ -38,8 +32,8 @@ func ropeFactors(f *gguf.File) (factors device.RopeFactors, bad *Mismatch) {
 		return factors, nil // another mismatch says so
 	}
 	factors.Original = h.RopeScaling.OriginalContext
-	if factors.Short, bad = factorList(f, shortFactors, h.QKRopeHeadDim/2); bad == nil {
-		factors.Long, bad = factorList(f, longFactors, h.QKRopeHeadDim/2)
+	if factors.Short, bad = factorList(f, gguf.ShortFactors, h.QKRopeHeadDim/2); bad == nil {
+		factors.Long, bad = factorList(f, gguf.LongFactors, h.QKRopeHeadDim/2)
 	}
 	return factors, bad
 }

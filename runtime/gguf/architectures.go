@@ -26,25 +26,34 @@ type Architecture struct {
 	FullQuery bool
 	// HalfSplit says that rotary embedding turns the pairs (i, i+n/2) instead of (2i, 2i+1).
 	HalfSplit bool
-	// RopeFactors says that files may have tensors that rotary frequencies are divided by.
+	// RopeFactors says that files may have ShortFactors and LongFactors.
 	RopeFactors bool
 	// SquaredReLU says that feed-forward parts are down(max(0, up(x))²), without a gate.
 	SquaredReLU bool
 	// Tied says that the head is the embedding table even beside an output.weight.
 	Tied bool
+	// Besides are tensors that files may have and that are no weights of kernels: what is
+	// in them is used otherwise, or not at all.
+	Besides []string
 	// ScaleEmb multiplies the embedding, ScaleDepth over the square root of the number of
 	// layers what is added to the residual stream, DimModelBase over its width the last
 	// norm; 0: 1.
 	ScaleEmb, ScaleDepth, DimModelBase float64
 }
 
+// The tensors that rotary frequencies are divided by.
+const (
+	ShortFactors = "rope_factors_short.weight"
+	LongFactors  = "rope_factors_long.weight"
+)
+
 // architectures are those that ReadHParams accepts, by name, which is also the prefix
 // of their keys.
 var architectures = map[string]Architecture{
 	Deepseek2:  {},
-	"minicpm3": {Dense: true, HalfSplit: true, RopeFactors: true, ScaleEmb: 12, ScaleDepth: 1.4, DimModelBase: 256},
+	"minicpm3": {Dense: true, HalfSplit: true, RopeFactors: true, Besides: []string{ShortFactors, LongFactors}, ScaleEmb: 12, ScaleDepth: 1.4, DimModelBase: 256},
 	"mistral4": {MScale: 1, F32Down: true},
-	"plm":      {Dense: true, FullQuery: true, SquaredReLU: true, Tied: true},
+	"plm":      {Dense: true, FullQuery: true, SquaredReLU: true, Tied: true, Besides: []string{"output.weight"}},
 }
 
 // uncovered are architectures that are kin to these, and what they add that is not
