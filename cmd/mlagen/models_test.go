@@ -10,6 +10,7 @@ import (
 	"mla/gen"
 	"mla/gen/initspec"
 	"mla/gen/msl/execute"
+	"mla/gen/msl/frontend"
 	"mla/gen/spec"
 	"mla/runtime/bind"
 	"mla/runtime/device"
@@ -97,6 +98,9 @@ func compileFor(t *testing.T, file, act string) *device.Model {
 	b, err := gen.Compile(s, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := errors.Join(append(frontend.Lint(b.Source), frontend.Check(b.Source))...); err != nil {
+		t.Error(err)
 	}
 	m, err := bind.Bind(f, b)
 	if err != nil {

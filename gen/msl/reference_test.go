@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -19,6 +20,11 @@ func (m *memory) run(p plan.Part) {
 			}
 			y := m.mul(p, p.W, p.Up, b, p.Rows, x)
 			m.rope(p.Rope, y)
+			for i := range y {
+				if p.SquaredReLU {
+					y[i] = max(y[i], 0) * max(y[i], 0)
+				}
+			}
 			if p.Add >= 0 {
 				addTo(y, m.vec(plan.Vec{Slot: p.Add, Offset: p.Out.Offset, Stride: p.Out.Stride}, b, p.Rows), 1)
 			}
@@ -64,7 +70,11 @@ func (m *memory) run(p plan.Part) {
 func (m *memory) runVector(p plan.Part) {
 	switch p := p.(type) {
 	case *plan.Embed:
-		m.store(p.Out, 0, m.row(p, p.W, p.Dim, 0, testToken), p.HandOver)
+		row := m.row(p, p.W, p.Dim, 0, testToken)
+		for i := range row {
+			row[i] *= cmp.Or(p.Scale, 1)
+		}
+		m.store(p.Out, 0, row, p.HandOver)
 	case *plan.NormVec:
 		m.setVec(p.Out, 0, m.input(p.In, 0, p.Dim, &p.Norm))
 	case *plan.RopeVec:
@@ -233,7 +243,7 @@ func (m *memory) attend(p *plan.Attend) {
 			top, sum := -1e30, 0.0
 			var scores []float64
 			for t := s * per; t < min((s+1)*per, n); t++ {
-				scores = append(scores, p.Scale*dot(q, m.vec(cached(p.Cache, t, width), 0, width)))
+				scores = append(scores, p.Scale*p.Temperature.At(m.pos)*dot(q, m.vec(cached(p.Cache, t, width), 0, width)))
 				top = max(top, scores[len(scores)-1])
 			}
 			o := make([]float64, p.LatDim)

@@ -80,7 +80,7 @@ func (s slots) cacheKernel(name string, parts ...plan.Part) plan.Kernel {
 func matVecs() []plan.Kernel {
 	var list []plan.Kernel
 	for _, prologue := range []string{"plain", "norm", "ready", "long_norm", "combine"} {
-		for _, epilogue := range []string{"store", "swiglu", "rope", "add", "hand", "add_hand"} {
+		for _, epilogue := range []string{"store", "swiglu", "relu", "rope", "add", "hand", "add_hand"} {
 			if prologue != "ready" && strings.HasSuffix(epilogue, "hand") || prologue == "ready" && epilogue == "store" {
 				continue // what is handed over is tried with what takes it
 			}
@@ -101,6 +101,8 @@ func matVecs() []plan.Kernel {
 			switch epilogue {
 			case "swiglu":
 				p.Up = s.weight("w_up")
+			case "relu":
+				p.SquaredReLU = true
 			case "rope":
 				p.Rope = s.rope(10, 4)
 			case "add":
@@ -188,10 +190,14 @@ func attentionKernels() []plan.Kernel {
 	return list
 }
 
+// temperature makes some kernels' scores grow a little with the position: those that
+// attendKernel makes.
+var temperature = plan.Temperature{Scale: 0.1, Length: 3}
+
 // attendKernel attends on caches of both types.
 func attendKernel(name string, heads, lat, pe, simdgroups int, splits plan.Splits) plan.Kernel {
 	var s slots
-	p := &plan.Attend{Heads: heads, LatDim: lat, PeDim: pe, Scale: 0.0721688, Splits: splits,
+	p := &plan.Attend{Heads: heads, LatDim: lat, PeDim: pe, Scale: 0.0721688, Splits: splits, Temperature: temperature,
 		QAbs: s.in("q_abs"), QPe: s.in("q"), Cache: s.cache(false), Out: s.floats("splits", true), ML: s.floats("ml", true)}
 	p.QAbs.Stride, p.QPe.Offset, p.QPe.Stride = lat, 8, pe+8
 	s.step()
@@ -206,8 +212,8 @@ func singleKernels() []plan.Kernel {
 	e.step()
 	h.step()
 	return []plan.Kernel{
-		e.kernelOf("embed", &plan.Embed{W: e.weight("w"), Out: e.out("x"), Dim: 512, RowsPerGroup: 128}),
-		h.kernelOf("embed_hand", &plan.Embed{W: h.weight("w"), Out: h.out("x"), Dim: 512, RowsPerGroup: 128, HandOver: h.handOver(4)}),
+		e.kernelOf("embed", &plan.Embed{W: e.weight("w"), Scale: 12, Out: e.out("x"), Dim: 512, RowsPerGroup: 128}),
+		h.kernelOf("embed_hand", &plan.Embed{W: h.weight("w"), Scale: 1.5, Out: h.out("x"), Dim: 512, RowsPerGroup: 128, HandOver: h.handOver(4)}),
 		n.kernelOf("norm", &plan.NormVec{In: n.in("x"), Out: n.out("y"), Dim: 300, Norm: plan.Norm{Weight: n.vector("w"), Eps: 1e-6}}),
 		r.kernelOf("rope", ropeVec(&r)),
 		c.kernelOf("combine", combineVec(&c)),

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"mla/gen"
 	"mla/gen/spec"
+	"mla/gen/spectest"
 	"mla/generated"
 	"mla/runtime/plan"
 )
@@ -92,6 +94,30 @@ func TestEntries(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			checkEntries(t, b, ptxOf(t, b))
+		})
+	}
+}
+
+// TestOtherArchitectures: so do kernels that no bundle of the build has.
+func TestOtherArchitectures(t *testing.T) {
+	warm := spectest.Random(1)
+	warm.Temperature = plan.Temperature{Scale: 0.1, Length: 8192}
+	for name, s := range map[string]*spec.Spec{"temperature": warm, "plm": spectest.As("plm", spectest.Random(2)), "minicpm3": spectest.As("minicpm3", spectest.Random(3))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, err := gen.Compile(s, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := Build(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := Text(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkEntries(t, b, text)
 		})
 	}
 }
