@@ -11,6 +11,7 @@ type backend struct {
 	name    string
 	kernels map[Type]kernel // formats without an entry run their pure Go Dot
 	tiles   [2]tile         // what tiles of the kernels multiply: four inputs, then two
+	arrange arrangeFunc     // for kernels that want it
 	vectors *vectorLoops    // nil: pure Go
 	// products come most columns first, then most rows; those of as many columns
 	// end with one row.
@@ -24,11 +25,13 @@ type kernel struct {
 	step int
 	one  rowFunc
 	four rowsFunc // nil where sharing the loads of x gains nothing
-	// tiles are as tiles of the back end says.
+	// tiles multiply as many rows and inputs as tiles of the back end says.
 	tiles [2]tileFunc
+	// arranged says that the functions take what arrange of the back end makes of x.
+	arranged bool
 }
 
-// rowFunc returns Σ row·x over steps·step elements.
+// rowFunc returns Σ row·x over steps·step elements. Here and below x may be arranged.
 type rowFunc func(w *byte, x *float32, steps int) float32
 
 // rowsFunc computes y[r] = Σ row_r·x over steps·step elements for four rows, where
@@ -69,16 +72,25 @@ func SetBackend(name string) error {
 // of range does.
 func (f *Format) Rows(w []byte, stride int, x, y []float32) {
 	rowBytes := f.checkRows(w, stride, len(x), len(y))
-	k := active.Load().kernels[f.Type]
+	b := active.Load()
+	k := b.kernels[f.Type]
+	if k.one == nil || len(x) < k.step {
+		for r := range y {
+			y[r] = f.Dot(w[r*stride:r*stride+rowBytes], x)
+		}
+		return
+	}
+	ins, memory := b.prepare(&k, [][]float32{x})
 	r := 0
-	if k.four != nil && len(x) >= k.step {
+	if k.four != nil {
 		for ; r+4 <= len(y); r += 4 {
-			f.fourRows(&k, w[r*stride:], stride, x, y[r:r+4])
+			f.fourRows(&k, w[r*stride:], stride, x, ins[0], y[r:r+4])
 		}
 	}
 	for ; r < len(y); r++ {
-		y[r] = f.row(&k, w[r*stride:r*stride+rowBytes], x)
+		y[r] = f.row(&k, w[r*stride:r*stride+rowBytes], x, ins[0])
 	}
+	memory.release()
 }
 
 // checkRows panics unless w holds a number of rows of elems elements, and returns
@@ -104,23 +116,21 @@ func (f *Format) split(k *kernel, elems int) (steps, element, offset int) {
 	return steps, element, element / f.BlockElems * f.BlockBytes
 }
 
-// row returns Σ row·x with the assembly of k, if any.
-func (f *Format) row(k *kernel, row []byte, x []float32) float32 {
-	if k.one == nil || len(x) < k.step {
-		return f.Dot(row, x)
-	}
+// row returns Σ row·x with the assembly of k; x is at least one step, and in is x as k
+// takes it.
+func (f *Format) row(k *kernel, row []byte, x, in []float32) float32 {
 	steps, element, offset := f.split(k, len(x))
-	sum := k.one(&row[0], &x[0], steps)
+	sum := k.one(&row[0], &in[0], steps)
 	if element < len(x) {
 		sum += f.Dot(row[offset:], x[element:])
 	}
 	return sum
 }
 
-// fourRows computes y[0…3]; x is at least one step.
-func (f *Format) fourRows(k *kernel, w []byte, stride int, x, y []float32) {
+// fourRows computes y[0…3] as row does.
+func (f *Format) fourRows(k *kernel, w []byte, stride int, x, in, y []float32) {
 	steps, element, offset := f.split(k, len(x))
-	k.four(&w[0], stride, &x[0], steps, &y[0])
+	k.four(&w[0], stride, &in[0], steps, &y[0])
 	if element == len(x) {
 		return
 	}
@@ -135,9 +145,16 @@ type DotFunc func(row []byte, x []float32) float32
 // BestDot returns the dot product of one row in the active back end. Its bits
 // are those of Rows, and it panics as Rows does.
 func (f *Format) BestDot() DotFunc {
-	k := active.Load().kernels[f.Type]
+	b := active.Load()
+	k := b.kernels[f.Type]
 	return func(row []byte, x []float32) float32 {
 		rowBytes := f.checkRows(row, 0, len(x), 1)
-		return f.row(&k, row[:rowBytes], x)
+		if k.one == nil || len(x) < k.step {
+			return f.Dot(row[:rowBytes], x)
+		}
+		ins, memory := b.prepare(&k, [][]float32{x})
+		sum := f.row(&k, row[:rowBytes], x, ins[0])
+		memory.release()
+		return sum
 	}
 }

@@ -46,14 +46,27 @@ func faults(f func()) (fault bool) {
 	return false
 }
 
+// guardArranged makes the next call arrange its inputs right before an inaccessible
+// page: inputs of elems elements in memory from guarded.
+func guardArranged(memory []byte, inputs, elems int) {
+	if size := inputs * elems / arrangedFrom * arrangedTo; size > 0 {
+		arrangedFree.first = &arranged{floats: floatsIn(memory, size)}
+	}
+}
+
+// forgetArranged forgets memory that guardArranged was given.
+func forgetArranged() { arrangedFree.first = nil }
+
 // TestRowsStayInside puts the last row, x and y right before inaccessible pages,
 // and the first row right behind one, in every back end, format and length.
 func TestRowsStayInside(t *testing.T) {
 	const rows, maxBlocks = 5, 64
 	r := rand.New(rand.NewPCG(11, 11))
+	defer forgetArranged()
 	for _, f := range Formats() {
 		last := guarded(t, rows*maxBlocks*f.BlockBytes)
 		xs, ys := guarded(t, 4*maxBlocks*f.BlockElems), guarded(t, 4*rows)
+		in := guarded(t, 5*maxBlocks*f.BlockElems)
 		copy(last, randomBlocks(r, f, len(last)/f.BlockBytes))
 		for _, name := range backendNames() {
 			useBackend(t, name)
@@ -61,6 +74,7 @@ func TestRowsStayInside(t *testing.T) {
 				stride := blocks * f.BlockBytes
 				x, y := floatsIn(xs, blocks*f.BlockElems), floatsIn(ys, rows)
 				for _, w := range [][]byte{last[len(last)-rows*stride:], last[:rows*stride]} {
+					guardArranged(in, 1, len(x))
 					if faults(func() { f.Rows(w, stride, x, y) }) {
 						t.Errorf("%s %s: %d blocks: access outside the rows, x or y", name, f.Name, blocks)
 					}
@@ -75,11 +89,13 @@ func TestRowsStayInside(t *testing.T) {
 func TestRowsManyStayInside(t *testing.T) {
 	const rows, inputs = 5, 7
 	r := rand.New(rand.NewPCG(12, 12))
+	defer forgetArranged()
 	for _, f := range Formats() {
 		lengths := manyLengths(f)
 		maxBlocks := lengths[len(lengths)-1]
 		last := guarded(t, rows*maxBlocks*f.BlockBytes)
 		copy(last, randomBlocks(r, f, len(last)/f.BlockBytes))
+		in := guarded(t, 5*inputs*maxBlocks*f.BlockElems)
 		var xs, ys [inputs][]byte
 		for j := range xs {
 			xs[j], ys[j] = guarded(t, 4*maxBlocks*f.BlockElems), guarded(t, 4*rows)
@@ -94,6 +110,7 @@ func TestRowsManyStayInside(t *testing.T) {
 				}
 				for _, w := range [][]byte{last[len(last)-rows*stride:], last[:rows*stride]} {
 					for n := 1; n <= inputs; n++ {
+						guardArranged(in, min(n&^1, 4), blocks*f.BlockElems)
 						if faults(func() { f.RowsMany(w, stride, x[:n], y[:n]) }) {
 							t.Errorf("%s %s: %d blocks, %d inputs: access outside the rows, inputs or results", name, f.Name, blocks, n)
 						}

@@ -25,7 +25,9 @@ func (f *Format) RowsMany(w []byte, stride int, xs, ys [][]float32) {
 			break
 		}
 		for ; len(xs) >= t.inputs; xs, ys = xs[t.inputs:], ys[t.inputs:] {
-			f.tileRows(&k, k.tiles[i], t.rows, w, stride, xs[:t.inputs], ys[:t.inputs])
+			ins, memory := b.prepare(&k, xs[:t.inputs])
+			f.tileRows(&k, k.tiles[i], t.rows, w, stride, xs[:t.inputs], ins, ys[:t.inputs])
+			memory.release()
 		}
 	}
 	for j, x := range xs {
@@ -52,13 +54,14 @@ func inputSizes(xs, ys [][]float32) (elems, rows int) {
 }
 
 // tileRows multiplies all rows by the inputs of a tile, which are of at least one
-// step, some rows at a time and what is left of them one by one.
-func (f *Format) tileRows(k *kernel, run tileFunc, some int, w []byte, stride int, xs, ys [][]float32) {
+// step, some rows at a time and what is left of them one by one; ins are xs as k takes
+// them.
+func (f *Format) tileRows(k *kernel, run tileFunc, some int, w []byte, stride int, xs, ins, ys [][]float32) {
 	elems, rows := len(xs[0]), len(ys[0])
 	steps, element, offset := f.split(k, elems)
 	r := 0
 	for ; r+some <= rows; r += some {
-		run(&w[r*stride], stride, &xs[0], steps, &ys[0], r)
+		run(&w[r*stride], stride, &ins[0], steps, &ys[0], r)
 	}
 	for j, x := range xs {
 		if element < elems {
@@ -67,7 +70,7 @@ func (f *Format) tileRows(k *kernel, run tileFunc, some int, w []byte, stride in
 			}
 		}
 		for i := r; i < rows; i++ {
-			ys[j][i] = f.row(k, w[i*stride:], x)
+			ys[j][i] = f.row(k, w[i*stride:], x, ins[j])
 		}
 	}
 }

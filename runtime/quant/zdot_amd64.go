@@ -557,6 +557,11 @@ func dotIQ4_XS_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotIQ4_XS_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// arrangeAVX2 arranges n floats, a positive multiple of 32, for the mat-vec loops.
+//
+//go:noescape
+func arrangeAVX2(dst *float32, x *float32, n int)
+
 // dotVectorsAVX512 returns the dot product of n floats.
 //
 //go:noescape

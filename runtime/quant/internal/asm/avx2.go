@@ -28,25 +28,16 @@ func (g *gen) widen(m operand.Op) reg.VecVirtual {
 	return v
 }
 
-// quarters calls f with the 32 bytes of v eight at a time, each at the start of a
-// register. It overwrites v.
-func (g *gen) quarters(v reg.VecVirtual, f func(i int, part reg.Register)) {
-	t := g.XMM()
-	f(0, v.AsX())
-	g.VPSRLDQ(operand.U8(8), v.AsX(), t)
-	f(1, t)
-	g.VEXTRACTI128(operand.U8(1), v, t)
-	f(2, t)
-	g.VPSRLDQ(operand.U8(8), t, t)
-	f(3, t)
+// byteMasks returns masks of bytes 0, 1 and 2 of dwords.
+func (g *gen) byteMasks() []reg.VecVirtual {
+	return []reg.VecVirtual{
+		g.load2(g.dwords("byte0", repeat(8, uint32(0xff))...)),
+		g.load2(g.dwords("byte1", repeat(8, uint32(0xff00))...)),
+		g.load2(g.dwords("byte2", repeat(8, uint32(0xff0000))...)),
+	}
 }
 
-// affine returns q·scale + min, or q·scale if min is nil; it overwrites q.
-func (g *gen) affine(q reg.VecVirtual, scale reg.Register, min reg.VecVirtual) reg.VecVirtual {
-	if min == nil {
-		g.VMULPS(scale, q, q)
-	} else {
-		g.VFMADD213PS(min, scale, q)
-	}
-	return q
+// all2 returns f in every lane.
+func (g *gen) all2(name string, f float32) reg.VecVirtual {
+	return g.load2(g.floats(name, repeat(8, f)...))
 }

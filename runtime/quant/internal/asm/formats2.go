@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -11,17 +12,17 @@ var formats2 = []format{
 	{name: "F32", elems: 32, bytes: 128, begin: plain2(4, (*gen).f32x8), shared: 4},
 	{name: "F16", elems: 32, bytes: 64, begin: plain2(2, (*gen).f16x8), shared: 4},
 	{name: "BF16", elems: 32, bytes: 64, begin: plain2(2, (*gen).bf16x8), shared: 4},
-	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles2{table: &fromMinus8, qs: 2}.begin},
-	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles2{min: 2, qs: 4}.begin},
-	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles2{bias: 16, qh: 2, qs: 6}.begin},
-	{name: "Q5_1", elems: 32, bytes: 24, begin: nibbles2{min: 2, qh: 4, qs: 8}.begin},
-	{name: "IQ4_NL", elems: 32, bytes: 18, begin: nibbles2{table: &levels, qs: 2}.begin},
-	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles2{table: &e2m1, qs: 1, power: true}.begin},
-	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0x2},
-	{name: "Q4_K", elems: 256, bytes: 144, begin: affine2(false)},
-	{name: "Q5_K", elems: 256, bytes: 176, begin: affine2(true)},
-	{name: "Q6_K", elems: 256, bytes: 210, begin: q6_Kx2},
-	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx2},
+	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles2{zero: 8, qs: 2}.begin, folded: true, arranged: true},
+	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles2{min: 2, qs: 4}.begin, folded: true, arranged: true},
+	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles2{zero: 16, qh: 2, qs: 6}.begin, folded: true, arranged: true},
+	{name: "Q5_1", elems: 32, bytes: 24, begin: nibbles2{min: 2, qh: 4, qs: 8}.begin, folded: true, arranged: true},
+	{name: "IQ4_NL", elems: 32, bytes: 18, begin: nibbles2{table: &levels, qs: 2}.begin, folded: true, arranged: true},
+	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles2{table: &e2m1, qs: 1, power: true}.begin, folded: true, arranged: true},
+	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0x2, folded: true},
+	{name: "Q4_K", elems: 256, bytes: 144, begin: affine2(false), folded: true, arranged: true},
+	{name: "Q5_K", elems: 256, bytes: 176, begin: affine2(true), folded: true, arranged: true},
+	{name: "Q6_K", elems: 256, bytes: 210, begin: q6_Kx2, folded: true, arranged: true},
+	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx2, folded: true, arranged: true},
 }
 
 // plain2 is the loop of a format without blocks; load widens 8 elements of size
@@ -59,7 +60,7 @@ func (g *gen) bf16x8(m operand.Mem) reg.VecVirtual {
 // has no such field.
 type nibbles2 struct {
 	table *table // what the nibbles stand for, if not themselves
-	bias  byte   // subtracted from every element
+	zero  int    // what stands for 0, without a table or a minimum
 	min   int    // half that is added to every element
 	qh    int    // fifth bits
 	qs    int    // nibbles
@@ -67,16 +68,15 @@ type nibbles2 struct {
 }
 
 func (n nibbles2) begin(g *gen, _ int) func(*loop) {
-	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
-	var table, bias reg.VecVirtual
-	if n.table != nil {
-		table = g.byteTable(n.table)
-	}
-	if n.bias != 0 {
-		bias = g.load2(g.bytes(fmt.Sprintf("bias%dx32", n.bias), repeat(32, n.bias)...))
+	low, masks := g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
+	var table, offset reg.VecVirtual
+	switch {
+	case n.table != nil:
+		table, offset = g.byteTable(n.table)
+	case n.min == 0:
+		offset = g.all2(fmt.Sprintf("minus%d", n.zero), float32(-n.zero))
 	}
 	return func(l *loop) {
-		l.loadX(0, 4)
 		for _, row := range l.rows {
 			q := g.nibbles(at(row.block, n.qs), low)
 			if n.qh != 0 {
@@ -85,17 +85,15 @@ func (n nibbles2) begin(g *gen, _ int) func(*loop) {
 			if table != nil {
 				g.VPSHUFB(q, table, q)
 			}
-			if bias != nil {
-				g.VPSUBB(bias, q, q)
+			p := partial{loop: l}
+			if offset != nil {
+				p.offset(0, offset)
 			}
-			scale := n.scale(g, row.block)
-			var min reg.VecVirtual
+			p.addBytes(0, q, masks)
+			p.fold(row, n.scale(g, row.block))
 			if n.min != 0 {
-				min = g.half2(at(row.block, n.min))
+				l.common(row, 0, g.half2(at(row.block, n.min)), l.VFMADD231PS)
 			}
-			g.quarters(q, func(i int, part reg.Register) {
-				l.add(row, i, g.affine(g.widen(part), scale, min))
-			})
 		}
 	}
 }
@@ -112,14 +110,16 @@ func (n nibbles2) scale(g *gen, block reg.Register) reg.VecVirtual {
 	return v
 }
 
-// byteTable returns the 16 entries of a table as signed bytes, once in each
-// half: VPSHUFB looks up within halves.
-func (g *gen) byteTable(t *table) reg.VecVirtual {
+// byteTable returns the 16 entries of a table as unsigned bytes, once in each half
+// (VPSHUFB looks up within halves), and the smallest entry, from which they count, in
+// every lane.
+func (g *gen) byteTable(t *table) (entries, offset reg.VecVirtual) {
+	smallest := slices.Min(t.values[:])
 	b := make([]byte, 32)
 	for i := range b {
-		b[i] = byte(int8(t.values[i%16]))
+		b[i] = byte(t.values[i%16] - smallest)
 	}
-	return g.load2(g.bytes(t.name+"Bytes", b...))
+	return g.load2(g.bytes(t.name+"Bytes", b...)), g.all2(t.name+"Offset", smallest)
 }
 
 // nibbles returns the low nibbles of the 16 bytes at m, then the high ones.
@@ -148,14 +148,15 @@ func (g *gen) fifthBits(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-func q8_0x2(g *gen, _ int) func(*loop) {
+func q8_0x2(*gen, int) func(*loop) {
 	return func(l *loop) {
 		l.loadX(0, 4)
 		for _, row := range l.rows {
-			scale := l.half2(at(row.block, 0))
+			p := partial{loop: l}
 			for i := range 4 {
-				l.add(row, i, l.affine(l.widen(at(row.block, 2+8*i)), scale, nil))
+				p.add(i, l.widen(at(row.block, 2+8*i)))
 			}
+			p.fold(row, l.half2(at(row.block, 0)))
 		}
 	}
 }
@@ -168,14 +169,13 @@ func affine2(fifth bool) func(*gen, int) func(*loop) {
 		qs = 48
 	}
 	return func(g *gen, rows int) func(*loop) {
-		low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
+		low, masks := g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
 		scales := g.AllocLocal(64 * rows)
 		return func(l *loop) {
 			for r, row := range l.rows {
 				g.storeScales(row.block, scales.Offset(64*r))
 			}
 			for sub := range 8 {
-				l.loadX(4*sub, 4)
 				for r, row := range l.rows {
 					q := g.YMM()
 					g.VMOVDQU(at(row.block, qs+32*(sub/2)), q)
@@ -186,14 +186,13 @@ func affine2(fifth bool) func(*gen, int) func(*loop) {
 					if fifth {
 						g.VPOR(g.fifthBitsOf(sub, at(row.block, 16)), q, q)
 					}
-					scale, min := g.YMM(), g.YMM()
-					g.VBROADCASTSS(scales.Offset(64*r+4*sub), scale)
-					g.VBROADCASTSS(scales.Offset(64*r+32+4*sub), min)
-					g.quarters(q, func(i int, part reg.Register) {
-						w := g.widen(part)
-						g.VFMSUB213PS(min, scale, w)
-						l.add(row, 4*sub+i, w)
-					})
+					p := partial{loop: l}
+					p.addBytes(sub, q, masks)
+					factor := g.YMM()
+					g.VBROADCASTSS(scales.Offset(64*r+4*sub), factor)
+					p.fold(row, factor)
+					g.VBROADCASTSS(scales.Offset(64*r+32+4*sub), factor)
+					l.common(row, sub, factor, l.VFNMADD231PS)
 				}
 			}
 		}
@@ -233,36 +232,37 @@ func (g *gen) fifthBitsOf(sub int, m operand.Mem) reg.VecVirtual {
 }
 
 func q6_Kx2(g *gen, rows int) func(*loop) {
-	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
-	upper := g.load2(g.bytes("mask48", repeat(32, byte(48))...))
-	bias := g.load2(g.bytes("bias32", repeat(64, byte(32))...))
+	low, masks := g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
+	upper := g.bytes("mask48", repeat(32, byte(48))...)
+	halves := g.dwords("laneOfHalf", 0, 0, 0, 0, 1, 1, 1, 1)
+	offset := g.all2("minus32", -32)
 	scales := g.AllocLocal(64 * rows)
 	return func(l *loop) {
 		for r, row := range l.rows {
 			d := g.half2(at(row.block, 208))
 			for i := range 2 {
-				g.VMOVUPS(g.affine(g.widen(at(row.block, 192+8*i)), d, nil), scales.Offset(64*r+32*i))
+				s := g.widen(at(row.block, 192+8*i))
+				g.VMULPS(d, s, s)
+				g.VMOVUPS(s, scales.Offset(64*r+32*i))
 			}
 		}
-		for group := range 8 { // of 32 elements
-			l.loadX(4*group, 4)
+		for group := range 8 { // of 32 elements, 16 in either half of a register
 			for r, row := range l.rows {
 				q := g.bytesQ6_K(row.block, group, low, upper)
-				g.VPSUBB(bias, q, q)
+				p := partial{loop: l}
+				p.offset(group, offset)
+				p.addBytes(group, q, masks)
 				scale := g.YMM()
-				g.quarters(q, func(i int, part reg.Register) {
-					if i%2 == 0 {
-						g.VBROADCASTSS(scales.Offset(64*r+8*group+2*i), scale)
-					}
-					l.add(row, 4*group+i, g.affine(g.widen(part), scale, nil))
-				})
+				g.VBROADCASTSD(scales.Offset(64*r+8*group), scale)
+				g.VPERMILPS(halves, scale, scale)
+				p.fold(row, scale)
 			}
 		}
 	}
 }
 
 // bytesQ6_K returns the 32 elements of a group, 0–63.
-func (g *gen) bytesQ6_K(block reg.Register, group int, low, upper reg.Register) reg.VecVirtual {
+func (g *gen) bytesQ6_K(block reg.Register, group int, low, upper operand.Op) reg.VecVirtual {
 	half, k := group/4, group%4
 	q, high := g.YMM(), g.YMM()
 	g.VMOVDQU(at(block, 64*half+32*(k%2)), q)
@@ -286,23 +286,23 @@ func (g *gen) bytesQ6_K(block reg.Register, group int, low, upper reg.Register) 
 }
 
 func iq4_XSx2(g *gen, rows int) func(*loop) {
-	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
-	table := g.byteTable(&levels)
+	low, masks := g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
+	table, offset := g.byteTable(&levels)
 	scales := g.AllocLocal(32 * rows)
 	return func(l *loop) {
 		for r, row := range l.rows {
 			g.VMOVUPS(g.scalesIQ4_XS(avx2, row.block), scales.Offset(32*r))
 		}
 		for sub := range 8 {
-			l.loadX(4*sub, 4)
 			for r, row := range l.rows {
 				q := g.nibbles(at(row.block, 8+16*sub), low)
 				g.VPSHUFB(q, table, q)
+				p := partial{loop: l}
+				p.offset(sub, offset)
+				p.addBytes(sub, q, masks)
 				scale := g.YMM()
 				g.VBROADCASTSS(scales.Offset(32*r+4*sub), scale)
-				g.quarters(q, func(i int, part reg.Register) {
-					l.add(row, 4*sub+i, g.affine(g.widen(part), scale, nil))
-				})
+				p.fold(row, scale)
 			}
 		}
 	}

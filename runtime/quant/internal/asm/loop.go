@@ -14,7 +14,10 @@ type format struct {
 	// begin emits the loading of constants and returns what emits one step.
 	begin  func(g *gen, rows int) func(l *loop)
 	shared int  // registers for vectors of x that rows share
-	single bool // one row at a time is as fast: the weights outweigh x
+	folded bool // sums of a few products are scaled, not weights; see partial
+	// arranged says that x is as arrangeLoop leaves it.
+	arranged bool
+	single   bool // one row at a time is as fast: the weights outweigh x
 }
 
 // loop is the state of the loop over the steps of some rows and some inputs.
@@ -24,14 +27,14 @@ type loop struct {
 	rows   []row
 	inputs []reg.Register       // x of this step
 	loaded map[int][]operand.Op // vectors of all inputs, see loadX
-	shared int                  // of the format
+	format
 }
 
-// row is one row of a loop: its block of this step, and two running sums per input
-// to hide the latency of the additions.
+// row is one row of a loop: its block of this step and, per input, its running sums:
+// two to hide the latency of the additions, one where they are of partial sums.
 type row struct {
 	block reg.Register
-	sums  [][2]reg.VecVirtual
+	sums  [][]reg.VecVirtual
 }
 
 // tile is a number of rows and inputs that are multiplied at once. The sums of the
@@ -61,9 +64,9 @@ func (g *gen) matVec(v isa, f format) {
 func (g *gen) oneRow(v isa, f format) {
 	name := fmt.Sprintf("dot%s%s", f.name, v.suffix)
 	g.begin(name, signatureRow, fmt.Sprintf("%s is the rowFunc of %s in steps of %d elements.", name, f.name, f.elems))
-	l := &loop{gen: g, isa: v, shared: f.shared, inputs: []reg.Register{g.param("x")}}
+	l := &loop{gen: g, isa: v, format: f, inputs: []reg.Register{g.param("x")}}
 	l.addRows(1)
-	l.run(f)
+	l.run()
 	g.Store(l.sum(0, 0), g.ReturnIndex(0))
 	g.end()
 }
@@ -72,9 +75,9 @@ func (g *gen) oneRow(v isa, f format) {
 func (g *gen) fourRows(v isa, f format) {
 	name := fmt.Sprintf("dot%sx4%s", f.name, v.suffix)
 	g.begin(name, signatureRows, fmt.Sprintf("%s is the rowsFunc of %s in steps of %d elements.", name, f.name, f.elems))
-	l := &loop{gen: g, isa: v, shared: f.shared, inputs: []reg.Register{g.param("x")}}
+	l := &loop{gen: g, isa: v, format: f, inputs: []reg.Register{g.param("x")}}
 	l.addRows(4)
-	l.run(f)
+	l.run()
 	y := g.param("y")
 	for r := range l.rows {
 		g.VMOVSS(l.sum(r, 0), at(y, 4*r))
@@ -89,7 +92,7 @@ func (g *gen) tile(v isa, f format, t tile) {
 	name := fmt.Sprintf("dot%s_%dx%d%s", f.name, t.rows, t.inputs, v.suffix)
 	g.begin(name, signatureTile, fmt.Sprintf("%s is the tileFunc of %s for %d × %d in steps of %d elements.",
 		name, f.name, t.rows, t.inputs, f.elems))
-	l := &loop{gen: g, isa: v, shared: f.shared}
+	l := &loop{gen: g, isa: v, format: f}
 	xs := g.param("xs")
 	for j := range t.inputs {
 		x := g.GP64()
@@ -97,7 +100,7 @@ func (g *gen) tile(v isa, f format, t tile) {
 		l.inputs = append(l.inputs, x)
 	}
 	l.addRows(t.rows)
-	l.run(f)
+	l.run()
 	ys, first := g.param("ys"), g.param("row")
 	for j := range t.inputs {
 		y := g.GP64()
@@ -111,6 +114,10 @@ func (g *gen) tile(v isa, f format, t tile) {
 
 // addRows adds n rows.
 func (l *loop) addRows(n int) {
+	chains := 2
+	if l.folded {
+		chains = 1
+	}
 	block := l.param("w")
 	for r := range n {
 		if r > 0 {
@@ -120,9 +127,10 @@ func (l *loop) addRows(n int) {
 		}
 		row := row{block: block}
 		for range l.inputs {
-			sums := [2]reg.VecVirtual{l.isa.vector(l.gen), l.isa.vector(l.gen)}
-			for _, sum := range sums {
-				l.VXORPS(sum, sum, sum)
+			sums := make([]reg.VecVirtual, chains)
+			for i := range sums {
+				sums[i] = l.isa.vector(l.gen)
+				l.VXORPS(sums[i], sums[i], sums[i])
 			}
 			row.sums = append(row.sums, sums)
 		}
@@ -132,23 +140,23 @@ func (l *loop) addRows(n int) {
 
 // run emits the loop. It prefetches the rows to come, unless one row is a stream
 // that the hardware follows.
-func (l *loop) run(f format) {
+func (l *loop) run() {
 	var stride reg.Register
 	if len(l.rows) > 1 {
 		stride = l.param("stride")
 	}
 	steps := l.param("steps")
-	step := f.begin(l.gen, len(l.rows))
+	step := l.format.begin(l.gen, len(l.rows))
 	l.Label("step")
 	if stride != nil {
-		l.prefetch(stride, f.bytes)
+		l.prefetch(stride, l.format.bytes)
 	}
 	step(l)
 	for _, row := range l.rows {
-		l.ADDQ(operand.U32(f.bytes), row.block)
+		l.ADDQ(operand.U32(l.format.bytes), row.block)
 	}
 	for _, x := range l.inputs {
-		l.ADDQ(operand.U32(4*f.elems), x)
+		l.ADDQ(operand.U32(l.vectorAt(l.elems/l.isa.lanes)), x)
 	}
 	l.DECQ(steps)
 	l.JNZ(operand.LabelRef("step"))
@@ -172,7 +180,7 @@ func (l *loop) loadX(first, n int) {
 	l.loaded = map[int][]operand.Op{}
 	for v := first; v < first+n; v++ {
 		for _, input := range l.inputs {
-			var x operand.Op = at(input, 4*l.isa.lanes*v)
+			var x operand.Op = at(input, l.vectorAt(v))
 			if n*len(l.inputs) <= l.shared {
 				r := l.isa.vector(l.gen)
 				l.VMOVUPS(x, r)
@@ -183,6 +191,17 @@ func (l *loop) loadX(first, n int) {
 	}
 }
 
+// vectorAt returns the offset of vector v of x.
+func (l *loop) vectorAt(v int) int {
+	if l.arranged {
+		return arrangedBytes*(v/4) + 32*(v%4)
+	}
+	return 4 * l.isa.lanes * v
+}
+
+// sumAt returns the offset of the sums of group i of arranged x.
+func (l *loop) sumAt(i int) int { return arrangedBytes*i + arrangedSum }
+
 // add adds w·x of vector v of this step to the running sums of a row. The vectors of
 // a running sum come in ascending order.
 func (l *loop) add(row row, v int, w reg.Register) {
@@ -191,9 +210,71 @@ func (l *loop) add(row row, v int, w reg.Register) {
 	}
 }
 
+// partial is the sum of products, per input, of the elements of a row that share a
+// scale. Scaling it takes less than scaling the elements.
+type partial struct {
+	*loop
+	sums []reg.VecVirtual
+}
+
+// offset begins the partial sums of group i of arranged x with offset·Σx. All
+// elements that are added are as much too large.
+func (p *partial) offset(i int, offset reg.Register) {
+	for j, x := range p.inputs {
+		p.sums = append(p.sums, p.isa.vector(p.gen))
+		p.VMULPS(at(x, p.sumAt(i)), offset, p.sums[j])
+	}
+}
+
+// add adds w·x of vector v of this step.
+func (p *partial) add(v int, w reg.Register) {
+	first := p.sums == nil
+	for j, x := range p.loaded[v] {
+		if first {
+			p.sums = append(p.sums, p.isa.vector(p.gen))
+			p.VMULPS(x, w, p.sums[j])
+		} else {
+			p.VFMADD231PS(x, w, p.sums[j])
+		}
+	}
+}
+
+// fold adds the partial sums times scale to the running sums of a row.
+func (p *partial) fold(row row, scale reg.Register) {
+	for j, sum := range p.sums {
+		p.VFMADD231PS(scale, sum, row.sums[j][0])
+	}
+}
+
+// common adds value·Σx of group i of arranged x to the running sums of a row, where
+// fma is VFMADD231PS, or takes it away.
+func (l *loop) common(row row, i int, value reg.Register, fma func(ops ...operand.Op)) {
+	for j, x := range l.inputs {
+		fma(at(x, l.sumAt(i)), value, row.sums[j][0])
+	}
+}
+
+// addBytes adds 32 elements, the unsigned bytes of q, times group i of arranged x.
+// masks are bytes 0, 1 and 2 of dwords.
+func (p *partial) addBytes(i int, q reg.Register, masks []reg.VecVirtual) {
+	p.loadX(4*i, 4)
+	for b := range 4 {
+		w := p.isa.vector(p.gen)
+		if b < 3 {
+			p.VPAND(masks[b], q, w)
+		} else {
+			p.VPSRLD(operand.U8(24), q, w)
+		}
+		p.VCVTDQ2PS(w, w)
+		p.add(4*i+b, w)
+	}
+}
+
 // sum returns a register with the sum of row r and input j lowest.
 func (l *loop) sum(r, j int) reg.VecVirtual {
 	sums := l.rows[r].sums[j]
-	l.VADDPS(sums[1], sums[0], sums[0])
+	if len(sums) == 2 {
+		l.VADDPS(sums[1], sums[0], sums[0])
+	}
 	return l.isa.sum(l.gen, sums[0])
 }

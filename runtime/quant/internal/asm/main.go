@@ -47,6 +47,7 @@ func generate() (assembly, declarations []byte, err error) {
 	for _, f := range formats2 {
 		g.matVec(avx2, f)
 	}
+	g.arrangeLoop()
 	for _, v := range []isa{avx512, avx2} {
 		g.vectorLoops(v)
 		for _, s := range v.shapes {
