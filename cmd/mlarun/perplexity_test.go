@@ -46,7 +46,11 @@ func TestPerplexity(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for _, simd := range []string{before, "go"} {
+	loops := []string{before, "go"}
+	if testing.Short() {
+		loops = loops[:1] // plain Go takes minutes under the race detector
+	}
+	for _, simd := range loops {
 		r := mlarun("", append(onText, "-simd", simd)...)
 		if got := figure(t, r, "perplexity"); math.Abs(got-shippedPerplexity) > perplexityTolerance || !strings.HasSuffix(r.out, "), 378 tokens of 6 chunks of 128\n") {
 			t.Errorf("-simd %s: %s; want %g", simd, r.out, shippedPerplexity)
@@ -72,15 +76,18 @@ func TestPerplexityCompare(t *testing.T) {
 	if !strings.Contains(same.out, "tinyglm.gguf with bundle tinyglm (f32 activations), f32 cache, on cpu\n") || !strings.Contains(same.out, " 0 to 1e-08       126 ####") {
 		t.Errorf("compared with itself:\n%s", same.out)
 	}
+	cache := mlarun("", append(args, "-compare", saved, "-kv", "f16")...)
+	if kl := figure(t, cache, "mean"); !(kl > 0 && kl < 1e-5) {
+		t.Errorf("f16 cache:\n%s", cache.out)
+	}
+	if testing.Short() {
+		return // f16 activations, too
+	}
 	// Rounding to halves is some 1e-3 of a logit, and a divergence goes with its square.
 	// Now and then a token goes to another expert.
 	half := mlarun("", append(args, "-compare", saved, "-act", "f16")...)
 	if kl, agree := figure(t, half, "mean"), figure(t, half, "token:"); !(kl > 0 && kl < 1e-4) || agree < 99 {
 		t.Errorf("f16 activations:\n%s", half.out)
-	}
-	cache := mlarun("", append(args, "-compare", saved, "-kv", "f16")...)
-	if kl := figure(t, cache, "mean"); !(kl > 0 && kl < 1e-5) {
-		t.Errorf("f16 cache:\n%s", cache.out)
 	}
 }
 
