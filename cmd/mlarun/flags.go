@@ -39,6 +39,7 @@ type flags struct {
 	simd     string
 	kv       string
 	ahead    int
+	least    int // tokens of context
 	force    bool
 	quiet    bool
 }
@@ -134,6 +135,11 @@ func (f *flags) given(name string) bool {
 	return found
 }
 
+// contextFlag adds -c to a command that else takes as much as its tokens need.
+func (f *flags) contextFlag() {
+	f.IntVar(&f.least, "c", 0, "`tokens` of context at least (default: as many as are run); the rotary factors of MiniCPM3 follow it")
+}
+
 // config is what a session of the given context is made for.
 func (f *flags) config(context int) (device.Config, error) {
 	cfg := device.Config{Context: context, Threads: f.threads}
@@ -150,6 +156,9 @@ func (f *flags) config(context int) (device.Config, error) {
 	}
 	if f.ahead < 0 || f.ahead > device.MaxAhead/2 {
 		return cfg, f.wrong("-ahead is %d; expected 0 to %d", f.ahead, device.MaxAhead/2)
+	}
+	if f.least < 0 {
+		return cfg, f.wrong("-c is %d; expected 0 or more", f.least)
 	}
 	if f.threads < 0 {
 		return cfg, f.wrong("-threads is %d; expected 0 or more", f.threads)

@@ -27,6 +27,7 @@ func greedy(e *env, args []string) (err error) {
 		return err
 	})
 	n := f.Int("n", 16, "tokens to generate")
+	f.contextFlag()
 	if stdin, err := f.parseAll(args); err != nil {
 		return err
 	} else if stdin {
@@ -58,7 +59,7 @@ func greedy(e *env, args []string) (err error) {
 
 // greedyOne continues the only list.
 func (f *flags) greedyOne(ctx context.Context, lists [][]int32, n int) (results [][]int32, err error) {
-	m, err := f.load(func(int) int { return len(lists[0]) + max(n-1, 0) })
+	m, err := f.load(func(int) int { return max(len(lists[0])+max(n-1, 0), f.least) })
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (f *flags) greedyOne(ctx context.Context, lists [][]int32, n int) (results 
 // greedyAll continues all lists together.
 func (f *flags) greedyAll(ctx context.Context, lists [][]int32, n int) (results [][]int32, err error) {
 	m, err := f.loadFor(func(eng *engine.Engine) (room, error) {
-		r := room{sessions: min(len(lists), device.MaxTables)}
+		r := room{context: f.least, sessions: min(len(lists), device.MaxTables)}
 		for _, tokens := range lists {
 			length := len(tokens) + max(n-1, 0)
 			r.context = max(r.context, length)

@@ -9,6 +9,7 @@ func logits(e *env, args []string) (err error) {
 	f := newFlags(e, "mlarun logits", "-model F -tokens 3,40,200 -o out.npy [flags]").running()
 	list := f.String("tokens", "", "token `ids`, separated by commas or spaces")
 	path := f.String("o", "", "NumPy `file` to write")
+	f.contextFlag()
 	if stdin, err := f.parseAll(args); err != nil {
 		return err
 	} else if stdin {
@@ -24,7 +25,7 @@ func logits(e *env, args []string) (err error) {
 	case "-":
 		return f.wrong("-o is -; expected a file")
 	}
-	m, err := f.load(func(int) int { return len(tokens) })
+	m, err := f.load(func(int) int { return max(len(tokens), f.least) })
 	if err != nil {
 		return err
 	}

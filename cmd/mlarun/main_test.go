@@ -186,6 +186,25 @@ func TestLogits(t *testing.T) {
 	}
 }
 
+// TestContextOfTokens: -c makes room for more than the tokens that are given.
+func TestContextOfTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.npy")
+	for _, args := range [][]string{{"logits", "-o", path, "-tokens", "3,40,200"}, {"greedy", "-n", "2", "-tokens", "3,40"}, {"greedy", "-n", "2", "-tokens", "3,40", "-tokens", "3"}} {
+		args = append(args, "-model", glm)
+		want := mlarun("", args...)
+		r := mlarun("", append(args, "-c", "300")...)
+		if r.code != 0 || !strings.Contains(r.err, "context 300\n") || r.out != want.out {
+			t.Errorf("%v -c 300: code %d, %q, %s", args, r.code, r.out, r.err)
+		}
+		if r := mlarun("", append(args, "-c", "1")...); r.code != 0 || strings.Contains(r.err, "context 1\n") || r.out != want.out {
+			t.Errorf("%v -c 1: code %d, %q, %s", args, r.code, r.out, r.err)
+		}
+		if r := mlarun("", append(args, "-c", "-1")...); r.code != 2 || !strings.Contains(r.err, "-c is -1") {
+			t.Errorf("%v -c -1: code %d, %s", args, r.code, r.err)
+		}
+	}
+}
+
 func TestGenerate(t *testing.T) {
 	args := []string{"-model", youtu, "-n", "8", "-temp", "0"}
 	from := func(stdin string, more ...string) result { return mlarun(stdin, append(args, more...)...) }
