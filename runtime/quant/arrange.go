@@ -9,8 +9,15 @@ const (
 	arrangedTo   = 40
 )
 
-// arrangeFunc arranges n floats, a positive multiple of arrangedFrom.
-type arrangeFunc func(dst, x *float32, n int)
+// arrangement is what kernels want to be different in arranged inputs.
+type arrangement struct {
+	common float32 // factor of the sums
+	last   float32 // factor of every fourth element
+}
+
+// arrangeFunc arranges n floats, a positive multiple of arrangedFrom, with the factors
+// of an arrangement.
+type arrangeFunc func(dst, x *float32, n int, common, last float32)
 
 // arranged is the memory of some arranged inputs.
 type arranged struct {
@@ -51,7 +58,7 @@ func (a *arranged) release() {
 // prepare returns inputs of at least one step as the loops of a kernel take them:
 // themselves, or arranged in memory that is to be released.
 func (b *backend) prepare(k *kernel, xs [][]float32) ([][]float32, *arranged) {
-	if !k.arranged {
+	if k.arranged == nil {
 		return xs, nil
 	}
 	elems := len(xs[0])
@@ -63,7 +70,7 @@ func (b *backend) prepare(k *kernel, xs [][]float32) ([][]float32, *arranged) {
 	a.inputs = a.inputs[:0]
 	for j, x := range xs {
 		in := a.floats[j*size : (j+1)*size]
-		b.arrange(&in[0], &x[0], elems)
+		b.arrange(&in[0], &x[0], elems, k.arranged.common, k.arranged.last)
 		a.inputs = append(a.inputs, in)
 	}
 	return a.inputs, a

@@ -27,8 +27,9 @@ type kernel struct {
 	four rowsFunc // nil where sharing the loads of x gains nothing
 	// tiles multiply as many rows and inputs as tiles of the back end says.
 	tiles [2]tileFunc
-	// arranged says that the functions take what arrange of the back end makes of x.
-	arranged bool
+	// arranged is how arrange of the back end prepares x for the functions; nil: they
+	// take x as it is.
+	arranged *arrangement
 }
 
 // rowFunc returns Σ row·x over steps·step elements. Here and below x may be arranged.

@@ -560,7 +560,7 @@ func dotIQ4_XS_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 // arrangeAVX2 arranges n floats, a positive multiple of 32, for the mat-vec loops.
 //
 //go:noescape
-func arrangeAVX2(dst *float32, x *float32, n int)
+func arrangeAVX2(dst *float32, x *float32, n int, common float32, last float32)
 
 // dotVectorsAVX512 returns the dot product of n floats.
 //

@@ -14,14 +14,24 @@ const (
 // arrangeLoop emits the function that arranges x for rows whose elements are the
 // bytes of dwords. Byte b of eight dwords is taken out of them all with one mask,
 // which leaves element 4·i+b in dword i, times 256^b. So vector b of 32 elements holds
-// elements 4·i+b, divided by 256^b; byte 3 is shifted down, and vector 3 is as it
-// was. The sums are those of elements 4·i…4·i+3 as they were, to multiply what all
-// elements of a row have in common.
+// elements 4·i+b, divided by 256^b; the last is multiplied by an argument, as some
+// loops shift byte 3 down. The sums are those of elements 4·i…4·i+3, times another
+// argument: they are for what all elements of a row have in common.
 func (g *gen) arrangeLoop() {
-	g.begin("arrangeAVX2", "func(dst, x *float32, n int)",
+	g.begin("arrangeAVX2", "func(dst, x *float32, n int, common, last float32)",
 		"arrangeAVX2 arranges n floats, a positive multiple of 32, for the mat-vec loops.")
 	dst, x, n := g.param("dst"), g.param("x"), g.param("n")
-	units := []operand.Mem{{}, g.floats("unit1", repeat(8, float32(0x1p-8))...), g.floats("unit2", repeat(8, float32(0x1p-16))...)}
+	factor := func(name string) reg.VecVirtual {
+		f, all := g.XMM(), g.YMM()
+		g.Load(g.Param(name), f)
+		g.VBROADCASTSS(f, all)
+		return all
+	}
+	common, units := factor("common"), map[int]operand.Op{
+		1: g.floats("unit1", repeat(8, float32(0x1p-8))...),
+		2: g.floats("unit2", repeat(8, float32(0x1p-16))...),
+		3: factor("last"),
+	}
 	g.Label("group")
 	var v [4]reg.VecVirtual
 	for i := range v {
@@ -35,11 +45,12 @@ func (g *gen) arrangeLoop() {
 	g.VADDPS(v[3], v[2], t)
 	g.VADDPS(t, sum, sum)
 	for b := range v {
-		if b == 1 || b == 2 {
-			g.VMULPS(units[b], v[b], v[b])
+		if unit, ok := units[b]; ok {
+			g.VMULPS(unit, v[b], v[b])
 		}
 		g.VMOVUPS(v[b], at(dst, 32*b))
 	}
+	g.VMULPS(common, sum, sum)
 	g.VMOVUPS(sum, at(dst, arrangedSum))
 	g.ADDQ(operand.U32(128), x)
 	g.ADDQ(operand.U32(arrangedBytes), dst)

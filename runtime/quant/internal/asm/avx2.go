@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -28,16 +30,17 @@ func (g *gen) widen(m operand.Op) reg.VecVirtual {
 	return v
 }
 
-// byteMasks returns masks of bytes 0, 1 and 2 of dwords.
-func (g *gen) byteMasks() []reg.VecVirtual {
-	return []reg.VecVirtual{
-		g.load2(g.dwords("byte0", repeat(8, uint32(0xff))...)),
-		g.load2(g.dwords("byte1", repeat(8, uint32(0xff00))...)),
-		g.load2(g.dwords("byte2", repeat(8, uint32(0xff0000))...)),
-	}
-}
+// byteMasks returns masks of bytes 0, 1 and 2 of dwords. A fourth would not do: as a
+// dword such a byte may be negative.
+func (g *gen) byteMasks() []reg.VecVirtual { return g.masks("byte", 0xff, 3) }
 
-// all2 returns f in every lane.
-func (g *gen) all2(name string, f float32) reg.VecVirtual {
-	return g.load2(g.floats(name, repeat(8, f)...))
+// nibbleMasks returns masks of the low nibbles of bytes 0 to 3 of dwords.
+func (g *gen) nibbleMasks() []reg.VecVirtual { return g.masks("nibble", 0x0f, 4) }
+
+func (g *gen) masks(name string, mask uint32, n int) []reg.VecVirtual {
+	m := make([]reg.VecVirtual, n)
+	for b := range m {
+		m[b] = g.load2(g.dwords(fmt.Sprintf("%s%d", name, b), repeat(8, mask<<(8*b))...))
+	}
+	return m
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
@@ -12,9 +11,9 @@ var formats2 = []format{
 	{name: "F32", elems: 32, bytes: 128, begin: plain2(4, (*gen).f32x8), shared: 4},
 	{name: "F16", elems: 32, bytes: 64, begin: plain2(2, (*gen).f16x8), shared: 4},
 	{name: "BF16", elems: 32, bytes: 64, begin: plain2(2, (*gen).bf16x8), shared: 4},
-	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles2{zero: 8, qs: 2}.begin, folded: true, arranged: true},
+	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles2{qs: 2}.begin, folded: true, arranged: true},
 	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles2{min: 2, qs: 4}.begin, folded: true, arranged: true},
-	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles2{zero: 16, qh: 2, qs: 6}.begin, folded: true, arranged: true},
+	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles2{qh: 2, qs: 6}.begin, folded: true, arranged: true},
 	{name: "Q5_1", elems: 32, bytes: 24, begin: nibbles2{min: 2, qh: 4, qs: 8}.begin, folded: true, arranged: true},
 	{name: "IQ4_NL", elems: 32, bytes: 18, begin: nibbles2{table: &levels, qs: 2}.begin, folded: true, arranged: true},
 	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles2{table: &e2m1, qs: 1, power: true}.begin, folded: true, arranged: true},
@@ -60,7 +59,6 @@ func (g *gen) bf16x8(m operand.Mem) reg.VecVirtual {
 // has no such field.
 type nibbles2 struct {
 	table *table // what the nibbles stand for, if not themselves
-	zero  int    // what stands for 0, without a table or a minimum
 	min   int    // half that is added to every element
 	qh    int    // fifth bits
 	qs    int    // nibbles
@@ -68,17 +66,24 @@ type nibbles2 struct {
 }
 
 func (n nibbles2) begin(g *gen, _ int) func(*loop) {
-	low, masks := g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
-	var table, offset reg.VecVirtual
-	switch {
-	case n.table != nil:
-		table, offset = g.byteTable(n.table)
-	case n.min == 0:
-		offset = g.all2(fmt.Sprintf("minus%d", n.zero), float32(-n.zero))
+	// Without a table or fifth bits the masks of nibbles do it all.
+	plain := n.table == nil && n.qh == 0
+	var low, table reg.VecVirtual
+	var masks []reg.VecVirtual
+	if plain {
+		masks = g.nibbleMasks()
+	} else {
+		low, masks = g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
+	}
+	if n.table != nil {
+		table = g.byteTable(n.table)
 	}
 	return func(l *loop) {
 		for _, row := range l.rows {
-			q := g.nibbles(at(row.block, n.qs), low)
+			q := g.nibbles(at(row.block, n.qs))
+			if !plain {
+				g.VPAND(low, q, q)
+			}
 			if n.qh != 0 {
 				g.VPOR(g.fifthBits(at(row.block, n.qh)), q, q)
 			}
@@ -86,13 +91,13 @@ func (n nibbles2) begin(g *gen, _ int) func(*loop) {
 				g.VPSHUFB(q, table, q)
 			}
 			p := partial{loop: l}
-			if offset != nil {
-				p.offset(0, offset)
+			if n.min == 0 {
+				p.begin(0)
 			}
 			p.addBytes(0, q, masks)
 			p.fold(row, n.scale(g, row.block))
 			if n.min != 0 {
-				l.common(row, 0, g.half2(at(row.block, n.min)), l.VFMADD231PS)
+				l.common(row, 0, g.half2(at(row.block, n.min)))
 			}
 		}
 	}
@@ -110,24 +115,23 @@ func (n nibbles2) scale(g *gen, block reg.Register) reg.VecVirtual {
 	return v
 }
 
-// byteTable returns the 16 entries of a table as unsigned bytes, once in each half
-// (VPSHUFB looks up within halves), and the smallest entry, from which they count, in
-// every lane.
-func (g *gen) byteTable(t *table) (entries, offset reg.VecVirtual) {
+// byteTable returns the 16 entries of a table less the smallest one, as unsigned
+// bytes, once in each half: VPSHUFB looks up within halves.
+func (g *gen) byteTable(t *table) reg.VecVirtual {
 	smallest := slices.Min(t.values[:])
 	b := make([]byte, 32)
 	for i := range b {
 		b[i] = byte(t.values[i%16] - smallest)
 	}
-	return g.load2(g.bytes(t.name+"Bytes", b...)), g.all2(t.name+"Offset", smallest)
+	return g.load2(g.bytes(t.name+"Bytes", b...))
 }
 
-// nibbles returns the low nibbles of the 16 bytes at m, then the high ones.
-func (g *gen) nibbles(m operand.Mem, low reg.Register) reg.VecVirtual {
+// nibbles returns bytes whose low nibbles are the low ones of the 16 bytes at m, then
+// the high ones.
+func (g *gen) nibbles(m operand.Mem) reg.VecVirtual {
 	q := g.YMM()
 	g.VBROADCASTI128(m, q)
 	g.VPSRLVQ(g.qwords("right0or4", 0, 0, 4, 4), q, q)
-	g.VPAND(low, q, q)
 	return q
 }
 
@@ -169,7 +173,11 @@ func affine2(fifth bool) func(*gen, int) func(*loop) {
 		qs = 48
 	}
 	return func(g *gen, rows int) func(*loop) {
-		low, masks := g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
+		masks := g.nibbleMasks()
+		var low reg.VecVirtual
+		if fifth {
+			low, masks = g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
+		}
 		scales := g.AllocLocal(64 * rows)
 		return func(l *loop) {
 			for r, row := range l.rows {
@@ -182,8 +190,8 @@ func affine2(fifth bool) func(*gen, int) func(*loop) {
 					if sub%2 == 1 {
 						g.VPSRLW(operand.U8(4), q, q)
 					}
-					g.VPAND(low, q, q)
 					if fifth {
+						g.VPAND(low, q, q)
 						g.VPOR(g.fifthBitsOf(sub, at(row.block, 16)), q, q)
 					}
 					p := partial{loop: l}
@@ -192,7 +200,7 @@ func affine2(fifth bool) func(*gen, int) func(*loop) {
 					g.VBROADCASTSS(scales.Offset(64*r+4*sub), factor)
 					p.fold(row, factor)
 					g.VBROADCASTSS(scales.Offset(64*r+32+4*sub), factor)
-					l.common(row, sub, factor, l.VFNMADD231PS)
+					l.common(row, sub, factor)
 				}
 			}
 		}
@@ -235,7 +243,6 @@ func q6_Kx2(g *gen, rows int) func(*loop) {
 	low, masks := g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
 	upper := g.bytes("mask48", repeat(32, byte(48))...)
 	halves := g.dwords("laneOfHalf", 0, 0, 0, 0, 1, 1, 1, 1)
-	offset := g.all2("minus32", -32)
 	scales := g.AllocLocal(64 * rows)
 	return func(l *loop) {
 		for r, row := range l.rows {
@@ -250,7 +257,7 @@ func q6_Kx2(g *gen, rows int) func(*loop) {
 			for r, row := range l.rows {
 				q := g.bytesQ6_K(row.block, group, low, upper)
 				p := partial{loop: l}
-				p.offset(group, offset)
+				p.begin(group)
 				p.addBytes(group, q, masks)
 				scale := g.YMM()
 				g.VBROADCASTSD(scales.Offset(64*r+8*group), scale)
@@ -287,7 +294,7 @@ func (g *gen) bytesQ6_K(block reg.Register, group int, low, upper operand.Op) re
 
 func iq4_XSx2(g *gen, rows int) func(*loop) {
 	low, masks := g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
-	table, offset := g.byteTable(&levels)
+	table := g.byteTable(&levels)
 	scales := g.AllocLocal(32 * rows)
 	return func(l *loop) {
 		for r, row := range l.rows {
@@ -295,10 +302,11 @@ func iq4_XSx2(g *gen, rows int) func(*loop) {
 		}
 		for sub := range 8 {
 			for r, row := range l.rows {
-				q := g.nibbles(at(row.block, 8+16*sub), low)
+				q := g.nibbles(at(row.block, 8+16*sub))
+				g.VPAND(low, q, q)
 				g.VPSHUFB(q, table, q)
 				p := partial{loop: l}
-				p.offset(sub, offset)
+				p.begin(sub)
 				p.addBytes(sub, q, masks)
 				scale := g.YMM()
 				g.VBROADCASTSS(scales.Offset(32*r+4*sub), scale)

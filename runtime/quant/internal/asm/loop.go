@@ -217,12 +217,11 @@ type partial struct {
 	sums []reg.VecVirtual
 }
 
-// offset begins the partial sums of group i of arranged x with offset·Σx. All
-// elements that are added are as much too large.
-func (p *partial) offset(i int, offset reg.Register) {
+// begin begins the partial sums with the sums of group i of arranged x.
+func (p *partial) begin(i int) {
 	for j, x := range p.inputs {
 		p.sums = append(p.sums, p.isa.vector(p.gen))
-		p.VMULPS(at(x, p.sumAt(i)), offset, p.sums[j])
+		p.VMOVUPS(at(x, p.sumAt(i)), p.sums[j])
 	}
 }
 
@@ -246,21 +245,21 @@ func (p *partial) fold(row row, scale reg.Register) {
 	}
 }
 
-// common adds value·Σx of group i of arranged x to the running sums of a row, where
-// fma is VFMADD231PS, or takes it away.
-func (l *loop) common(row row, i int, value reg.Register, fma func(ops ...operand.Op)) {
+// common adds value times the sums of group i of arranged x to the running sums of a
+// row.
+func (l *loop) common(row row, i int, value reg.Register) {
 	for j, x := range l.inputs {
-		fma(at(x, l.sumAt(i)), value, row.sums[j][0])
+		l.VFMADD231PS(at(x, l.sumAt(i)), value, row.sums[j][0])
 	}
 }
 
 // addBytes adds 32 elements, the unsigned bytes of q, times group i of arranged x.
-// masks are bytes 0, 1 and 2 of dwords.
+// masks are for the bytes of dwords; without one for the last it is shifted down.
 func (p *partial) addBytes(i int, q reg.Register, masks []reg.VecVirtual) {
 	p.loadX(4*i, 4)
 	for b := range 4 {
 		w := p.isa.vector(p.gen)
-		if b < 3 {
+		if b < len(masks) {
 			p.VPAND(masks[b], q, w)
 		} else {
 			p.VPSRLD(operand.U8(24), q, w)
