@@ -52,7 +52,8 @@ var families = []func(d dice, s *spec.Spec){
 		s.Architecture, s.Tokenizer, s.Model.TieWordEmbeddings = "plm", "qwen2", true
 	},
 	func(d dice, s *spec.Spec) {
-		s.Architecture, s.Tokenizer, s.Model.QLoraRank = "minicpm3", "kanana2", d.pick(32, 96, 256) // SentencePiece in the real one
+		s.Architecture, s.Tokenizer, s.Model.QLoraRank = "minicpm3", spec.SentencePiece, d.pick(32, 96, 256)
+		s.Model.VocabSize = 384 // bytes and characters
 		s.Model.TieWordEmbeddings = d.pick(0, 1) == 1
 	},
 	func(d dice, s *spec.Spec) {

@@ -220,9 +220,14 @@ func TestVocabulary(t *testing.T) {
 func TestTokenizer(t *testing.T) {
 	const text = "func main() { bada duzi }\n\tπ ≈ 3.14, 你好 🙂"
 	for name, stops := range map[string][]string{
-		"youtumini": {"<|end_of_text|>"}, "dsv2litemini": {"<｜end▁of▁sentence｜>"}, "glm47mini": {"<|endoftext|>", "<|user|>", "<|observation|>"},
+		"youtu": {"<|end_of_text|>"}, "deepseek-llm": {"<｜end▁of▁sentence｜>"}, "glm4": {"<|endoftext|>", "<|user|>", "<|observation|>"},
+		"deepseek-v3": {"<｜end▁of▁sentence｜>"}, "kimi-k2": {"[EOS]", "<|im_end|>"}, "gigachat": {"</s>", "<|message_sep|>"},
+		"kanana2": {"<|im_end|>", "<|end_of_text|>"}, "tekken": {"</s>"}, "qwen2": {"<|im_end|>", "<|endoftext|>"},
+		spec.SentencePiece: {"</s>", "<|im_end|>"},
 	} {
-		tok, err := tokenizer.FromGGUF(open(t, write(t, load(t, name), "q4_0", 1)))
+		s := load(t, "youtumini")
+		s.Tokenizer = name
+		tok, err := tokenizer.FromGGUF(open(t, write(t, s, "q4_0", 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,6 +237,9 @@ func TestTokenizer(t *testing.T) {
 		}
 		if len(ids) >= len(text) {
 			t.Errorf("%s: no merge applies: %d ids for %d bytes", name, len(ids), len(text))
+		}
+		if len(tok.EOG()) != len(stops) {
+			t.Errorf("%s: %d tokens end a text; expected %q", name, len(tok.EOG()), stops)
 		}
 		for _, stop := range stops {
 			if id, ok := tok.TokenID(stop); !ok || !tok.IsEOG(id) {

@@ -10,8 +10,10 @@ import (
 // Token types of tokenizer.ggml.token_type.
 const (
 	tokenNormal  = 1
+	tokenUnknown = 2
 	tokenControl = 3
 	tokenUnused  = 5
+	tokenByte    = 6
 )
 
 // special describes the control tokens of a tokenizer. They take consecutive
@@ -71,6 +73,9 @@ var chatTemplates = map[string]string{
 // tokenizer adds a vocabulary of vocab_size tokens: all bytes, words of made-up
 // syllables that byte-pair merges lead to, and the control tokens.
 func (l *metaList) tokenizer(s *spec.Spec) error {
+	if s.Tokenizer == spec.SentencePiece {
+		return l.sentencePiece(s.Model.VocabSize)
+	}
 	sp, ok := specials[s.Tokenizer]
 	if !ok {
 		return fmt.Errorf("no vocabulary for the tokenizer %q", s.Tokenizer)
