@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -29,6 +30,11 @@ func keys(t *testing.T, path string) (file, model string) {
 	return file, model
 }
 
+// token is a text as GGUF writes it.
+func token(text string) []byte {
+	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+}
+
 // TestKeys: ModelKey tells models apart and not their types, FileKey any two files.
 func TestKeys(t *testing.T) {
 	file, model := keys(t, folder+"youtu-mini-Q4_0.gguf")
@@ -40,6 +46,13 @@ func TestKeys(t *testing.T) {
 	data, err := os.ReadFile(folder + "youtu-mini-Q4_0.gguf")
 	if err != nil {
 		t.Fatal(err)
+	}
+	renamed := filepath.Join(t.TempDir(), "renamed.gguf")
+	if err := os.WriteFile(renamed, bytes.Replace(data, token("nt"), token("nq"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, other := keys(t, renamed); other == model {
+		t.Error("another text of a token: the same model")
 	}
 	changed := bytes.Clone(data)
 	changed[len(changed)-1] ^= 1 // of the last tensor

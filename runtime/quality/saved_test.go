@@ -142,6 +142,47 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestRow: what is read of a row is within half a step of what was written, and adds up
+// to 1.
+func TestRow(t *testing.T) {
+	for i, logits := range rows(4, 4, words) {
+		lp, row := make([]float64, words), make([]byte, rowBytes(words))
+		if err := logProbs(lp, logits); err != nil {
+			t.Fatal(err)
+		}
+		encodeRow(row, lp, Best(logits), 9)
+		r := savedRow{lp: make([]float64, words)}
+		if err := r.decode(row); err != nil || r.best != Best(logits) || r.next != lp[9] {
+			t.Errorf("row %d: best %d, next %g, %v", i, r.best, r.next, err)
+		}
+		sum, worst := 0.0, 0.0
+		for j := range lp {
+			sum += math.Exp(r.lp[j])
+			worst = max(worst, math.Abs(r.lp[j]-lp[j]))
+		}
+		if !near(sum, 1) || worst > 1.0*spread/steps { // half a step, and what makes the sum 1
+			t.Errorf("row %d: adds up to %g, %g off", i, sum, worst)
+		}
+	}
+}
+
+// TestQuantile has the nearest ranks of five numbers, and a histogram of round ones.
+func TestQuantile(t *testing.T) {
+	c := Comparison{each: []float64{5, 1e-8, 3, 1, 1e-3}}
+	for share, want := range map[float64]float64{0: 1e-8, 0.2: 1e-8, 0.21: 1e-3, 0.5: 1, 0.8: 3, 0.99: 5, 1: 5} {
+		if got := c.Quantile(share); got != want {
+			t.Errorf("%g: %g; want %g", share, got, want)
+		}
+	}
+	var counts []int
+	for _, b := range c.Histogram() {
+		counts = append(counts, b.Count)
+	}
+	if want := []int{0, 1, 0, 0, 0, 0, 1, 0, 0, 3}; !slices.Equal(counts, want) {
+		t.Errorf("%d; want %d", counts, want)
+	}
+}
+
 // TestForeign: a file of another model, text or kind is refused with the reason, and not
 // replaced if it is of another kind.
 func TestForeign(t *testing.T) {
