@@ -2,7 +2,10 @@ package device
 
 import (
 	"math"
+	"slices"
 	"testing"
+
+	"mla/runtime/plan"
 )
 
 func TestRopeTable(t *testing.T) {
@@ -15,5 +18,27 @@ func TestRopeTable(t *testing.T) {
 				t.Errorf("position %d, pair %d: (%g, %g); expected (%g, %g)", pos, i, at[0], at[1], cos, sin)
 			}
 		}
+	}
+}
+
+// TestRopeFreqs: the short factors up to the original context, the long ones beyond it.
+func TestRopeFreqs(t *testing.T) {
+	m := &Model{Bundle: &plan.Bundle{RopeFreqs: []float64{1, 0.5}}, RopeFactors: RopeFactors{Short: []float64{2, 4}, Long: []float64{8, 5}, Original: 16}}
+	for context, want := range map[int][]float64{1: {0.5, 0.125}, 16: {0.5, 0.125}, 17: {0.125, 0.1}} {
+		if got := m.ropeFreqs(context); !slices.Equal(got, want) {
+			t.Errorf("%d positions: %g; want %g", context, got, want)
+		}
+	}
+	m.RopeFactors = RopeFactors{}
+	if got := m.ropeFreqs(100); !slices.Equal(got, m.Bundle.RopeFreqs) {
+		t.Errorf("without factors: %g", got)
+	}
+	for _, f := range []RopeFactors{{Short: []float64{1}}, {Long: []float64{1, 1, 1}}} {
+		if !f.wrong(2) {
+			t.Errorf("%+v fits two pairs", f)
+		}
+	}
+	if (&RopeFactors{Short: []float64{1, 1}}).wrong(2) {
+		t.Error("one list is refused")
 	}
 }
