@@ -102,6 +102,9 @@ func (r *running) step(from, to int) error {
 	for _, token := range r.tokens[from:to] {
 		rows = append(rows, engine.Row{Session: r.session, Token: token, Logits: true})
 	}
+	if err := r.session.Reserve(len(rows)); err != nil {
+		return err
+	}
 	var failed error
 	err := r.model.Step(rows, func(i int, logits []float32) {
 		if failed == nil {
