@@ -57,7 +57,13 @@ func (s *settings) batch(text string) (err error) {
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	return s.runBatch(ctx, m, tok, jobs, lines)
+	if err := s.sharing(ctx, m, jobs); err != nil {
+		return err
+	}
+	if err := s.runBatch(ctx, m, tok, jobs, lines); err != nil {
+		return err
+	}
+	return s.shared(ctx, m, jobs)
 }
 
 // encode makes tokens of the prompts.

@@ -153,8 +153,6 @@ func (s *settings) check(text bool) error {
 		return s.wrong("-parallel and -chat cannot be used together")
 	case s.parallel > 0 && !text:
 		return s.wrong("-parallel continues the lines of -f, -p or -")
-	case s.parallel > 0 && s.promptCache != "":
-		return s.wrong("-parallel and -prompt-cache cannot be used together")
 	case !text && interactive:
 		s.chat = true
 	case !text && !s.chat:

@@ -94,7 +94,6 @@ func TestUsage(t *testing.T) {
 		{"greedy -model F -tokens 1 -tokens ,", 2, "a list without tokens"},
 		{"-model F -parallel 0 -p a", 2, "-parallel is 0; expected 1 to"},
 		{"-model F -parallel 9999999 -p a", 2, "-parallel is 9999999; expected 1 to"},
-		{"-model F -parallel 2 -p a -prompt-cache x", 2, "-parallel and -prompt-cache cannot be used together"},
 		{"-model F -parallel 2", 2, "-parallel continues the lines of -f, -p or -"},
 		{"-model F -parallel 2 -chat -p a", 2, "-parallel and -chat cannot be used together"},
 		{"greedy -model F -tokens 1,x", 2, `token 1 is "x"`},

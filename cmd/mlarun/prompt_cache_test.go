@@ -136,6 +136,38 @@ func TestPromptCacheChat(t *testing.T) {
 	}
 }
 
+// TestPromptCacheBatch: what all prompts begin with is kept, and not run again.
+func TestPromptCacheBatch(t *testing.T) {
+	folder := t.TempDir()
+	path, file := filepath.Join(folder, "cache"), filepath.Join(folder, "prompts")
+	text := strings.ReplaceAll(longText(t, 600), "\n", " ")
+	if err := os.WriteFile(file, []byte(text+"one\n"+text+"func\n"+text+"if x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(more ...string) (result, []answer) {
+		r := mlarun("", append([]string{"-device", "cpu", "-model", shipped, "-n", "5", "-temp", "0", "-parallel", "2", "-f", file}, more...)...)
+		if r.code != 0 {
+			t.Fatal(r.err)
+		}
+		return r, answers(t, r.out)
+	}
+	_, want := run()
+	first, _ := run("-prompt-cache", path)
+	again, got := run("-prompt-cache", path)
+	if !strings.Contains(first.err, written) || strings.Contains(again.err, written) || !restoredTokens.MatchString(again.err) || want[0].Reused != 0 || got[0].Reused < 128 {
+		t.Errorf("of the first prompt %d tokens are found, without a file %d\n%s%s", got[0].Reused, want[0].Reused, first.err, again.err)
+	}
+	for i := range want {
+		if got[i].Text != want[i].Text {
+			t.Errorf("line %d: %q; want %q", i, got[i].Text, want[i].Text)
+		}
+	}
+	short := filepath.Join(folder, "short")
+	if r := mlarun("a\nb\n", "-device", "cpu", "-model", shipped, "-n", "2", "-parallel", "2", "-prompt-cache", short, "-"); r.code != 0 || strings.Contains(r.err, written) {
+		t.Errorf("nothing in common: code %d\n%s", r.code, r.err)
+	}
+}
+
 // TestPromptCacheOtherDevice: what the CPU has left serves Metal.
 func TestPromptCacheOtherDevice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache")

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"mla/runtime/paging"
+	"mla/runtime/plan"
+)
+
+// commonPrompt is the tokens that all jobs begin with, as far as the context goes.
+func (l *loaded) commonPrompt(jobs []*job) []int32 {
+	tokens := jobs[0].tokens
+	for _, j := range jobs[1:] {
+		tokens = tokens[:paging.CommonPrefix(tokens, j.tokens)]
+	}
+	return tokens[:min(len(tokens), l.model.Context())]
+}
+
+// sharing brings what -prompt-cache has of the prompts' common beginning to the model's
+// pages, where all of them find it.
+func (s *settings) sharing(ctx context.Context, m *loaded, jobs []*job) error {
+	return s.aside(m, func() (err error) {
+		if s.kept, err = s.openCache(m); err != nil {
+			return err
+		}
+		_, err = s.kept.restore(ctx, m.commonPrompt(jobs))
+		return errors.Join(err, s.kept.close())
+	})
+}
+
+// shared writes what all prompts have in common to -prompt-cache's file, if that is
+// more than a page, which is the least that they share.
+func (s *settings) shared(ctx context.Context, m *loaded, jobs []*job) error {
+	tokens := m.commonPrompt(jobs)
+	if len(tokens) < plan.PageRows {
+		return nil
+	}
+	return s.aside(m, func() error {
+		if err := m.Sync(ctx, tokens, nil); err != nil { // finds what is still in the pages
+			return err
+		}
+		s.kept.ran(tokens)
+		return s.kept.save()
+	})
+}
+
+// aside calls f with a session while no job has any, if there is a file to keep.
+func (s *settings) aside(m *loaded, f func() error) (err error) {
+	if s.promptCache == "" {
+		return nil
+	}
+	if m.Session, err = m.model.NewSession(); err != nil {
+		return err
+	}
+	err = errors.Join(f(), m.Session.Close())
+	m.Session = nil
+	return err
+}
