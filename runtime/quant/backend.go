@@ -10,7 +10,6 @@ import (
 type backend struct {
 	name    string
 	kernels map[Type]kernel // formats without an entry run their pure Go Dot
-	tiles   [2]tile         // what tiles of the kernels multiply: four inputs, then two
 	arrange arrangeFunc     // for kernels that want it
 	vectors *vectorLoops    // nil: pure Go
 	// products come most columns first, then most rows; those of as many columns
@@ -25,8 +24,9 @@ type kernel struct {
 	step int
 	one  rowFunc
 	four rowsFunc // nil where sharing the loads of x gains nothing
-	// tiles multiply as many rows and inputs as tiles of the back end says.
-	tiles [2]tileFunc
+	// tiles multiply several rows and inputs, the first most inputs. Where the second
+	// has no function the first is enough.
+	tiles [2]tile
 	// arranged is how arrange of the back end prepares x for the functions; nil: they
 	// take x as it is.
 	arranged *arrangement
@@ -82,16 +82,22 @@ func (f *Format) Rows(w []byte, stride int, x, y []float32) {
 		return
 	}
 	ins, memory := b.prepare(&k, [][]float32{x})
+	f.rows(&k, w, stride, x, ins[0], y)
+	memory.release()
+}
+
+// rows computes y with the assembly of k; x is at least one step, and in is x as k
+// takes it.
+func (f *Format) rows(k *kernel, w []byte, stride int, x, in, y []float32) {
 	r := 0
 	if k.four != nil {
 		for ; r+4 <= len(y); r += 4 {
-			f.fourRows(&k, w[r*stride:], stride, x, ins[0], y[r:r+4])
+			f.fourRows(k, w[r*stride:], stride, x, in, y[r:r+4])
 		}
 	}
 	for ; r < len(y); r++ {
-		y[r] = f.row(&k, w[r*stride:r*stride+rowBytes], x, ins[0])
+		y[r] = f.row(k, w[r*stride:], x, in)
 	}
-	memory.release()
 }
 
 // checkRows panics unless w holds a number of rows of elems elements, and returns
@@ -117,8 +123,7 @@ func (f *Format) split(k *kernel, elems int) (steps, element, offset int) {
 	return steps, element, element / f.BlockElems * f.BlockBytes
 }
 
-// row returns Σ row·x with the assembly of k; x is at least one step, and in is x as k
-// takes it.
+// row returns the sum of one row as rows does.
 func (f *Format) row(k *kernel, row []byte, x, in []float32) float32 {
 	steps, element, offset := f.split(k, len(x))
 	sum := k.one(&row[0], &in[0], steps)
@@ -128,7 +133,7 @@ func (f *Format) row(k *kernel, row []byte, x, in []float32) float32 {
 	return sum
 }
 
-// fourRows computes y[0…3] as row does.
+// fourRows computes y[0…3] as rows does.
 func (f *Format) fourRows(k *kernel, w []byte, stride int, x, in, y []float32) {
 	steps, element, offset := f.split(k, len(x))
 	k.four(&w[0], stride, &in[0], steps, &y[0])

@@ -2,8 +2,11 @@ package quant
 
 import "fmt"
 
-// tile is a number of rows and inputs that a tileFunc multiplies at once.
-type tile struct{ rows, inputs int }
+// tile is a tileFunc and the numbers of rows and inputs that it multiplies.
+type tile struct {
+	rows, inputs int
+	run          tileFunc
+}
 
 // tileFunc computes ys[j][row+r] = Σ row_r·xs[j] over steps·step elements for the
 // rows and inputs of a tile, where row r starts at w + r·stride bytes and xs and ys
@@ -13,25 +16,40 @@ type tileFunc func(w *byte, stride int, xs *[]float32, steps int, ys *[]float32,
 
 // RowsMany is Rows for several inputs: it computes ys[j][r] = Σ row_r·xs[j], with
 // the bits that Rows gives for xs[j] alone. In assembly a weight is decoded once for
-// four inputs. All of xs must be as long as the first, and so must ys; otherwise RowsMany
+// two or four inputs. All of xs must be as long as the first, and so must ys; otherwise RowsMany
 // panics, and where Rows does.
 func (f *Format) RowsMany(w []byte, stride int, xs, ys [][]float32) {
 	elems, rows := inputSizes(xs, ys)
 	f.checkRows(w, stride, elems, rows)
 	b := active.Load()
 	k := b.kernels[f.Type]
-	for i, t := range b.tiles {
-		if k.tiles[i] == nil || elems < k.step || rows == 0 {
-			break
+	if len(xs) < 2 || k.one == nil || elems < k.step {
+		for j, x := range xs {
+			f.Rows(w, stride, x, ys[j])
 		}
-		for ; len(xs) >= t.inputs; xs, ys = xs[t.inputs:], ys[t.inputs:] {
-			ins, memory := b.prepare(&k, xs[:t.inputs])
-			f.tileRows(&k, k.tiles[i], t.rows, w, stride, xs[:t.inputs], ins, ys[:t.inputs])
-			memory.release()
+		return
+	}
+	ins, memory := b.prepare(&k, xs)
+	for r := 0; r < rows; r += nearRows {
+		f.tiles(&k, w, stride, xs, ins, ys, r, min(r+nearRows, rows))
+	}
+	memory.release()
+}
+
+// nearRows is the number of rows that RowsMany multiplies by all inputs before it goes
+// on: few enough to stay in a near cache.
+const nearRows = 32
+
+// tiles multiplies rows r0 to r1 by all inputs, which are of at least one step; ins
+// are xs as k takes them.
+func (f *Format) tiles(k *kernel, w []byte, stride int, xs, ins, ys [][]float32, r0, r1 int) {
+	for _, t := range k.tiles {
+		for ; t.run != nil && len(xs) >= t.inputs; xs, ins, ys = xs[t.inputs:], ins[t.inputs:], ys[t.inputs:] {
+			f.tile(k, t, w, stride, xs[:t.inputs], ins, ys, r0, r1)
 		}
 	}
 	for j, x := range xs {
-		f.Rows(w, stride, x, ys[j])
+		f.rows(k, w[r0*stride:], stride, x, ins[j], ys[j][r0:r1])
 	}
 }
 
@@ -53,23 +71,21 @@ func inputSizes(xs, ys [][]float32) (elems, rows int) {
 	return elems, rows
 }
 
-// tileRows multiplies all rows by the inputs of a tile, which are of at least one
-// step, some rows at a time and what is left of them one by one; ins are xs as k takes
-// them.
-func (f *Format) tileRows(k *kernel, run tileFunc, some int, w []byte, stride int, xs, ins, ys [][]float32) {
-	elems, rows := len(xs[0]), len(ys[0])
-	steps, element, offset := f.split(k, elems)
-	r := 0
-	for ; r+some <= rows; r += some {
-		run(&w[r*stride], stride, &ins[0], steps, &ys[0], r)
+// tile multiplies rows r0 to r1 by the inputs of a tile, some rows at a time and what
+// is left of them one by one.
+func (f *Format) tile(k *kernel, t tile, w []byte, stride int, xs, ins, ys [][]float32, r0, r1 int) {
+	steps, element, offset := f.split(k, len(xs[0]))
+	r := r0
+	for ; r+t.rows <= r1; r += t.rows {
+		t.run(&w[r*stride], stride, &ins[0], steps, &ys[0], r)
 	}
 	for j, x := range xs {
-		if element < elems {
-			for i := range r {
+		if element < len(x) {
+			for i := r0; i < r; i++ {
 				ys[j][i] += f.Dot(w[i*stride+offset:], x[element:])
 			}
 		}
-		for i := r; i < rows; i++ {
+		for i := r; i < r1; i++ {
 			ys[j][i] = f.row(k, w[i*stride:], x, ins[j])
 		}
 	}

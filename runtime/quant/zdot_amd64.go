@@ -292,10 +292,10 @@ func dotF32x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 //go:noescape
 func dotF32_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// dotF32_1x2AVX2 is the tileFunc of F32 for 1 × 2 in steps of 32 elements.
+// dotF32_2x2AVX2 is the tileFunc of F32 for 2 × 2 in steps of 32 elements.
 //
 //go:noescape
-func dotF32_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotF32_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotF16AVX2 is the rowFunc of F16 in steps of 32 elements.
 //
@@ -312,10 +312,10 @@ func dotF16x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 //go:noescape
 func dotF16_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// dotF16_1x2AVX2 is the tileFunc of F16 for 1 × 2 in steps of 32 elements.
+// dotF16_2x2AVX2 is the tileFunc of F16 for 2 × 2 in steps of 32 elements.
 //
 //go:noescape
-func dotF16_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotF16_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotBF16AVX2 is the rowFunc of BF16 in steps of 32 elements.
 //
@@ -332,10 +332,10 @@ func dotBF16x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 //go:noescape
 func dotBF16_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// dotBF16_1x2AVX2 is the tileFunc of BF16 for 1 × 2 in steps of 32 elements.
+// dotBF16_2x2AVX2 is the tileFunc of BF16 for 2 × 2 in steps of 32 elements.
 //
 //go:noescape
-func dotBF16_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotBF16_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ4_0AVX2 is the rowFunc of Q4_0 in steps of 32 elements.
 //
@@ -347,15 +347,10 @@ func dotQ4_0AVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ4_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ4_0_1x4AVX2 is the tileFunc of Q4_0 for 1 × 4 in steps of 32 elements.
+// dotQ4_0_2x2AVX2 is the tileFunc of Q4_0 for 2 × 2 in steps of 32 elements.
 //
 //go:noescape
-func dotQ4_0_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotQ4_0_1x2AVX2 is the tileFunc of Q4_0 for 1 × 2 in steps of 32 elements.
-//
-//go:noescape
-func dotQ4_0_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotQ4_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ4_1AVX2 is the rowFunc of Q4_1 in steps of 32 elements.
 //
@@ -367,15 +362,10 @@ func dotQ4_1AVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ4_1x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ4_1_1x4AVX2 is the tileFunc of Q4_1 for 1 × 4 in steps of 32 elements.
+// dotQ4_1_2x2AVX2 is the tileFunc of Q4_1 for 2 × 2 in steps of 32 elements.
 //
 //go:noescape
-func dotQ4_1_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotQ4_1_1x2AVX2 is the tileFunc of Q4_1 for 1 × 2 in steps of 32 elements.
-//
-//go:noescape
-func dotQ4_1_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotQ4_1_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ5_0AVX2 is the rowFunc of Q5_0 in steps of 32 elements.
 //
@@ -387,15 +377,10 @@ func dotQ5_0AVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ5_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ5_0_1x4AVX2 is the tileFunc of Q5_0 for 1 × 4 in steps of 32 elements.
+// dotQ5_0_2x2AVX2 is the tileFunc of Q5_0 for 2 × 2 in steps of 32 elements.
 //
 //go:noescape
-func dotQ5_0_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotQ5_0_1x2AVX2 is the tileFunc of Q5_0 for 1 × 2 in steps of 32 elements.
-//
-//go:noescape
-func dotQ5_0_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotQ5_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ5_1AVX2 is the rowFunc of Q5_1 in steps of 32 elements.
 //
@@ -407,15 +392,10 @@ func dotQ5_1AVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ5_1x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ5_1_1x4AVX2 is the tileFunc of Q5_1 for 1 × 4 in steps of 32 elements.
+// dotQ5_1_2x2AVX2 is the tileFunc of Q5_1 for 2 × 2 in steps of 32 elements.
 //
 //go:noescape
-func dotQ5_1_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotQ5_1_1x2AVX2 is the tileFunc of Q5_1 for 1 × 2 in steps of 32 elements.
-//
-//go:noescape
-func dotQ5_1_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotQ5_1_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotIQ4_NLAVX2 is the rowFunc of IQ4_NL in steps of 32 elements.
 //
@@ -427,15 +407,10 @@ func dotIQ4_NLAVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotIQ4_NLx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotIQ4_NL_1x4AVX2 is the tileFunc of IQ4_NL for 1 × 4 in steps of 32 elements.
+// dotIQ4_NL_2x2AVX2 is the tileFunc of IQ4_NL for 2 × 2 in steps of 32 elements.
 //
 //go:noescape
-func dotIQ4_NL_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotIQ4_NL_1x2AVX2 is the tileFunc of IQ4_NL for 1 × 2 in steps of 32 elements.
-//
-//go:noescape
-func dotIQ4_NL_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotIQ4_NL_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotMXFP4AVX2 is the rowFunc of MXFP4 in steps of 32 elements.
 //
@@ -447,15 +422,10 @@ func dotMXFP4AVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotMXFP4x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotMXFP4_1x4AVX2 is the tileFunc of MXFP4 for 1 × 4 in steps of 32 elements.
+// dotMXFP4_2x2AVX2 is the tileFunc of MXFP4 for 2 × 2 in steps of 32 elements.
 //
 //go:noescape
-func dotMXFP4_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotMXFP4_1x2AVX2 is the tileFunc of MXFP4 for 1 × 2 in steps of 32 elements.
-//
-//go:noescape
-func dotMXFP4_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotMXFP4_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ8_0AVX2 is the rowFunc of Q8_0 in steps of 32 elements.
 //
@@ -467,15 +437,10 @@ func dotQ8_0AVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ8_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ8_0_1x4AVX2 is the tileFunc of Q8_0 for 1 × 4 in steps of 32 elements.
+// dotQ8_0_2x2AVX2 is the tileFunc of Q8_0 for 2 × 2 in steps of 32 elements.
 //
 //go:noescape
-func dotQ8_0_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotQ8_0_1x2AVX2 is the tileFunc of Q8_0 for 1 × 2 in steps of 32 elements.
-//
-//go:noescape
-func dotQ8_0_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotQ8_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ4_KAVX2 is the rowFunc of Q4_K in steps of 256 elements.
 //
@@ -487,15 +452,10 @@ func dotQ4_KAVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ4_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ4_K_1x4AVX2 is the tileFunc of Q4_K for 1 × 4 in steps of 256 elements.
+// dotQ4_K_2x2AVX2 is the tileFunc of Q4_K for 2 × 2 in steps of 256 elements.
 //
 //go:noescape
-func dotQ4_K_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotQ4_K_1x2AVX2 is the tileFunc of Q4_K for 1 × 2 in steps of 256 elements.
-//
-//go:noescape
-func dotQ4_K_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotQ4_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ5_KAVX2 is the rowFunc of Q5_K in steps of 256 elements.
 //
@@ -507,15 +467,10 @@ func dotQ5_KAVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ5_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ5_K_1x4AVX2 is the tileFunc of Q5_K for 1 × 4 in steps of 256 elements.
+// dotQ5_K_2x2AVX2 is the tileFunc of Q5_K for 2 × 2 in steps of 256 elements.
 //
 //go:noescape
-func dotQ5_K_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotQ5_K_1x2AVX2 is the tileFunc of Q5_K for 1 × 2 in steps of 256 elements.
-//
-//go:noescape
-func dotQ5_K_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotQ5_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ6_KAVX2 is the rowFunc of Q6_K in steps of 256 elements.
 //
@@ -527,15 +482,10 @@ func dotQ6_KAVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotQ6_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ6_K_1x4AVX2 is the tileFunc of Q6_K for 1 × 4 in steps of 256 elements.
+// dotQ6_K_2x2AVX2 is the tileFunc of Q6_K for 2 × 2 in steps of 256 elements.
 //
 //go:noescape
-func dotQ6_K_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotQ6_K_1x2AVX2 is the tileFunc of Q6_K for 1 × 2 in steps of 256 elements.
-//
-//go:noescape
-func dotQ6_K_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotQ6_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotIQ4_XSAVX2 is the rowFunc of IQ4_XS in steps of 256 elements.
 //
@@ -547,15 +497,10 @@ func dotIQ4_XSAVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotIQ4_XSx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotIQ4_XS_1x4AVX2 is the tileFunc of IQ4_XS for 1 × 4 in steps of 256 elements.
+// dotIQ4_XS_2x2AVX2 is the tileFunc of IQ4_XS for 2 × 2 in steps of 256 elements.
 //
 //go:noescape
-func dotIQ4_XS_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-
-// dotIQ4_XS_1x2AVX2 is the tileFunc of IQ4_XS for 1 × 2 in steps of 256 elements.
-//
-//go:noescape
-func dotIQ4_XS_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+func dotIQ4_XS_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // arrangeAVX2 arranges n floats, a positive multiple of 32, for the mat-vec loops.
 //

@@ -10506,9 +10506,9 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotF32_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, FMA3
-TEXT ·dotF32_1x2AVX2(SB), NOSPLIT, $0-48
+// func dotF32_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dotF32_2x2AVX2(SB), NOSPLIT, $0-48
 	MOVQ   xs+16(FP), AX
 	MOVQ   (AX), CX
 	MOVQ   24(AX), AX
@@ -10517,25 +10517,49 @@ TEXT ·dotF32_1x2AVX2(SB), NOSPLIT, $0-48
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   steps+24(FP), BX
+	MOVQ   stride+8(FP), BX
+	LEAQ   (DX)(BX*1), BX
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   stride+8(FP), SI
+	MOVQ   steps+24(FP), DI
 
 step:
-	VMOVUPS      (DX), Y4
-	VFMADD231PS  (CX), Y4, Y0
-	VFMADD231PS  (AX), Y4, Y2
-	VMOVUPS      32(DX), Y4
-	VFMADD231PS  32(CX), Y4, Y1
-	VFMADD231PS  32(AX), Y4, Y3
-	VMOVUPS      64(DX), Y4
-	VFMADD231PS  64(CX), Y4, Y0
-	VFMADD231PS  64(AX), Y4, Y2
-	VMOVUPS      96(DX), Y4
-	VFMADD231PS  96(CX), Y4, Y1
-	VFMADD231PS  96(AX), Y4, Y3
+	PREFETCHT0   (DX)(SI*2)
+	PREFETCHT0   64(DX)(SI*2)
+	PREFETCHT0   (BX)(SI*2)
+	PREFETCHT0   64(BX)(SI*2)
+	VMOVUPS      (DX), Y8
+	VFMADD231PS  (CX), Y8, Y0
+	VFMADD231PS  (AX), Y8, Y2
+	VMOVUPS      32(DX), Y8
+	VFMADD231PS  32(CX), Y8, Y1
+	VFMADD231PS  32(AX), Y8, Y3
+	VMOVUPS      64(DX), Y8
+	VFMADD231PS  64(CX), Y8, Y0
+	VFMADD231PS  64(AX), Y8, Y2
+	VMOVUPS      96(DX), Y8
+	VFMADD231PS  96(CX), Y8, Y1
+	VFMADD231PS  96(AX), Y8, Y3
+	VMOVUPS      (BX), Y8
+	VFMADD231PS  (CX), Y8, Y4
+	VFMADD231PS  (AX), Y8, Y6
+	VMOVUPS      32(BX), Y8
+	VFMADD231PS  32(CX), Y8, Y5
+	VFMADD231PS  32(AX), Y8, Y7
+	VMOVUPS      64(BX), Y8
+	VFMADD231PS  64(CX), Y8, Y4
+	VFMADD231PS  64(AX), Y8, Y6
+	VMOVUPS      96(BX), Y8
+	VFMADD231PS  96(CX), Y8, Y5
+	VFMADD231PS  96(AX), Y8, Y7
 	ADDQ         $0x00000080, DX
+	ADDQ         $0x00000080, BX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, AX
-	DECQ         BX
+	DECQ         DI
 	JNZ          step
 	MOVQ         ys+32(FP), AX
 	MOVQ         row+40(FP), CX
@@ -10548,6 +10572,14 @@ step:
 	VPSHUFD      $0xb1, X1, X0
 	VADDSS       X0, X1, X1
 	VMOVSS       X1, (DX)(CX*4)
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X4, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, 4(DX)(CX*4)
 	MOVQ         24(AX), AX
 	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X0
@@ -10557,6 +10589,14 @@ step:
 	VPSHUFD      $0xb1, X0, X1
 	VADDSS       X1, X0, X0
 	VMOVSS       X0, (AX)(CX*4)
+	VADDPS       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X6, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -10791,9 +10831,9 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotF16_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, F16C, FMA3
-TEXT ·dotF16_1x2AVX2(SB), NOSPLIT, $0-48
+// func dotF16_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, F16C, FMA3, MMX+
+TEXT ·dotF16_2x2AVX2(SB), NOSPLIT, $0-48
 	MOVQ   xs+16(FP), AX
 	MOVQ   (AX), CX
 	MOVQ   24(AX), AX
@@ -10802,25 +10842,47 @@ TEXT ·dotF16_1x2AVX2(SB), NOSPLIT, $0-48
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   steps+24(FP), BX
+	MOVQ   stride+8(FP), BX
+	LEAQ   (DX)(BX*1), BX
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   stride+8(FP), SI
+	MOVQ   steps+24(FP), DI
 
 step:
-	VCVTPH2PS    (DX), Y4
-	VFMADD231PS  (CX), Y4, Y0
-	VFMADD231PS  (AX), Y4, Y2
-	VCVTPH2PS    16(DX), Y4
-	VFMADD231PS  32(CX), Y4, Y1
-	VFMADD231PS  32(AX), Y4, Y3
-	VCVTPH2PS    32(DX), Y4
-	VFMADD231PS  64(CX), Y4, Y0
-	VFMADD231PS  64(AX), Y4, Y2
-	VCVTPH2PS    48(DX), Y4
-	VFMADD231PS  96(CX), Y4, Y1
-	VFMADD231PS  96(AX), Y4, Y3
+	PREFETCHT0   (DX)(SI*2)
+	PREFETCHT0   (BX)(SI*2)
+	VCVTPH2PS    (DX), Y8
+	VFMADD231PS  (CX), Y8, Y0
+	VFMADD231PS  (AX), Y8, Y2
+	VCVTPH2PS    16(DX), Y8
+	VFMADD231PS  32(CX), Y8, Y1
+	VFMADD231PS  32(AX), Y8, Y3
+	VCVTPH2PS    32(DX), Y8
+	VFMADD231PS  64(CX), Y8, Y0
+	VFMADD231PS  64(AX), Y8, Y2
+	VCVTPH2PS    48(DX), Y8
+	VFMADD231PS  96(CX), Y8, Y1
+	VFMADD231PS  96(AX), Y8, Y3
+	VCVTPH2PS    (BX), Y8
+	VFMADD231PS  (CX), Y8, Y4
+	VFMADD231PS  (AX), Y8, Y6
+	VCVTPH2PS    16(BX), Y8
+	VFMADD231PS  32(CX), Y8, Y5
+	VFMADD231PS  32(AX), Y8, Y7
+	VCVTPH2PS    32(BX), Y8
+	VFMADD231PS  64(CX), Y8, Y4
+	VFMADD231PS  64(AX), Y8, Y6
+	VCVTPH2PS    48(BX), Y8
+	VFMADD231PS  96(CX), Y8, Y5
+	VFMADD231PS  96(AX), Y8, Y7
 	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, AX
-	DECQ         BX
+	DECQ         DI
 	JNZ          step
 	MOVQ         ys+32(FP), AX
 	MOVQ         row+40(FP), CX
@@ -10833,6 +10895,14 @@ step:
 	VPSHUFD      $0xb1, X1, X0
 	VADDSS       X0, X1, X1
 	VMOVSS       X1, (DX)(CX*4)
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X4, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, 4(DX)(CX*4)
 	MOVQ         24(AX), AX
 	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X0
@@ -10842,6 +10912,14 @@ step:
 	VPSHUFD      $0xb1, X0, X1
 	VADDSS       X1, X0, X0
 	VMOVSS       X0, (AX)(CX*4)
+	VADDPS       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X6, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -11100,9 +11178,9 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotBF16_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·dotBF16_1x2AVX2(SB), NOSPLIT, $0-48
+// func dotBF16_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·dotBF16_2x2AVX2(SB), NOSPLIT, $0-48
 	MOVQ   xs+16(FP), AX
 	MOVQ   (AX), CX
 	MOVQ   24(AX), AX
@@ -11111,29 +11189,55 @@ TEXT ·dotBF16_1x2AVX2(SB), NOSPLIT, $0-48
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   steps+24(FP), BX
+	MOVQ   stride+8(FP), BX
+	LEAQ   (DX)(BX*1), BX
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   stride+8(FP), SI
+	MOVQ   steps+24(FP), DI
 
 step:
-	VPMOVZXWD    (DX), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VFMADD231PS  (CX), Y4, Y0
-	VFMADD231PS  (AX), Y4, Y2
-	VPMOVZXWD    16(DX), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VFMADD231PS  32(CX), Y4, Y1
-	VFMADD231PS  32(AX), Y4, Y3
-	VPMOVZXWD    32(DX), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VFMADD231PS  64(CX), Y4, Y0
-	VFMADD231PS  64(AX), Y4, Y2
-	VPMOVZXWD    48(DX), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VFMADD231PS  96(CX), Y4, Y1
-	VFMADD231PS  96(AX), Y4, Y3
+	PREFETCHT0   (DX)(SI*2)
+	PREFETCHT0   (BX)(SI*2)
+	VPMOVZXWD    (DX), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  (CX), Y8, Y0
+	VFMADD231PS  (AX), Y8, Y2
+	VPMOVZXWD    16(DX), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  32(CX), Y8, Y1
+	VFMADD231PS  32(AX), Y8, Y3
+	VPMOVZXWD    32(DX), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  64(CX), Y8, Y0
+	VFMADD231PS  64(AX), Y8, Y2
+	VPMOVZXWD    48(DX), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  96(CX), Y8, Y1
+	VFMADD231PS  96(AX), Y8, Y3
+	VPMOVZXWD    (BX), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  (CX), Y8, Y4
+	VFMADD231PS  (AX), Y8, Y6
+	VPMOVZXWD    16(BX), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  32(CX), Y8, Y5
+	VFMADD231PS  32(AX), Y8, Y7
+	VPMOVZXWD    32(BX), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  64(CX), Y8, Y4
+	VFMADD231PS  64(AX), Y8, Y6
+	VPMOVZXWD    48(BX), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VFMADD231PS  96(CX), Y8, Y5
+	VFMADD231PS  96(AX), Y8, Y7
 	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, AX
-	DECQ         BX
+	DECQ         DI
 	JNZ          step
 	MOVQ         ys+32(FP), AX
 	MOVQ         row+40(FP), CX
@@ -11146,6 +11250,14 @@ step:
 	VPSHUFD      $0xb1, X1, X0
 	VADDSS       X0, X1, X1
 	VMOVSS       X1, (DX)(CX*4)
+	VADDPS       Y5, Y4, Y4
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X4, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, 4(DX)(CX*4)
 	MOVQ         24(AX), AX
 	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X0
@@ -11155,6 +11267,14 @@ step:
 	VPSHUFD      $0xb1, X0, X1
 	VADDSS       X1, X0, X0
 	VMOVSS       X0, (AX)(CX*4)
+	VADDPS       Y7, Y6, Y6
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X6, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -11371,66 +11491,86 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotQ4_0_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ4_0_1x4AVX2(SB), NOSPLIT, $0-48
+// func dotQ4_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·dotQ4_0_2x2AVX2(SB), NOSPLIT, $0-48
 	MOVQ    xs+16(FP), AX
 	MOVQ    (AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    48(AX), BX
-	MOVQ    72(AX), AX
-	MOVQ    w+0(FP), SI
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
+	MOVQ    stride+8(FP), SI
 	MOVQ    steps+24(FP), DI
 	VMOVUPS nibble0<>+0(SB), Y4
 	VMOVUPS nibble1<>+0(SB), Y5
-	VMOVUPS nibble2<>+0(SB), Y6
-	VMOVUPS nibble3<>+0(SB), Y7
 
 step:
-	VBROADCASTI128 2(SI), Y8
-	VPSRLVQ        right0or4<>+0(SB), Y8, Y8
-	VMOVUPS        128(CX), Y9
-	VMOVUPS        128(DX), Y10
-	VMOVUPS        128(BX), Y11
-	VMOVUPS        128(AX), Y12
-	VPAND          Y4, Y8, Y13
-	VCVTDQ2PS      Y13, Y13
-	VFMADD231PS    (CX), Y13, Y9
-	VFMADD231PS    (DX), Y13, Y10
-	VFMADD231PS    (BX), Y13, Y11
-	VFMADD231PS    (AX), Y13, Y12
-	VPAND          Y5, Y8, Y13
-	VCVTDQ2PS      Y13, Y13
-	VFMADD231PS    32(CX), Y13, Y9
-	VFMADD231PS    32(DX), Y13, Y10
-	VFMADD231PS    32(BX), Y13, Y11
-	VFMADD231PS    32(AX), Y13, Y12
-	VPAND          Y6, Y8, Y13
-	VCVTDQ2PS      Y13, Y13
-	VFMADD231PS    64(CX), Y13, Y9
-	VFMADD231PS    64(DX), Y13, Y10
-	VFMADD231PS    64(BX), Y13, Y11
-	VFMADD231PS    64(AX), Y13, Y12
-	VPAND          Y7, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VFMADD231PS    96(CX), Y8, Y9
-	VFMADD231PS    96(DX), Y8, Y10
-	VFMADD231PS    96(BX), Y8, Y11
-	VFMADD231PS    96(AX), Y8, Y12
-	VPBROADCASTW   (SI), X8
-	VCVTPH2PS      X8, Y8
-	VFMADD231PS    Y8, Y9, Y0
-	VFMADD231PS    Y8, Y10, Y1
-	VFMADD231PS    Y8, Y11, Y2
-	VFMADD231PS    Y8, Y12, Y3
-	ADDQ           $0x00000012, SI
+	PREFETCHT0     (DX)(SI*2)
+	PREFETCHT0     (BX)(SI*2)
+	VBROADCASTI128 2(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VBROADCASTI128 2(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VMOVUPS        128(CX), Y8
+	VMOVUPS        128(AX), Y9
+	VMOVUPS        128(CX), Y10
+	VMOVUPS        128(AX), Y11
+	VMOVUPS        (CX), Y12
+	VMOVUPS        (AX), Y13
+	VPAND          Y4, Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        32(CX), Y12
+	VMOVUPS        32(AX), Y13
+	VPAND          Y5, Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        64(CX), Y12
+	VMOVUPS        64(AX), Y13
+	VPAND          nibble2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          nibble2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        96(CX), Y12
+	VMOVUPS        96(AX), Y13
+	VPAND          nibble3<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPAND          nibble3<>+0(SB), Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VPBROADCASTW   (DX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VPBROADCASTW   (BX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	ADDQ           $0x00000012, DX
+	ADDQ           $0x00000012, BX
 	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, DX
-	ADDQ           $0x000000a0, BX
 	ADDQ           $0x000000a0, AX
 	DECQ           DI
 	JNZ            step
@@ -11444,88 +11584,13 @@ step:
 	VPSHUFD        $0xb1, X4, X0
 	VADDSS         X0, X4, X4
 	VMOVSS         X4, (DX)(CX*4)
-	MOVQ           24(AX), DX
-	VEXTRACTF128   $0x01, Y1, X0
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           48(AX), DX
 	VEXTRACTF128   $0x01, Y2, X0
 	VADDPS         X2, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           72(AX), AX
-	VEXTRACTF128   $0x01, Y3, X0
-	VADDPS         X3, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotQ4_0_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ4_0_1x2AVX2(SB), NOSPLIT, $0-48
-	MOVQ    xs+16(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    24(AX), AX
-	MOVQ    w+0(FP), DX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    steps+24(FP), BX
-	VMOVUPS nibble0<>+0(SB), Y2
-	VMOVUPS nibble1<>+0(SB), Y3
-	VMOVUPS nibble2<>+0(SB), Y4
-	VMOVUPS nibble3<>+0(SB), Y5
-
-step:
-	VBROADCASTI128 2(DX), Y6
-	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
-	VMOVUPS        128(CX), Y7
-	VMOVUPS        128(AX), Y8
-	VPAND          Y2, Y6, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    (CX), Y9, Y7
-	VFMADD231PS    (AX), Y9, Y8
-	VPAND          Y3, Y6, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    32(CX), Y9, Y7
-	VFMADD231PS    32(AX), Y9, Y8
-	VPAND          Y4, Y6, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    64(CX), Y9, Y7
-	VFMADD231PS    64(AX), Y9, Y8
-	VPAND          Y5, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VFMADD231PS    96(CX), Y6, Y7
-	VFMADD231PS    96(AX), Y6, Y8
-	VPBROADCASTW   (DX), X6
-	VCVTPH2PS      X6, Y6
-	VFMADD231PS    Y6, Y7, Y0
-	VFMADD231PS    Y6, Y8, Y1
-	ADDQ           $0x00000012, DX
-	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, AX
-	DECQ           BX
-	JNZ            step
-	MOVQ           ys+32(FP), AX
-	MOVQ           row+40(FP), CX
-	MOVQ           (AX), DX
-	VEXTRACTF128   $0x01, Y0, X2
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0x4e, X2, X0
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0xb1, X2, X0
-	VADDSS         X0, X2, X2
-	VMOVSS         X2, (DX)(CX*4)
+	VPSHUFD        $0x4e, X0, X2
+	VADDPS         X2, X0, X0
+	VPSHUFD        $0xb1, X0, X2
+	VADDSS         X2, X0, X0
+	VMOVSS         X0, 4(DX)(CX*4)
 	MOVQ           24(AX), AX
 	VEXTRACTF128   $0x01, Y1, X0
 	VADDPS         X1, X0, X0
@@ -11534,6 +11599,13 @@ step:
 	VPSHUFD        $0xb1, X0, X1
 	VADDSS         X1, X0, X0
 	VMOVSS         X0, (AX)(CX*4)
+	VEXTRACTF128   $0x01, Y3, X0
+	VADDPS         X3, X0, X0
+	VPSHUFD        $0x4e, X0, X1
+	VADDPS         X1, X0, X0
+	VPSHUFD        $0xb1, X0, X1
+	VADDSS         X1, X0, X0
+	VMOVSS         X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -11730,68 +11802,90 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotQ4_1_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ4_1_1x4AVX2(SB), NOSPLIT, $0-48
+// func dotQ4_1_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·dotQ4_1_2x2AVX2(SB), NOSPLIT, $0-48
 	MOVQ    xs+16(FP), AX
 	MOVQ    (AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    48(AX), BX
-	MOVQ    72(AX), AX
-	MOVQ    w+0(FP), SI
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
+	MOVQ    stride+8(FP), SI
 	MOVQ    steps+24(FP), DI
 	VMOVUPS nibble0<>+0(SB), Y4
 	VMOVUPS nibble1<>+0(SB), Y5
-	VMOVUPS nibble2<>+0(SB), Y6
-	VMOVUPS nibble3<>+0(SB), Y7
 
 step:
-	VBROADCASTI128 4(SI), Y8
-	VPSRLVQ        right0or4<>+0(SB), Y8, Y8
-	VPAND          Y4, Y8, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         (CX), Y9, Y10
-	VMULPS         (DX), Y9, Y11
-	VMULPS         (BX), Y9, Y12
-	VMULPS         (AX), Y9, Y9
-	VPAND          Y5, Y8, Y13
-	VCVTDQ2PS      Y13, Y13
-	VFMADD231PS    32(CX), Y13, Y10
-	VFMADD231PS    32(DX), Y13, Y11
-	VFMADD231PS    32(BX), Y13, Y12
-	VFMADD231PS    32(AX), Y13, Y9
-	VPAND          Y6, Y8, Y13
-	VCVTDQ2PS      Y13, Y13
-	VFMADD231PS    64(CX), Y13, Y10
-	VFMADD231PS    64(DX), Y13, Y11
-	VFMADD231PS    64(BX), Y13, Y12
-	VFMADD231PS    64(AX), Y13, Y9
-	VPAND          Y7, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VFMADD231PS    96(CX), Y8, Y10
-	VFMADD231PS    96(DX), Y8, Y11
-	VFMADD231PS    96(BX), Y8, Y12
-	VFMADD231PS    96(AX), Y8, Y9
-	VPBROADCASTW   (SI), X8
-	VCVTPH2PS      X8, Y8
-	VFMADD231PS    Y8, Y10, Y0
-	VFMADD231PS    Y8, Y11, Y1
-	VFMADD231PS    Y8, Y12, Y2
-	VFMADD231PS    Y8, Y9, Y3
-	VPBROADCASTW   2(SI), X8
-	VCVTPH2PS      X8, Y8
-	VFMADD231PS    128(CX), Y8, Y0
-	VFMADD231PS    128(DX), Y8, Y1
-	VFMADD231PS    128(BX), Y8, Y2
-	VFMADD231PS    128(AX), Y8, Y3
-	ADDQ           $0x00000014, SI
+	PREFETCHT0     (DX)(SI*2)
+	PREFETCHT0     (BX)(SI*2)
+	VBROADCASTI128 4(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VBROADCASTI128 4(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VMOVUPS        (CX), Y8
+	VMOVUPS        (AX), Y9
+	VPAND          Y4, Y6, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         Y8, Y10, Y11
+	VMULPS         Y9, Y10, Y10
+	VPAND          Y4, Y7, Y12
+	VCVTDQ2PS      Y12, Y12
+	VMULPS         Y8, Y12, Y8
+	VMULPS         Y9, Y12, Y9
+	VMOVUPS        32(CX), Y12
+	VMOVUPS        32(AX), Y13
+	VPAND          Y5, Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y11
+	VFMADD231PS    Y13, Y14, Y10
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VMOVUPS        64(CX), Y12
+	VMOVUPS        64(AX), Y13
+	VPAND          nibble2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y11
+	VFMADD231PS    Y13, Y14, Y10
+	VPAND          nibble2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VMOVUPS        96(CX), Y12
+	VMOVUPS        96(AX), Y13
+	VPAND          nibble3<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y11
+	VFMADD231PS    Y13, Y6, Y10
+	VPAND          nibble3<>+0(SB), Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPBROADCASTW   (DX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    Y6, Y11, Y0
+	VFMADD231PS    Y6, Y10, Y1
+	VPBROADCASTW   (BX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    Y6, Y8, Y2
+	VFMADD231PS    Y6, Y9, Y3
+	VPBROADCASTW   2(DX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    128(CX), Y6, Y0
+	VFMADD231PS    128(AX), Y6, Y1
+	VPBROADCASTW   2(BX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    128(CX), Y6, Y2
+	VFMADD231PS    128(AX), Y6, Y3
+	ADDQ           $0x00000014, DX
+	ADDQ           $0x00000014, BX
 	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, DX
-	ADDQ           $0x000000a0, BX
 	ADDQ           $0x000000a0, AX
 	DECQ           DI
 	JNZ            step
@@ -11805,90 +11899,13 @@ step:
 	VPSHUFD        $0xb1, X4, X0
 	VADDSS         X0, X4, X4
 	VMOVSS         X4, (DX)(CX*4)
-	MOVQ           24(AX), DX
-	VEXTRACTF128   $0x01, Y1, X0
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           48(AX), DX
 	VEXTRACTF128   $0x01, Y2, X0
 	VADDPS         X2, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           72(AX), AX
-	VEXTRACTF128   $0x01, Y3, X0
-	VADDPS         X3, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotQ4_1_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ4_1_1x2AVX2(SB), NOSPLIT, $0-48
-	MOVQ    xs+16(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    24(AX), AX
-	MOVQ    w+0(FP), DX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    steps+24(FP), BX
-	VMOVUPS nibble0<>+0(SB), Y2
-	VMOVUPS nibble1<>+0(SB), Y3
-	VMOVUPS nibble2<>+0(SB), Y4
-	VMOVUPS nibble3<>+0(SB), Y5
-
-step:
-	VBROADCASTI128 4(DX), Y6
-	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
-	VPAND          Y2, Y6, Y7
-	VCVTDQ2PS      Y7, Y7
-	VMULPS         (CX), Y7, Y8
-	VMULPS         (AX), Y7, Y7
-	VPAND          Y3, Y6, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    32(CX), Y9, Y8
-	VFMADD231PS    32(AX), Y9, Y7
-	VPAND          Y4, Y6, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    64(CX), Y9, Y8
-	VFMADD231PS    64(AX), Y9, Y7
-	VPAND          Y5, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VFMADD231PS    96(CX), Y6, Y8
-	VFMADD231PS    96(AX), Y6, Y7
-	VPBROADCASTW   (DX), X6
-	VCVTPH2PS      X6, Y6
-	VFMADD231PS    Y6, Y8, Y0
-	VFMADD231PS    Y6, Y7, Y1
-	VPBROADCASTW   2(DX), X6
-	VCVTPH2PS      X6, Y6
-	VFMADD231PS    128(CX), Y6, Y0
-	VFMADD231PS    128(AX), Y6, Y1
-	ADDQ           $0x00000014, DX
-	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, AX
-	DECQ           BX
-	JNZ            step
-	MOVQ           ys+32(FP), AX
-	MOVQ           row+40(FP), CX
-	MOVQ           (AX), DX
-	VEXTRACTF128   $0x01, Y0, X2
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0x4e, X2, X0
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0xb1, X2, X0
-	VADDSS         X0, X2, X2
-	VMOVSS         X2, (DX)(CX*4)
+	VPSHUFD        $0x4e, X0, X2
+	VADDPS         X2, X0, X0
+	VPSHUFD        $0xb1, X0, X2
+	VADDSS         X2, X0, X0
+	VMOVSS         X0, 4(DX)(CX*4)
 	MOVQ           24(AX), AX
 	VEXTRACTF128   $0x01, Y1, X0
 	VADDPS         X1, X0, X0
@@ -11897,6 +11914,13 @@ step:
 	VPSHUFD        $0xb1, X0, X1
 	VADDSS         X1, X0, X0
 	VMOVSS         X0, (AX)(CX*4)
+	VEXTRACTF128   $0x01, Y3, X0
+	VADDPS         X3, X0, X0
+	VPSHUFD        $0x4e, X0, X1
+	VADDPS         X1, X0, X0
+	VPSHUFD        $0xb1, X0, X1
+	VADDSS         X1, X0, X0
+	VMOVSS         X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -12154,73 +12178,100 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotQ5_0_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ5_0_1x4AVX2(SB), NOSPLIT, $0-48
+// func dotQ5_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·dotQ5_0_2x2AVX2(SB), NOSPLIT, $0-48
 	MOVQ    xs+16(FP), AX
 	MOVQ    (AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    48(AX), BX
-	MOVQ    72(AX), AX
-	MOVQ    w+0(FP), SI
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
+	MOVQ    stride+8(FP), SI
 	MOVQ    steps+24(FP), DI
-	VMOVUPS mask15<>+0(SB), Y4
-	VMOVUPS byte0<>+0(SB), Y5
-	VMOVUPS byte1<>+0(SB), Y6
-	VMOVUPS byte2<>+0(SB), Y7
+	VMOVUPS byte0<>+0(SB), Y4
+	VMOVUPS byte1<>+0(SB), Y5
 
 step:
-	VBROADCASTI128 6(SI), Y8
-	VPSRLVQ        right0or4<>+0(SB), Y8, Y8
-	VPAND          Y4, Y8, Y8
-	VPBROADCASTD   2(SI), Y9
-	VPSHUFB        bitSource<>+0(SB), Y9, Y9
-	VPAND          bitMask<>+0(SB), Y9, Y9
-	VPCMPEQB       bitMask<>+0(SB), Y9, Y9
-	VPAND          mask16<>+0(SB), Y9, Y9
-	VPOR           Y9, Y8, Y8
-	VMOVUPS        128(CX), Y9
-	VMOVUPS        128(DX), Y10
-	VMOVUPS        128(BX), Y11
-	VMOVUPS        128(AX), Y12
-	VPAND          Y5, Y8, Y13
-	VCVTDQ2PS      Y13, Y13
-	VFMADD231PS    (CX), Y13, Y9
-	VFMADD231PS    (DX), Y13, Y10
-	VFMADD231PS    (BX), Y13, Y11
-	VFMADD231PS    (AX), Y13, Y12
-	VPAND          Y6, Y8, Y13
-	VCVTDQ2PS      Y13, Y13
-	VFMADD231PS    32(CX), Y13, Y9
-	VFMADD231PS    32(DX), Y13, Y10
-	VFMADD231PS    32(BX), Y13, Y11
-	VFMADD231PS    32(AX), Y13, Y12
-	VPAND          Y7, Y8, Y13
-	VCVTDQ2PS      Y13, Y13
-	VFMADD231PS    64(CX), Y13, Y9
-	VFMADD231PS    64(DX), Y13, Y10
-	VFMADD231PS    64(BX), Y13, Y11
-	VFMADD231PS    64(AX), Y13, Y12
-	VPSRLD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VFMADD231PS    96(CX), Y8, Y9
-	VFMADD231PS    96(DX), Y8, Y10
-	VFMADD231PS    96(BX), Y8, Y11
-	VFMADD231PS    96(AX), Y8, Y12
-	VPBROADCASTW   (SI), X8
-	VCVTPH2PS      X8, Y8
-	VFMADD231PS    Y8, Y9, Y0
-	VFMADD231PS    Y8, Y10, Y1
-	VFMADD231PS    Y8, Y11, Y2
-	VFMADD231PS    Y8, Y12, Y3
-	ADDQ           $0x00000016, SI
+	PREFETCHT0     (DX)(SI*2)
+	PREFETCHT0     (BX)(SI*2)
+	VBROADCASTI128 6(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VPBROADCASTD   2(DX), Y7
+	VPSHUFB        bitSource<>+0(SB), Y7, Y7
+	VPAND          bitMask<>+0(SB), Y7, Y7
+	VPCMPEQB       bitMask<>+0(SB), Y7, Y7
+	VPAND          mask16<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VBROADCASTI128 6(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VPBROADCASTD   2(BX), Y8
+	VPSHUFB        bitSource<>+0(SB), Y8, Y8
+	VPAND          bitMask<>+0(SB), Y8, Y8
+	VPCMPEQB       bitMask<>+0(SB), Y8, Y8
+	VPAND          mask16<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VMOVUPS        128(CX), Y8
+	VMOVUPS        128(AX), Y9
+	VMOVUPS        128(CX), Y10
+	VMOVUPS        128(AX), Y11
+	VMOVUPS        (CX), Y12
+	VMOVUPS        (AX), Y13
+	VPAND          Y4, Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        32(CX), Y12
+	VMOVUPS        32(AX), Y13
+	VPAND          Y5, Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        64(CX), Y12
+	VMOVUPS        64(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        96(CX), Y12
+	VMOVUPS        96(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VPBROADCASTW   (DX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VPBROADCASTW   (BX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	ADDQ           $0x00000016, DX
+	ADDQ           $0x00000016, BX
 	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, DX
-	ADDQ           $0x000000a0, BX
 	ADDQ           $0x000000a0, AX
 	DECQ           DI
 	JNZ            step
@@ -12234,95 +12285,13 @@ step:
 	VPSHUFD        $0xb1, X4, X0
 	VADDSS         X0, X4, X4
 	VMOVSS         X4, (DX)(CX*4)
-	MOVQ           24(AX), DX
-	VEXTRACTF128   $0x01, Y1, X0
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           48(AX), DX
 	VEXTRACTF128   $0x01, Y2, X0
 	VADDPS         X2, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           72(AX), AX
-	VEXTRACTF128   $0x01, Y3, X0
-	VADDPS         X3, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotQ5_0_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ5_0_1x2AVX2(SB), NOSPLIT, $0-48
-	MOVQ    xs+16(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    24(AX), AX
-	MOVQ    w+0(FP), DX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    steps+24(FP), BX
-	VMOVUPS mask15<>+0(SB), Y2
-	VMOVUPS byte0<>+0(SB), Y3
-	VMOVUPS byte1<>+0(SB), Y4
-	VMOVUPS byte2<>+0(SB), Y5
-
-step:
-	VBROADCASTI128 6(DX), Y6
-	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
-	VPAND          Y2, Y6, Y6
-	VPBROADCASTD   2(DX), Y7
-	VPSHUFB        bitSource<>+0(SB), Y7, Y7
-	VPAND          bitMask<>+0(SB), Y7, Y7
-	VPCMPEQB       bitMask<>+0(SB), Y7, Y7
-	VPAND          mask16<>+0(SB), Y7, Y7
-	VPOR           Y7, Y6, Y6
-	VMOVUPS        128(CX), Y7
-	VMOVUPS        128(AX), Y8
-	VPAND          Y3, Y6, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    (CX), Y9, Y7
-	VFMADD231PS    (AX), Y9, Y8
-	VPAND          Y4, Y6, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    32(CX), Y9, Y7
-	VFMADD231PS    32(AX), Y9, Y8
-	VPAND          Y5, Y6, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    64(CX), Y9, Y7
-	VFMADD231PS    64(AX), Y9, Y8
-	VPSRLD         $0x18, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VFMADD231PS    96(CX), Y6, Y7
-	VFMADD231PS    96(AX), Y6, Y8
-	VPBROADCASTW   (DX), X6
-	VCVTPH2PS      X6, Y6
-	VFMADD231PS    Y6, Y7, Y0
-	VFMADD231PS    Y6, Y8, Y1
-	ADDQ           $0x00000016, DX
-	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, AX
-	DECQ           BX
-	JNZ            step
-	MOVQ           ys+32(FP), AX
-	MOVQ           row+40(FP), CX
-	MOVQ           (AX), DX
-	VEXTRACTF128   $0x01, Y0, X2
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0x4e, X2, X0
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0xb1, X2, X0
-	VADDSS         X0, X2, X2
-	VMOVSS         X2, (DX)(CX*4)
+	VPSHUFD        $0x4e, X0, X2
+	VADDPS         X2, X0, X0
+	VPSHUFD        $0xb1, X0, X2
+	VADDSS         X2, X0, X0
+	VMOVSS         X0, 4(DX)(CX*4)
 	MOVQ           24(AX), AX
 	VEXTRACTF128   $0x01, Y1, X0
 	VADDPS         X1, X0, X0
@@ -12331,6 +12300,13 @@ step:
 	VPSHUFD        $0xb1, X0, X1
 	VADDSS         X1, X0, X0
 	VMOVSS         X0, (AX)(CX*4)
+	VEXTRACTF128   $0x01, Y3, X0
+	VADDPS         X3, X0, X0
+	VPSHUFD        $0x4e, X0, X1
+	VADDPS         X1, X0, X0
+	VPSHUFD        $0xb1, X0, X1
+	VADDSS         X1, X0, X0
+	VMOVSS         X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -12562,75 +12538,104 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotQ5_1_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ5_1_1x4AVX2(SB), NOSPLIT, $0-48
+// func dotQ5_1_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·dotQ5_1_2x2AVX2(SB), NOSPLIT, $0-48
 	MOVQ    xs+16(FP), AX
 	MOVQ    (AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    48(AX), BX
-	MOVQ    72(AX), AX
-	MOVQ    w+0(FP), SI
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
+	MOVQ    stride+8(FP), SI
 	MOVQ    steps+24(FP), DI
-	VMOVUPS mask15<>+0(SB), Y4
-	VMOVUPS byte0<>+0(SB), Y5
-	VMOVUPS byte1<>+0(SB), Y6
-	VMOVUPS byte2<>+0(SB), Y7
+	VMOVUPS byte0<>+0(SB), Y4
+	VMOVUPS byte1<>+0(SB), Y5
 
 step:
-	VBROADCASTI128 8(SI), Y8
-	VPSRLVQ        right0or4<>+0(SB), Y8, Y8
-	VPAND          Y4, Y8, Y8
-	VPBROADCASTD   4(SI), Y9
-	VPSHUFB        bitSource<>+0(SB), Y9, Y9
-	VPAND          bitMask<>+0(SB), Y9, Y9
-	VPCMPEQB       bitMask<>+0(SB), Y9, Y9
-	VPAND          mask16<>+0(SB), Y9, Y9
-	VPOR           Y9, Y8, Y8
-	VPAND          Y5, Y8, Y9
-	VCVTDQ2PS      Y9, Y9
-	VMULPS         (CX), Y9, Y10
-	VMULPS         (DX), Y9, Y11
-	VMULPS         (BX), Y9, Y12
-	VMULPS         (AX), Y9, Y9
-	VPAND          Y6, Y8, Y13
-	VCVTDQ2PS      Y13, Y13
-	VFMADD231PS    32(CX), Y13, Y10
-	VFMADD231PS    32(DX), Y13, Y11
-	VFMADD231PS    32(BX), Y13, Y12
-	VFMADD231PS    32(AX), Y13, Y9
-	VPAND          Y7, Y8, Y13
-	VCVTDQ2PS      Y13, Y13
-	VFMADD231PS    64(CX), Y13, Y10
-	VFMADD231PS    64(DX), Y13, Y11
-	VFMADD231PS    64(BX), Y13, Y12
-	VFMADD231PS    64(AX), Y13, Y9
-	VPSRLD         $0x18, Y8, Y8
-	VCVTDQ2PS      Y8, Y8
-	VFMADD231PS    96(CX), Y8, Y10
-	VFMADD231PS    96(DX), Y8, Y11
-	VFMADD231PS    96(BX), Y8, Y12
-	VFMADD231PS    96(AX), Y8, Y9
-	VPBROADCASTW   (SI), X8
-	VCVTPH2PS      X8, Y8
-	VFMADD231PS    Y8, Y10, Y0
-	VFMADD231PS    Y8, Y11, Y1
-	VFMADD231PS    Y8, Y12, Y2
-	VFMADD231PS    Y8, Y9, Y3
-	VPBROADCASTW   2(SI), X8
-	VCVTPH2PS      X8, Y8
-	VFMADD231PS    128(CX), Y8, Y0
-	VFMADD231PS    128(DX), Y8, Y1
-	VFMADD231PS    128(BX), Y8, Y2
-	VFMADD231PS    128(AX), Y8, Y3
-	ADDQ           $0x00000018, SI
+	PREFETCHT0     (DX)(SI*2)
+	PREFETCHT0     (BX)(SI*2)
+	VBROADCASTI128 8(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VPBROADCASTD   4(DX), Y7
+	VPSHUFB        bitSource<>+0(SB), Y7, Y7
+	VPAND          bitMask<>+0(SB), Y7, Y7
+	VPCMPEQB       bitMask<>+0(SB), Y7, Y7
+	VPAND          mask16<>+0(SB), Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VBROADCASTI128 8(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VPBROADCASTD   4(BX), Y8
+	VPSHUFB        bitSource<>+0(SB), Y8, Y8
+	VPAND          bitMask<>+0(SB), Y8, Y8
+	VPCMPEQB       bitMask<>+0(SB), Y8, Y8
+	VPAND          mask16<>+0(SB), Y8, Y8
+	VPOR           Y8, Y7, Y7
+	VMOVUPS        (CX), Y8
+	VMOVUPS        (AX), Y9
+	VPAND          Y4, Y6, Y10
+	VCVTDQ2PS      Y10, Y10
+	VMULPS         Y8, Y10, Y11
+	VMULPS         Y9, Y10, Y10
+	VPAND          Y4, Y7, Y12
+	VCVTDQ2PS      Y12, Y12
+	VMULPS         Y8, Y12, Y8
+	VMULPS         Y9, Y12, Y9
+	VMOVUPS        32(CX), Y12
+	VMOVUPS        32(AX), Y13
+	VPAND          Y5, Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y11
+	VFMADD231PS    Y13, Y14, Y10
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VMOVUPS        64(CX), Y12
+	VMOVUPS        64(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y11
+	VFMADD231PS    Y13, Y14, Y10
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VMOVUPS        96(CX), Y12
+	VMOVUPS        96(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y11
+	VFMADD231PS    Y13, Y6, Y10
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPBROADCASTW   (DX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    Y6, Y11, Y0
+	VFMADD231PS    Y6, Y10, Y1
+	VPBROADCASTW   (BX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    Y6, Y8, Y2
+	VFMADD231PS    Y6, Y9, Y3
+	VPBROADCASTW   2(DX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    128(CX), Y6, Y0
+	VFMADD231PS    128(AX), Y6, Y1
+	VPBROADCASTW   2(BX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    128(CX), Y6, Y2
+	VFMADD231PS    128(AX), Y6, Y3
+	ADDQ           $0x00000018, DX
+	ADDQ           $0x00000018, BX
 	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, DX
-	ADDQ           $0x000000a0, BX
 	ADDQ           $0x000000a0, AX
 	DECQ           DI
 	JNZ            step
@@ -12644,97 +12649,13 @@ step:
 	VPSHUFD        $0xb1, X4, X0
 	VADDSS         X0, X4, X4
 	VMOVSS         X4, (DX)(CX*4)
-	MOVQ           24(AX), DX
-	VEXTRACTF128   $0x01, Y1, X0
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           48(AX), DX
 	VEXTRACTF128   $0x01, Y2, X0
 	VADDPS         X2, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           72(AX), AX
-	VEXTRACTF128   $0x01, Y3, X0
-	VADDPS         X3, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotQ5_1_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ5_1_1x2AVX2(SB), NOSPLIT, $0-48
-	MOVQ    xs+16(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    24(AX), AX
-	MOVQ    w+0(FP), DX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    steps+24(FP), BX
-	VMOVUPS mask15<>+0(SB), Y2
-	VMOVUPS byte0<>+0(SB), Y3
-	VMOVUPS byte1<>+0(SB), Y4
-	VMOVUPS byte2<>+0(SB), Y5
-
-step:
-	VBROADCASTI128 8(DX), Y6
-	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
-	VPAND          Y2, Y6, Y6
-	VPBROADCASTD   4(DX), Y7
-	VPSHUFB        bitSource<>+0(SB), Y7, Y7
-	VPAND          bitMask<>+0(SB), Y7, Y7
-	VPCMPEQB       bitMask<>+0(SB), Y7, Y7
-	VPAND          mask16<>+0(SB), Y7, Y7
-	VPOR           Y7, Y6, Y6
-	VPAND          Y3, Y6, Y7
-	VCVTDQ2PS      Y7, Y7
-	VMULPS         (CX), Y7, Y8
-	VMULPS         (AX), Y7, Y7
-	VPAND          Y4, Y6, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    32(CX), Y9, Y8
-	VFMADD231PS    32(AX), Y9, Y7
-	VPAND          Y5, Y6, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    64(CX), Y9, Y8
-	VFMADD231PS    64(AX), Y9, Y7
-	VPSRLD         $0x18, Y6, Y6
-	VCVTDQ2PS      Y6, Y6
-	VFMADD231PS    96(CX), Y6, Y8
-	VFMADD231PS    96(AX), Y6, Y7
-	VPBROADCASTW   (DX), X6
-	VCVTPH2PS      X6, Y6
-	VFMADD231PS    Y6, Y8, Y0
-	VFMADD231PS    Y6, Y7, Y1
-	VPBROADCASTW   2(DX), X6
-	VCVTPH2PS      X6, Y6
-	VFMADD231PS    128(CX), Y6, Y0
-	VFMADD231PS    128(AX), Y6, Y1
-	ADDQ           $0x00000018, DX
-	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, AX
-	DECQ           BX
-	JNZ            step
-	MOVQ           ys+32(FP), AX
-	MOVQ           row+40(FP), CX
-	MOVQ           (AX), DX
-	VEXTRACTF128   $0x01, Y0, X2
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0x4e, X2, X0
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0xb1, X2, X0
-	VADDSS         X0, X2, X2
-	VMOVSS         X2, (DX)(CX*4)
+	VPSHUFD        $0x4e, X0, X2
+	VADDPS         X2, X0, X0
+	VPSHUFD        $0xb1, X0, X2
+	VADDSS         X2, X0, X0
+	VMOVSS         X0, 4(DX)(CX*4)
 	MOVQ           24(AX), AX
 	VEXTRACTF128   $0x01, Y1, X0
 	VADDPS         X1, X0, X0
@@ -12743,6 +12664,13 @@ step:
 	VPSHUFD        $0xb1, X0, X1
 	VADDSS         X1, X0, X0
 	VMOVSS         X0, (AX)(CX*4)
+	VEXTRACTF128   $0x01, Y3, X0
+	VADDPS         X3, X0, X0
+	VPSHUFD        $0x4e, X0, X1
+	VADDPS         X1, X0, X0
+	VPSHUFD        $0xb1, X0, X1
+	VADDSS         X1, X0, X0
+	VMOVSS         X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -12947,69 +12875,92 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotIQ4_NL_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotIQ4_NL_1x4AVX2(SB), NOSPLIT, $0-48
+// func dotIQ4_NL_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·dotIQ4_NL_2x2AVX2(SB), NOSPLIT, $0-48
 	MOVQ    xs+16(FP), AX
 	MOVQ    (AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    48(AX), BX
-	MOVQ    72(AX), AX
-	MOVQ    w+0(FP), SI
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
+	MOVQ    stride+8(FP), SI
 	MOVQ    steps+24(FP), DI
-	VMOVUPS mask15<>+0(SB), Y4
-	VMOVUPS byte0<>+0(SB), Y5
-	VMOVUPS byte1<>+0(SB), Y6
-	VMOVUPS byte2<>+0(SB), Y7
-	VMOVUPS levelsBytes<>+0(SB), Y8
+	VMOVUPS byte0<>+0(SB), Y4
+	VMOVUPS byte1<>+0(SB), Y5
 
 step:
-	VBROADCASTI128 2(SI), Y9
-	VPSRLVQ        right0or4<>+0(SB), Y9, Y9
-	VPAND          Y4, Y9, Y9
-	VPSHUFB        Y9, Y8, Y9
+	PREFETCHT0     (DX)(SI*2)
+	PREFETCHT0     (BX)(SI*2)
+	VBROADCASTI128 2(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VMOVUPS        levelsBytes<>+0(SB), Y7
+	VPSHUFB        Y6, Y7, Y6
+	VBROADCASTI128 2(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VMOVUPS        levelsBytes<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y7
+	VMOVUPS        128(CX), Y8
+	VMOVUPS        128(AX), Y9
 	VMOVUPS        128(CX), Y10
-	VMOVUPS        128(DX), Y11
-	VMOVUPS        128(BX), Y12
-	VMOVUPS        128(AX), Y13
-	VPAND          Y5, Y9, Y14
+	VMOVUPS        128(AX), Y11
+	VMOVUPS        (CX), Y12
+	VMOVUPS        (AX), Y13
+	VPAND          Y4, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    (CX), Y14, Y10
-	VFMADD231PS    (DX), Y14, Y11
-	VFMADD231PS    (BX), Y14, Y12
-	VFMADD231PS    (AX), Y14, Y13
-	VPAND          Y6, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    32(CX), Y14, Y10
-	VFMADD231PS    32(DX), Y14, Y11
-	VFMADD231PS    32(BX), Y14, Y12
-	VFMADD231PS    32(AX), Y14, Y13
-	VPAND          Y7, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        32(CX), Y12
+	VMOVUPS        32(AX), Y13
+	VPAND          Y5, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    64(CX), Y14, Y10
-	VFMADD231PS    64(DX), Y14, Y11
-	VFMADD231PS    64(BX), Y14, Y12
-	VFMADD231PS    64(AX), Y14, Y13
-	VPSRLD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    96(CX), Y9, Y10
-	VFMADD231PS    96(DX), Y9, Y11
-	VFMADD231PS    96(BX), Y9, Y12
-	VFMADD231PS    96(AX), Y9, Y13
-	VPBROADCASTW   (SI), X9
-	VCVTPH2PS      X9, Y9
-	VFMADD231PS    Y9, Y10, Y0
-	VFMADD231PS    Y9, Y11, Y1
-	VFMADD231PS    Y9, Y12, Y2
-	VFMADD231PS    Y9, Y13, Y3
-	ADDQ           $0x00000012, SI
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        64(CX), Y12
+	VMOVUPS        64(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        96(CX), Y12
+	VMOVUPS        96(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VPBROADCASTW   (DX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VPBROADCASTW   (BX), X6
+	VCVTPH2PS      X6, Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	ADDQ           $0x00000012, DX
+	ADDQ           $0x00000012, BX
 	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, DX
-	ADDQ           $0x000000a0, BX
 	ADDQ           $0x000000a0, AX
 	DECQ           DI
 	JNZ            step
@@ -13023,91 +12974,13 @@ step:
 	VPSHUFD        $0xb1, X4, X0
 	VADDSS         X0, X4, X4
 	VMOVSS         X4, (DX)(CX*4)
-	MOVQ           24(AX), DX
-	VEXTRACTF128   $0x01, Y1, X0
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           48(AX), DX
 	VEXTRACTF128   $0x01, Y2, X0
 	VADDPS         X2, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           72(AX), AX
-	VEXTRACTF128   $0x01, Y3, X0
-	VADDPS         X3, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotIQ4_NL_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotIQ4_NL_1x2AVX2(SB), NOSPLIT, $0-48
-	MOVQ    xs+16(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    24(AX), AX
-	MOVQ    w+0(FP), DX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    steps+24(FP), BX
-	VMOVUPS mask15<>+0(SB), Y2
-	VMOVUPS byte0<>+0(SB), Y3
-	VMOVUPS byte1<>+0(SB), Y4
-	VMOVUPS byte2<>+0(SB), Y5
-	VMOVUPS levelsBytes<>+0(SB), Y6
-
-step:
-	VBROADCASTI128 2(DX), Y7
-	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
-	VPAND          Y2, Y7, Y7
-	VPSHUFB        Y7, Y6, Y7
-	VMOVUPS        128(CX), Y8
-	VMOVUPS        128(AX), Y9
-	VPAND          Y3, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    (CX), Y10, Y8
-	VFMADD231PS    (AX), Y10, Y9
-	VPAND          Y4, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    32(CX), Y10, Y8
-	VFMADD231PS    32(AX), Y10, Y9
-	VPAND          Y5, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    64(CX), Y10, Y8
-	VFMADD231PS    64(AX), Y10, Y9
-	VPSRLD         $0x18, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    96(CX), Y7, Y8
-	VFMADD231PS    96(AX), Y7, Y9
-	VPBROADCASTW   (DX), X7
-	VCVTPH2PS      X7, Y7
-	VFMADD231PS    Y7, Y8, Y0
-	VFMADD231PS    Y7, Y9, Y1
-	ADDQ           $0x00000012, DX
-	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, AX
-	DECQ           BX
-	JNZ            step
-	MOVQ           ys+32(FP), AX
-	MOVQ           row+40(FP), CX
-	MOVQ           (AX), DX
-	VEXTRACTF128   $0x01, Y0, X2
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0x4e, X2, X0
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0xb1, X2, X0
-	VADDSS         X0, X2, X2
-	VMOVSS         X2, (DX)(CX*4)
+	VPSHUFD        $0x4e, X0, X2
+	VADDPS         X2, X0, X0
+	VPSHUFD        $0xb1, X0, X2
+	VADDSS         X2, X0, X0
+	VMOVSS         X0, 4(DX)(CX*4)
 	MOVQ           24(AX), AX
 	VEXTRACTF128   $0x01, Y1, X0
 	VADDPS         X1, X0, X0
@@ -13116,6 +12989,13 @@ step:
 	VPSHUFD        $0xb1, X0, X1
 	VADDSS         X1, X0, X0
 	VMOVSS         X0, (AX)(CX*4)
+	VEXTRACTF128   $0x01, Y3, X0
+	VADDPS         X3, X0, X0
+	VPSHUFD        $0x4e, X0, X1
+	VADDPS         X1, X0, X0
+	VPSHUFD        $0xb1, X0, X1
+	VADDSS         X1, X0, X0
+	VMOVSS         X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -13325,70 +13205,94 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotMXFP4_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·dotMXFP4_1x4AVX2(SB), NOSPLIT, $0-48
+// func dotMXFP4_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·dotMXFP4_2x2AVX2(SB), NOSPLIT, $0-48
 	MOVQ    xs+16(FP), AX
 	MOVQ    (AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    48(AX), BX
-	MOVQ    72(AX), AX
-	MOVQ    w+0(FP), SI
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
+	MOVQ    stride+8(FP), SI
 	MOVQ    steps+24(FP), DI
-	VMOVUPS mask15<>+0(SB), Y4
-	VMOVUPS byte0<>+0(SB), Y5
-	VMOVUPS byte1<>+0(SB), Y6
-	VMOVUPS byte2<>+0(SB), Y7
-	VMOVUPS e2m1Bytes<>+0(SB), Y8
+	VMOVUPS byte0<>+0(SB), Y4
+	VMOVUPS byte1<>+0(SB), Y5
 
 step:
-	VBROADCASTI128 1(SI), Y9
-	VPSRLVQ        right0or4<>+0(SB), Y9, Y9
-	VPAND          Y4, Y9, Y9
-	VPSHUFB        Y9, Y8, Y9
+	PREFETCHT0     (DX)(SI*2)
+	PREFETCHT0     (BX)(SI*2)
+	VBROADCASTI128 1(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VMOVUPS        e2m1Bytes<>+0(SB), Y7
+	VPSHUFB        Y6, Y7, Y6
+	VBROADCASTI128 1(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VMOVUPS        e2m1Bytes<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y7
+	VMOVUPS        128(CX), Y8
+	VMOVUPS        128(AX), Y9
 	VMOVUPS        128(CX), Y10
-	VMOVUPS        128(DX), Y11
-	VMOVUPS        128(BX), Y12
-	VMOVUPS        128(AX), Y13
-	VPAND          Y5, Y9, Y14
+	VMOVUPS        128(AX), Y11
+	VMOVUPS        (CX), Y12
+	VMOVUPS        (AX), Y13
+	VPAND          Y4, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    (CX), Y14, Y10
-	VFMADD231PS    (DX), Y14, Y11
-	VFMADD231PS    (BX), Y14, Y12
-	VFMADD231PS    (AX), Y14, Y13
-	VPAND          Y6, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    32(CX), Y14, Y10
-	VFMADD231PS    32(DX), Y14, Y11
-	VFMADD231PS    32(BX), Y14, Y12
-	VFMADD231PS    32(AX), Y14, Y13
-	VPAND          Y7, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        32(CX), Y12
+	VMOVUPS        32(AX), Y13
+	VPAND          Y5, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    64(CX), Y14, Y10
-	VFMADD231PS    64(DX), Y14, Y11
-	VFMADD231PS    64(BX), Y14, Y12
-	VFMADD231PS    64(AX), Y14, Y13
-	VPSRLD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    96(CX), Y9, Y10
-	VFMADD231PS    96(DX), Y9, Y11
-	VFMADD231PS    96(BX), Y9, Y12
-	VFMADD231PS    96(AX), Y9, Y13
-	MOVBQZX        (SI), R8
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        64(CX), Y12
+	VMOVUPS        64(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        96(CX), Y12
+	VMOVUPS        96(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	MOVBQZX        (DX), R8
 	LEAQ           powers<>+0(SB), R9
-	VBROADCASTSS   (R9)(R8*4), Y9
-	VFMADD231PS    Y9, Y10, Y0
-	VFMADD231PS    Y9, Y11, Y1
-	VFMADD231PS    Y9, Y12, Y2
-	VFMADD231PS    Y9, Y13, Y3
-	ADDQ           $0x00000011, SI
+	VBROADCASTSS   (R9)(R8*4), Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	MOVBQZX        (BX), R8
+	LEAQ           powers<>+0(SB), R9
+	VBROADCASTSS   (R9)(R8*4), Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	ADDQ           $0x00000011, DX
+	ADDQ           $0x00000011, BX
 	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, DX
-	ADDQ           $0x000000a0, BX
 	ADDQ           $0x000000a0, AX
 	DECQ           DI
 	JNZ            step
@@ -13402,92 +13306,13 @@ step:
 	VPSHUFD        $0xb1, X4, X0
 	VADDSS         X0, X4, X4
 	VMOVSS         X4, (DX)(CX*4)
-	MOVQ           24(AX), DX
-	VEXTRACTF128   $0x01, Y1, X0
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           48(AX), DX
 	VEXTRACTF128   $0x01, Y2, X0
 	VADDPS         X2, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           72(AX), AX
-	VEXTRACTF128   $0x01, Y3, X0
-	VADDPS         X3, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotMXFP4_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·dotMXFP4_1x2AVX2(SB), NOSPLIT, $0-48
-	MOVQ    xs+16(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    24(AX), AX
-	MOVQ    w+0(FP), DX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    steps+24(FP), BX
-	VMOVUPS mask15<>+0(SB), Y2
-	VMOVUPS byte0<>+0(SB), Y3
-	VMOVUPS byte1<>+0(SB), Y4
-	VMOVUPS byte2<>+0(SB), Y5
-	VMOVUPS e2m1Bytes<>+0(SB), Y6
-
-step:
-	VBROADCASTI128 1(DX), Y7
-	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
-	VPAND          Y2, Y7, Y7
-	VPSHUFB        Y7, Y6, Y7
-	VMOVUPS        128(CX), Y8
-	VMOVUPS        128(AX), Y9
-	VPAND          Y3, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    (CX), Y10, Y8
-	VFMADD231PS    (AX), Y10, Y9
-	VPAND          Y4, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    32(CX), Y10, Y8
-	VFMADD231PS    32(AX), Y10, Y9
-	VPAND          Y5, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    64(CX), Y10, Y8
-	VFMADD231PS    64(AX), Y10, Y9
-	VPSRLD         $0x18, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    96(CX), Y7, Y8
-	VFMADD231PS    96(AX), Y7, Y9
-	MOVBQZX        (DX), SI
-	LEAQ           powers<>+0(SB), DI
-	VBROADCASTSS   (DI)(SI*4), Y7
-	VFMADD231PS    Y7, Y8, Y0
-	VFMADD231PS    Y7, Y9, Y1
-	ADDQ           $0x00000011, DX
-	ADDQ           $0x000000a0, CX
-	ADDQ           $0x000000a0, AX
-	DECQ           BX
-	JNZ            step
-	MOVQ           ys+32(FP), AX
-	MOVQ           row+40(FP), CX
-	MOVQ           (AX), DX
-	VEXTRACTF128   $0x01, Y0, X2
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0x4e, X2, X0
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0xb1, X2, X0
-	VADDSS         X0, X2, X2
-	VMOVSS         X2, (DX)(CX*4)
+	VPSHUFD        $0x4e, X0, X2
+	VADDPS         X2, X0, X0
+	VPSHUFD        $0xb1, X0, X2
+	VADDSS         X2, X0, X0
+	VMOVSS         X0, 4(DX)(CX*4)
 	MOVQ           24(AX), AX
 	VEXTRACTF128   $0x01, Y1, X0
 	VADDPS         X1, X0, X0
@@ -13496,6 +13321,13 @@ step:
 	VPSHUFD        $0xb1, X0, X1
 	VADDSS         X1, X0, X0
 	VMOVSS         X0, (AX)(CX*4)
+	VEXTRACTF128   $0x01, Y3, X0
+	VADDPS         X3, X0, X0
+	VPSHUFD        $0x4e, X0, X1
+	VADDPS         X1, X0, X0
+	VPSHUFD        $0xb1, X0, X1
+	VADDSS         X1, X0, X0
+	VMOVSS         X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -13659,56 +13491,76 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotQ8_0_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ8_0_1x4AVX2(SB), NOSPLIT, $0-48
+// func dotQ8_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·dotQ8_0_2x2AVX2(SB), NOSPLIT, $0-48
 	MOVQ   xs+16(FP), AX
 	MOVQ   (AX), CX
-	MOVQ   24(AX), DX
-	MOVQ   48(AX), BX
-	MOVQ   72(AX), AX
-	MOVQ   w+0(FP), SI
+	MOVQ   24(AX), AX
+	MOVQ   w+0(FP), DX
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
+	MOVQ   stride+8(FP), BX
+	LEAQ   (DX)(BX*1), BX
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
+	MOVQ   stride+8(FP), SI
 	MOVQ   steps+24(FP), DI
 
 step:
-	VPMOVSXBD    2(SI), Y4
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       (CX), Y4, Y5
-	VMULPS       (DX), Y4, Y6
-	VMULPS       (BX), Y4, Y7
-	VMULPS       (AX), Y4, Y4
-	VPMOVSXBD    10(SI), Y8
+	PREFETCHT0   (DX)(SI*2)
+	PREFETCHT0   (BX)(SI*2)
+	VMOVUPS      (CX), Y4
+	VMOVUPS      (AX), Y5
+	VPMOVSXBD    2(DX), Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y6, Y7
+	VMULPS       Y5, Y6, Y6
+	VPMOVSXBD    2(BX), Y8
 	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  32(CX), Y8, Y5
-	VFMADD231PS  32(DX), Y8, Y6
-	VFMADD231PS  32(BX), Y8, Y7
-	VFMADD231PS  32(AX), Y8, Y4
-	VPMOVSXBD    18(SI), Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  64(CX), Y8, Y5
-	VFMADD231PS  64(DX), Y8, Y6
-	VFMADD231PS  64(BX), Y8, Y7
-	VFMADD231PS  64(AX), Y8, Y4
-	VPMOVSXBD    26(SI), Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  96(CX), Y8, Y5
-	VFMADD231PS  96(DX), Y8, Y6
-	VFMADD231PS  96(BX), Y8, Y7
-	VFMADD231PS  96(AX), Y8, Y4
-	VPBROADCASTW (SI), X8
+	VMULPS       Y4, Y8, Y4
+	VMULPS       Y5, Y8, Y5
+	VMOVUPS      32(CX), Y8
+	VMOVUPS      32(AX), Y9
+	VPMOVSXBD    10(DX), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y7
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    10(BX), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VMOVUPS      64(CX), Y8
+	VMOVUPS      64(AX), Y9
+	VPMOVSXBD    18(DX), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y7
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    18(BX), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VMOVUPS      96(CX), Y8
+	VMOVUPS      96(AX), Y9
+	VPMOVSXBD    26(DX), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y7
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    26(BX), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VPBROADCASTW (DX), X8
 	VCVTPH2PS    X8, Y8
-	VFMADD231PS  Y8, Y5, Y0
+	VFMADD231PS  Y8, Y7, Y0
 	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y2
-	VFMADD231PS  Y8, Y4, Y3
-	ADDQ         $0x00000022, SI
+	VPBROADCASTW (BX), X6
+	VCVTPH2PS    X6, Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+	ADDQ         $0x00000022, DX
+	ADDQ         $0x00000022, BX
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, DX
-	ADDQ         $0x00000080, BX
 	ADDQ         $0x00000080, AX
 	DECQ         DI
 	JNZ          step
@@ -13722,80 +13574,13 @@ step:
 	VPSHUFD      $0xb1, X4, X0
 	VADDSS       X0, X4, X4
 	VMOVSS       X4, (DX)(CX*4)
-	MOVQ         24(AX), DX
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (DX)(CX*4)
-	MOVQ         48(AX), DX
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X2, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (DX)(CX*4)
-	MOVQ         72(AX), AX
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotQ8_0_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ8_0_1x2AVX2(SB), NOSPLIT, $0-48
-	MOVQ   xs+16(FP), AX
-	MOVQ   (AX), CX
-	MOVQ   24(AX), AX
-	MOVQ   w+0(FP), DX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   steps+24(FP), BX
-
-step:
-	VPMOVSXBD    2(DX), Y2
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       (CX), Y2, Y3
-	VMULPS       (AX), Y2, Y2
-	VPMOVSXBD    10(DX), Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  32(CX), Y4, Y3
-	VFMADD231PS  32(AX), Y4, Y2
-	VPMOVSXBD    18(DX), Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  64(CX), Y4, Y3
-	VFMADD231PS  64(AX), Y4, Y2
-	VPMOVSXBD    26(DX), Y4
-	VCVTDQ2PS    Y4, Y4
-	VFMADD231PS  96(CX), Y4, Y3
-	VFMADD231PS  96(AX), Y4, Y2
-	VPBROADCASTW (DX), X4
-	VCVTPH2PS    X4, Y4
-	VFMADD231PS  Y4, Y3, Y0
-	VFMADD231PS  Y4, Y2, Y1
-	ADDQ         $0x00000022, DX
-	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, AX
-	DECQ         BX
-	JNZ          step
-	MOVQ         ys+32(FP), AX
-	MOVQ         row+40(FP), CX
-	MOVQ         (AX), DX
-	VEXTRACTF128 $0x01, Y0, X2
-	VADDPS       X0, X2, X2
-	VPSHUFD      $0x4e, X2, X0
-	VADDPS       X0, X2, X2
-	VPSHUFD      $0xb1, X2, X0
-	VADDSS       X0, X2, X2
-	VMOVSS       X2, (DX)(CX*4)
+	VPSHUFD      $0x4e, X0, X2
+	VADDPS       X2, X0, X0
+	VPSHUFD      $0xb1, X0, X2
+	VADDSS       X2, X0, X0
+	VMOVSS       X0, 4(DX)(CX*4)
 	MOVQ         24(AX), AX
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
@@ -13804,6 +13589,13 @@ step:
 	VPSHUFD      $0xb1, X0, X1
 	VADDSS       X1, X0, X0
 	VMOVSS       X0, (AX)(CX*4)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X3, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -14713,391 +14505,31 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotQ4_K_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ4_K_1x4AVX2(SB), NOSPLIT, $64-48
-	MOVQ    xs+16(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    48(AX), BX
-	MOVQ    72(AX), AX
-	MOVQ    w+0(FP), SI
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    steps+24(FP), DI
-	VMOVUPS nibble0<>+0(SB), Y4
-	VMOVUPS nibble1<>+0(SB), Y5
-	VMOVUPS nibble2<>+0(SB), Y6
-	VMOVUPS nibble3<>+0(SB), Y7
-
-step:
-	VMOVUPS      (SI), X10
-	VPSHUFD      $0xed, X10, X8
-	VPSRLVD      lowShifts<>+0(SB), X8, X8
-	VPAND        lowMask<>+0(SB), X8, X8
-	VPSHUFD      $0x84, X10, X9
-	VPSRLD       $0x02, X9, X9
-	VPAND        highMask<>+0(SB), X9, X9
-	VPOR         X9, X8, X8
-	VCVTPH2PS    X10, X9
-	VBROADCASTSS X9, Y10
-	VPMOVZXBD    X8, Y11
-	VCVTDQ2PS    Y11, Y11
-	VMULPS       Y10, Y11, Y11
-	VMOVUPS      Y11, (SP)
-	VPSRLDQ      $0x08, X8, X8
-	VPSRLDQ      $0x04, X9, X9
-	VBROADCASTSS X9, Y9
-	VPMOVZXBD    X8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y9, Y8, Y8
-	VMOVUPS      Y8, 32(SP)
-	VMOVDQU      16(SI), Y8
-	VPAND        Y4, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       (CX), Y9, Y10
-	VMULPS       (DX), Y9, Y11
-	VMULPS       (BX), Y9, Y12
-	VMULPS       (AX), Y9, Y9
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  32(CX), Y13, Y10
-	VFMADD231PS  32(DX), Y13, Y11
-	VFMADD231PS  32(BX), Y13, Y12
-	VFMADD231PS  32(AX), Y13, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  64(CX), Y13, Y10
-	VFMADD231PS  64(DX), Y13, Y11
-	VFMADD231PS  64(BX), Y13, Y12
-	VFMADD231PS  64(AX), Y13, Y9
-	VPAND        Y7, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  96(CX), Y8, Y10
-	VFMADD231PS  96(DX), Y8, Y11
-	VFMADD231PS  96(BX), Y8, Y12
-	VFMADD231PS  96(AX), Y8, Y9
-	VBROADCASTSS (SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 32(SP), Y8
-	VFMADD231PS  128(CX), Y8, Y0
-	VFMADD231PS  128(DX), Y8, Y1
-	VFMADD231PS  128(BX), Y8, Y2
-	VFMADD231PS  128(AX), Y8, Y3
-	VMOVDQU      16(SI), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       160(CX), Y9, Y10
-	VMULPS       160(DX), Y9, Y11
-	VMULPS       160(BX), Y9, Y12
-	VMULPS       160(AX), Y9, Y9
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  192(CX), Y13, Y10
-	VFMADD231PS  192(DX), Y13, Y11
-	VFMADD231PS  192(BX), Y13, Y12
-	VFMADD231PS  192(AX), Y13, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  224(CX), Y13, Y10
-	VFMADD231PS  224(DX), Y13, Y11
-	VFMADD231PS  224(BX), Y13, Y12
-	VFMADD231PS  224(AX), Y13, Y9
-	VPAND        Y7, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  256(CX), Y8, Y10
-	VFMADD231PS  256(DX), Y8, Y11
-	VFMADD231PS  256(BX), Y8, Y12
-	VFMADD231PS  256(AX), Y8, Y9
-	VBROADCASTSS 4(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 36(SP), Y8
-	VFMADD231PS  288(CX), Y8, Y0
-	VFMADD231PS  288(DX), Y8, Y1
-	VFMADD231PS  288(BX), Y8, Y2
-	VFMADD231PS  288(AX), Y8, Y3
-	VMOVDQU      48(SI), Y8
-	VPAND        Y4, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       320(CX), Y9, Y10
-	VMULPS       320(DX), Y9, Y11
-	VMULPS       320(BX), Y9, Y12
-	VMULPS       320(AX), Y9, Y9
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  352(CX), Y13, Y10
-	VFMADD231PS  352(DX), Y13, Y11
-	VFMADD231PS  352(BX), Y13, Y12
-	VFMADD231PS  352(AX), Y13, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  384(CX), Y13, Y10
-	VFMADD231PS  384(DX), Y13, Y11
-	VFMADD231PS  384(BX), Y13, Y12
-	VFMADD231PS  384(AX), Y13, Y9
-	VPAND        Y7, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  416(CX), Y8, Y10
-	VFMADD231PS  416(DX), Y8, Y11
-	VFMADD231PS  416(BX), Y8, Y12
-	VFMADD231PS  416(AX), Y8, Y9
-	VBROADCASTSS 8(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 40(SP), Y8
-	VFMADD231PS  448(CX), Y8, Y0
-	VFMADD231PS  448(DX), Y8, Y1
-	VFMADD231PS  448(BX), Y8, Y2
-	VFMADD231PS  448(AX), Y8, Y3
-	VMOVDQU      48(SI), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       480(CX), Y9, Y10
-	VMULPS       480(DX), Y9, Y11
-	VMULPS       480(BX), Y9, Y12
-	VMULPS       480(AX), Y9, Y9
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  512(CX), Y13, Y10
-	VFMADD231PS  512(DX), Y13, Y11
-	VFMADD231PS  512(BX), Y13, Y12
-	VFMADD231PS  512(AX), Y13, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  544(CX), Y13, Y10
-	VFMADD231PS  544(DX), Y13, Y11
-	VFMADD231PS  544(BX), Y13, Y12
-	VFMADD231PS  544(AX), Y13, Y9
-	VPAND        Y7, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  576(CX), Y8, Y10
-	VFMADD231PS  576(DX), Y8, Y11
-	VFMADD231PS  576(BX), Y8, Y12
-	VFMADD231PS  576(AX), Y8, Y9
-	VBROADCASTSS 12(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 44(SP), Y8
-	VFMADD231PS  608(CX), Y8, Y0
-	VFMADD231PS  608(DX), Y8, Y1
-	VFMADD231PS  608(BX), Y8, Y2
-	VFMADD231PS  608(AX), Y8, Y3
-	VMOVDQU      80(SI), Y8
-	VPAND        Y4, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       640(CX), Y9, Y10
-	VMULPS       640(DX), Y9, Y11
-	VMULPS       640(BX), Y9, Y12
-	VMULPS       640(AX), Y9, Y9
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  672(CX), Y13, Y10
-	VFMADD231PS  672(DX), Y13, Y11
-	VFMADD231PS  672(BX), Y13, Y12
-	VFMADD231PS  672(AX), Y13, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  704(CX), Y13, Y10
-	VFMADD231PS  704(DX), Y13, Y11
-	VFMADD231PS  704(BX), Y13, Y12
-	VFMADD231PS  704(AX), Y13, Y9
-	VPAND        Y7, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  736(CX), Y8, Y10
-	VFMADD231PS  736(DX), Y8, Y11
-	VFMADD231PS  736(BX), Y8, Y12
-	VFMADD231PS  736(AX), Y8, Y9
-	VBROADCASTSS 16(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 48(SP), Y8
-	VFMADD231PS  768(CX), Y8, Y0
-	VFMADD231PS  768(DX), Y8, Y1
-	VFMADD231PS  768(BX), Y8, Y2
-	VFMADD231PS  768(AX), Y8, Y3
-	VMOVDQU      80(SI), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       800(CX), Y9, Y10
-	VMULPS       800(DX), Y9, Y11
-	VMULPS       800(BX), Y9, Y12
-	VMULPS       800(AX), Y9, Y9
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  832(CX), Y13, Y10
-	VFMADD231PS  832(DX), Y13, Y11
-	VFMADD231PS  832(BX), Y13, Y12
-	VFMADD231PS  832(AX), Y13, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  864(CX), Y13, Y10
-	VFMADD231PS  864(DX), Y13, Y11
-	VFMADD231PS  864(BX), Y13, Y12
-	VFMADD231PS  864(AX), Y13, Y9
-	VPAND        Y7, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  896(CX), Y8, Y10
-	VFMADD231PS  896(DX), Y8, Y11
-	VFMADD231PS  896(BX), Y8, Y12
-	VFMADD231PS  896(AX), Y8, Y9
-	VBROADCASTSS 20(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 52(SP), Y8
-	VFMADD231PS  928(CX), Y8, Y0
-	VFMADD231PS  928(DX), Y8, Y1
-	VFMADD231PS  928(BX), Y8, Y2
-	VFMADD231PS  928(AX), Y8, Y3
-	VMOVDQU      112(SI), Y8
-	VPAND        Y4, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       960(CX), Y9, Y10
-	VMULPS       960(DX), Y9, Y11
-	VMULPS       960(BX), Y9, Y12
-	VMULPS       960(AX), Y9, Y9
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  992(CX), Y13, Y10
-	VFMADD231PS  992(DX), Y13, Y11
-	VFMADD231PS  992(BX), Y13, Y12
-	VFMADD231PS  992(AX), Y13, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  1024(CX), Y13, Y10
-	VFMADD231PS  1024(DX), Y13, Y11
-	VFMADD231PS  1024(BX), Y13, Y12
-	VFMADD231PS  1024(AX), Y13, Y9
-	VPAND        Y7, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  1056(CX), Y8, Y10
-	VFMADD231PS  1056(DX), Y8, Y11
-	VFMADD231PS  1056(BX), Y8, Y12
-	VFMADD231PS  1056(AX), Y8, Y9
-	VBROADCASTSS 24(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 56(SP), Y8
-	VFMADD231PS  1088(CX), Y8, Y0
-	VFMADD231PS  1088(DX), Y8, Y1
-	VFMADD231PS  1088(BX), Y8, Y2
-	VFMADD231PS  1088(AX), Y8, Y3
-	VMOVDQU      112(SI), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       1120(CX), Y9, Y10
-	VMULPS       1120(DX), Y9, Y11
-	VMULPS       1120(BX), Y9, Y12
-	VMULPS       1120(AX), Y9, Y9
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  1152(CX), Y13, Y10
-	VFMADD231PS  1152(DX), Y13, Y11
-	VFMADD231PS  1152(BX), Y13, Y12
-	VFMADD231PS  1152(AX), Y13, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  1184(CX), Y13, Y10
-	VFMADD231PS  1184(DX), Y13, Y11
-	VFMADD231PS  1184(BX), Y13, Y12
-	VFMADD231PS  1184(AX), Y13, Y9
-	VPAND        Y7, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  1216(CX), Y8, Y10
-	VFMADD231PS  1216(DX), Y8, Y11
-	VFMADD231PS  1216(BX), Y8, Y12
-	VFMADD231PS  1216(AX), Y8, Y9
-	VBROADCASTSS 28(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 60(SP), Y8
-	VFMADD231PS  1248(CX), Y8, Y0
-	VFMADD231PS  1248(DX), Y8, Y1
-	VFMADD231PS  1248(BX), Y8, Y2
-	VFMADD231PS  1248(AX), Y8, Y3
-	ADDQ         $0x00000090, SI
-	ADDQ         $0x00000500, CX
-	ADDQ         $0x00000500, DX
-	ADDQ         $0x00000500, BX
-	ADDQ         $0x00000500, AX
-	DECQ         DI
-	JNZ          step
-	MOVQ         ys+32(FP), AX
-	MOVQ         row+40(FP), CX
-	MOVQ         (AX), DX
-	VEXTRACTF128 $0x01, Y0, X4
-	VADDPS       X0, X4, X4
-	VPSHUFD      $0x4e, X4, X0
-	VADDPS       X0, X4, X4
-	VPSHUFD      $0xb1, X4, X0
-	VADDSS       X0, X4, X4
-	VMOVSS       X4, (DX)(CX*4)
-	MOVQ         24(AX), DX
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (DX)(CX*4)
-	MOVQ         48(AX), DX
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X2, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (DX)(CX*4)
-	MOVQ         72(AX), AX
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotQ4_K_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ4_K_1x2AVX2(SB), NOSPLIT, $64-48
+// func dotQ4_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·dotQ4_K_2x2AVX2(SB), NOSPLIT, $128-48
 	MOVQ    xs+16(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    24(AX), AX
 	MOVQ    w+0(FP), DX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    steps+24(FP), BX
-	VMOVUPS nibble0<>+0(SB), Y2
-	VMOVUPS nibble1<>+0(SB), Y3
-	VMOVUPS nibble2<>+0(SB), Y4
-	VMOVUPS nibble3<>+0(SB), Y5
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS nibble0<>+0(SB), Y4
+	VMOVUPS nibble1<>+0(SB), Y5
 
 step:
+	PREFETCHT0   (DX)(SI*2)
+	PREFETCHT0   64(DX)(SI*2)
+	PREFETCHT0   128(DX)(SI*2)
+	PREFETCHT0   (BX)(SI*2)
+	PREFETCHT0   64(BX)(SI*2)
+	PREFETCHT0   128(BX)(SI*2)
 	VMOVUPS      (DX), X8
 	VPSHUFD      $0xed, X8, X6
 	VPSRLVD      lowShifts<>+0(SB), X6, X6
@@ -15119,209 +14551,490 @@ step:
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y7, Y6, Y6
 	VMOVUPS      Y6, 32(SP)
-	VMOVDQU      16(DX), Y6
-	VPAND        Y2, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       (CX), Y7, Y8
-	VMULPS       (AX), Y7, Y7
-	VPAND        Y3, Y6, Y9
+	VMOVUPS      (BX), X8
+	VPSHUFD      $0xed, X8, X6
+	VPSRLVD      lowShifts<>+0(SB), X6, X6
+	VPAND        lowMask<>+0(SB), X6, X6
+	VPSHUFD      $0x84, X8, X7
+	VPSRLD       $0x02, X7, X7
+	VPAND        highMask<>+0(SB), X7, X7
+	VPOR         X7, X6, X6
+	VCVTPH2PS    X8, X7
+	VBROADCASTSS X7, Y8
+	VPMOVZXBD    X6, Y9
 	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  32(CX), Y9, Y8
-	VFMADD231PS  32(AX), Y9, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  64(CX), Y9, Y8
-	VFMADD231PS  64(AX), Y9, Y7
-	VPAND        Y5, Y6, Y6
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      Y9, 64(SP)
+	VPSRLDQ      $0x08, X6, X6
+	VPSRLDQ      $0x04, X7, X7
+	VBROADCASTSS X7, Y7
+	VPMOVZXBD    X6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  96(CX), Y6, Y8
-	VFMADD231PS  96(AX), Y6, Y7
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y6, 96(SP)
+	VMOVDQU      16(DX), Y6
+	VMOVDQU      16(BX), Y7
+	VMOVUPS      (CX), Y8
+	VMOVUPS      (AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      32(CX), Y12
+	VMOVUPS      32(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      64(CX), Y12
+	VMOVUPS      64(AX), Y13
+	VPAND        nibble2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        nibble2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      96(CX), Y12
+	VMOVUPS      96(AX), Y13
+	VPAND        nibble3<>+0(SB), Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPAND        nibble3<>+0(SB), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS (SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 64(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 32(SP), Y6
 	VFMADD231PS  128(CX), Y6, Y0
 	VFMADD231PS  128(AX), Y6, Y1
+	VBROADCASTSS 96(SP), Y6
+	VFMADD231PS  128(CX), Y6, Y2
+	VFMADD231PS  128(AX), Y6, Y3
 	VMOVDQU      16(DX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       160(CX), Y7, Y8
-	VMULPS       160(AX), Y7, Y7
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  192(CX), Y9, Y8
-	VFMADD231PS  192(AX), Y9, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  224(CX), Y9, Y8
-	VFMADD231PS  224(AX), Y9, Y7
-	VPAND        Y5, Y6, Y6
+	VMOVDQU      16(BX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VMOVUPS      160(CX), Y8
+	VMOVUPS      160(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      192(CX), Y12
+	VMOVUPS      192(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      224(CX), Y12
+	VMOVUPS      224(AX), Y13
+	VPAND        nibble2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        nibble2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      256(CX), Y12
+	VMOVUPS      256(AX), Y13
+	VPAND        nibble3<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  256(CX), Y6, Y8
-	VFMADD231PS  256(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPAND        nibble3<>+0(SB), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 4(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 68(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 36(SP), Y6
 	VFMADD231PS  288(CX), Y6, Y0
 	VFMADD231PS  288(AX), Y6, Y1
+	VBROADCASTSS 100(SP), Y6
+	VFMADD231PS  288(CX), Y6, Y2
+	VFMADD231PS  288(AX), Y6, Y3
 	VMOVDQU      48(DX), Y6
-	VPAND        Y2, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       320(CX), Y7, Y8
-	VMULPS       320(AX), Y7, Y7
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  352(CX), Y9, Y8
-	VFMADD231PS  352(AX), Y9, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  384(CX), Y9, Y8
-	VFMADD231PS  384(AX), Y9, Y7
-	VPAND        Y5, Y6, Y6
+	VMOVDQU      48(BX), Y7
+	VMOVUPS      320(CX), Y8
+	VMOVUPS      320(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      352(CX), Y12
+	VMOVUPS      352(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      384(CX), Y12
+	VMOVUPS      384(AX), Y13
+	VPAND        nibble2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        nibble2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      416(CX), Y12
+	VMOVUPS      416(AX), Y13
+	VPAND        nibble3<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  416(CX), Y6, Y8
-	VFMADD231PS  416(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPAND        nibble3<>+0(SB), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 8(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 72(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 40(SP), Y6
 	VFMADD231PS  448(CX), Y6, Y0
 	VFMADD231PS  448(AX), Y6, Y1
+	VBROADCASTSS 104(SP), Y6
+	VFMADD231PS  448(CX), Y6, Y2
+	VFMADD231PS  448(AX), Y6, Y3
 	VMOVDQU      48(DX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       480(CX), Y7, Y8
-	VMULPS       480(AX), Y7, Y7
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  512(CX), Y9, Y8
-	VFMADD231PS  512(AX), Y9, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  544(CX), Y9, Y8
-	VFMADD231PS  544(AX), Y9, Y7
-	VPAND        Y5, Y6, Y6
+	VMOVDQU      48(BX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VMOVUPS      480(CX), Y8
+	VMOVUPS      480(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      512(CX), Y12
+	VMOVUPS      512(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      544(CX), Y12
+	VMOVUPS      544(AX), Y13
+	VPAND        nibble2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        nibble2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      576(CX), Y12
+	VMOVUPS      576(AX), Y13
+	VPAND        nibble3<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  576(CX), Y6, Y8
-	VFMADD231PS  576(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPAND        nibble3<>+0(SB), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 12(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 76(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 44(SP), Y6
 	VFMADD231PS  608(CX), Y6, Y0
 	VFMADD231PS  608(AX), Y6, Y1
+	VBROADCASTSS 108(SP), Y6
+	VFMADD231PS  608(CX), Y6, Y2
+	VFMADD231PS  608(AX), Y6, Y3
 	VMOVDQU      80(DX), Y6
-	VPAND        Y2, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       640(CX), Y7, Y8
-	VMULPS       640(AX), Y7, Y7
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  672(CX), Y9, Y8
-	VFMADD231PS  672(AX), Y9, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  704(CX), Y9, Y8
-	VFMADD231PS  704(AX), Y9, Y7
-	VPAND        Y5, Y6, Y6
+	VMOVDQU      80(BX), Y7
+	VMOVUPS      640(CX), Y8
+	VMOVUPS      640(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      672(CX), Y12
+	VMOVUPS      672(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      704(CX), Y12
+	VMOVUPS      704(AX), Y13
+	VPAND        nibble2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        nibble2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      736(CX), Y12
+	VMOVUPS      736(AX), Y13
+	VPAND        nibble3<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  736(CX), Y6, Y8
-	VFMADD231PS  736(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPAND        nibble3<>+0(SB), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 16(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 80(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 48(SP), Y6
 	VFMADD231PS  768(CX), Y6, Y0
 	VFMADD231PS  768(AX), Y6, Y1
+	VBROADCASTSS 112(SP), Y6
+	VFMADD231PS  768(CX), Y6, Y2
+	VFMADD231PS  768(AX), Y6, Y3
 	VMOVDQU      80(DX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       800(CX), Y7, Y8
-	VMULPS       800(AX), Y7, Y7
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  832(CX), Y9, Y8
-	VFMADD231PS  832(AX), Y9, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  864(CX), Y9, Y8
-	VFMADD231PS  864(AX), Y9, Y7
-	VPAND        Y5, Y6, Y6
+	VMOVDQU      80(BX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VMOVUPS      800(CX), Y8
+	VMOVUPS      800(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      832(CX), Y12
+	VMOVUPS      832(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      864(CX), Y12
+	VMOVUPS      864(AX), Y13
+	VPAND        nibble2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        nibble2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      896(CX), Y12
+	VMOVUPS      896(AX), Y13
+	VPAND        nibble3<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  896(CX), Y6, Y8
-	VFMADD231PS  896(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPAND        nibble3<>+0(SB), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 20(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 84(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 52(SP), Y6
 	VFMADD231PS  928(CX), Y6, Y0
 	VFMADD231PS  928(AX), Y6, Y1
+	VBROADCASTSS 116(SP), Y6
+	VFMADD231PS  928(CX), Y6, Y2
+	VFMADD231PS  928(AX), Y6, Y3
 	VMOVDQU      112(DX), Y6
-	VPAND        Y2, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       960(CX), Y7, Y8
-	VMULPS       960(AX), Y7, Y7
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  992(CX), Y9, Y8
-	VFMADD231PS  992(AX), Y9, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  1024(CX), Y9, Y8
-	VFMADD231PS  1024(AX), Y9, Y7
-	VPAND        Y5, Y6, Y6
+	VMOVDQU      112(BX), Y7
+	VMOVUPS      960(CX), Y8
+	VMOVUPS      960(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      992(CX), Y12
+	VMOVUPS      992(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      1024(CX), Y12
+	VMOVUPS      1024(AX), Y13
+	VPAND        nibble2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        nibble2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      1056(CX), Y12
+	VMOVUPS      1056(AX), Y13
+	VPAND        nibble3<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  1056(CX), Y6, Y8
-	VFMADD231PS  1056(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPAND        nibble3<>+0(SB), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 24(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 88(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 56(SP), Y6
 	VFMADD231PS  1088(CX), Y6, Y0
 	VFMADD231PS  1088(AX), Y6, Y1
+	VBROADCASTSS 120(SP), Y6
+	VFMADD231PS  1088(CX), Y6, Y2
+	VFMADD231PS  1088(AX), Y6, Y3
 	VMOVDQU      112(DX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       1120(CX), Y7, Y8
-	VMULPS       1120(AX), Y7, Y7
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  1152(CX), Y9, Y8
-	VFMADD231PS  1152(AX), Y9, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  1184(CX), Y9, Y8
-	VFMADD231PS  1184(AX), Y9, Y7
-	VPAND        Y5, Y6, Y6
+	VMOVDQU      112(BX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VMOVUPS      1120(CX), Y8
+	VMOVUPS      1120(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      1152(CX), Y12
+	VMOVUPS      1152(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      1184(CX), Y12
+	VMOVUPS      1184(AX), Y13
+	VPAND        nibble2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        nibble2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      1216(CX), Y12
+	VMOVUPS      1216(AX), Y13
+	VPAND        nibble3<>+0(SB), Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  1216(CX), Y6, Y8
-	VFMADD231PS  1216(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPAND        nibble3<>+0(SB), Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 28(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 92(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 60(SP), Y6
 	VFMADD231PS  1248(CX), Y6, Y0
 	VFMADD231PS  1248(AX), Y6, Y1
+	VBROADCASTSS 124(SP), Y6
+	VFMADD231PS  1248(CX), Y6, Y2
+	VFMADD231PS  1248(AX), Y6, Y3
 	ADDQ         $0x00000090, DX
+	ADDQ         $0x00000090, BX
 	ADDQ         $0x00000500, CX
 	ADDQ         $0x00000500, AX
-	DECQ         BX
+	DECQ         DI
 	JNZ          step
 	MOVQ         ys+32(FP), AX
 	MOVQ         row+40(FP), CX
 	MOVQ         (AX), DX
-	VEXTRACTF128 $0x01, Y0, X2
-	VADDPS       X0, X2, X2
-	VPSHUFD      $0x4e, X2, X0
-	VADDPS       X0, X2, X2
-	VPSHUFD      $0xb1, X2, X0
-	VADDSS       X0, X2, X2
-	VMOVSS       X2, (DX)(CX*4)
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X0, X4, X4
+	VPSHUFD      $0x4e, X4, X0
+	VADDPS       X0, X4, X4
+	VPSHUFD      $0xb1, X4, X0
+	VADDSS       X0, X4, X4
+	VMOVSS       X4, (DX)(CX*4)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X2, X0, X0
+	VPSHUFD      $0x4e, X0, X2
+	VADDPS       X2, X0, X0
+	VPSHUFD      $0xb1, X0, X2
+	VADDSS       X2, X0, X0
+	VMOVSS       X0, 4(DX)(CX*4)
 	MOVQ         24(AX), AX
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
@@ -15330,6 +15043,13 @@ step:
 	VPSHUFD      $0xb1, X0, X1
 	VADDSS       X1, X0, X0
 	VMOVSS       X0, (AX)(CX*4)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X3, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -16442,438 +16162,33 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotQ5_K_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ5_K_1x4AVX2(SB), NOSPLIT, $64-48
-	MOVQ    xs+16(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    48(AX), BX
-	MOVQ    72(AX), AX
-	MOVQ    w+0(FP), SI
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	MOVQ    steps+24(FP), DI
-	VMOVUPS nibble0<>+0(SB), Y4
-	VMOVUPS nibble1<>+0(SB), Y4
-	VMOVUPS nibble2<>+0(SB), Y4
-	VMOVUPS nibble3<>+0(SB), Y4
-	VMOVUPS mask15<>+0(SB), Y4
-	VMOVUPS byte0<>+0(SB), Y5
-	VMOVUPS byte1<>+0(SB), Y6
-	VMOVUPS byte2<>+0(SB), Y7
-
-step:
-	VMOVUPS      (SI), X10
-	VPSHUFD      $0xed, X10, X8
-	VPSRLVD      lowShifts<>+0(SB), X8, X8
-	VPAND        lowMask<>+0(SB), X8, X8
-	VPSHUFD      $0x84, X10, X9
-	VPSRLD       $0x02, X9, X9
-	VPAND        highMask<>+0(SB), X9, X9
-	VPOR         X9, X8, X8
-	VCVTPH2PS    X10, X9
-	VBROADCASTSS X9, Y10
-	VPMOVZXBD    X8, Y11
-	VCVTDQ2PS    Y11, Y11
-	VMULPS       Y10, Y11, Y11
-	VMOVUPS      Y11, (SP)
-	VPSRLDQ      $0x08, X8, X8
-	VPSRLDQ      $0x04, X9, X9
-	VBROADCASTSS X9, Y9
-	VPMOVZXBD    X8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y9, Y8, Y8
-	VMOVUPS      Y8, 32(SP)
-	VMOVDQU      48(SI), Y8
-	VPAND        Y4, Y8, Y8
-	VMOVDQU      16(SI), Y9
-	VPSLLW       $0x04, Y9, Y9
-	VPAND        mask16<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPAND        Y5, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       (CX), Y9, Y10
-	VMULPS       (DX), Y9, Y11
-	VMULPS       (BX), Y9, Y12
-	VMULPS       (AX), Y9, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  32(CX), Y13, Y10
-	VFMADD231PS  32(DX), Y13, Y11
-	VFMADD231PS  32(BX), Y13, Y12
-	VFMADD231PS  32(AX), Y13, Y9
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  64(CX), Y13, Y10
-	VFMADD231PS  64(DX), Y13, Y11
-	VFMADD231PS  64(BX), Y13, Y12
-	VFMADD231PS  64(AX), Y13, Y9
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  96(CX), Y8, Y10
-	VFMADD231PS  96(DX), Y8, Y11
-	VFMADD231PS  96(BX), Y8, Y12
-	VFMADD231PS  96(AX), Y8, Y9
-	VBROADCASTSS (SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 32(SP), Y8
-	VFMADD231PS  128(CX), Y8, Y0
-	VFMADD231PS  128(DX), Y8, Y1
-	VFMADD231PS  128(BX), Y8, Y2
-	VFMADD231PS  128(AX), Y8, Y3
-	VMOVDQU      48(SI), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
-	VMOVDQU      16(SI), Y9
-	VPSLLW       $0x03, Y9, Y9
-	VPAND        mask16<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPAND        Y5, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       160(CX), Y9, Y10
-	VMULPS       160(DX), Y9, Y11
-	VMULPS       160(BX), Y9, Y12
-	VMULPS       160(AX), Y9, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  192(CX), Y13, Y10
-	VFMADD231PS  192(DX), Y13, Y11
-	VFMADD231PS  192(BX), Y13, Y12
-	VFMADD231PS  192(AX), Y13, Y9
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  224(CX), Y13, Y10
-	VFMADD231PS  224(DX), Y13, Y11
-	VFMADD231PS  224(BX), Y13, Y12
-	VFMADD231PS  224(AX), Y13, Y9
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  256(CX), Y8, Y10
-	VFMADD231PS  256(DX), Y8, Y11
-	VFMADD231PS  256(BX), Y8, Y12
-	VFMADD231PS  256(AX), Y8, Y9
-	VBROADCASTSS 4(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 36(SP), Y8
-	VFMADD231PS  288(CX), Y8, Y0
-	VFMADD231PS  288(DX), Y8, Y1
-	VFMADD231PS  288(BX), Y8, Y2
-	VFMADD231PS  288(AX), Y8, Y3
-	VMOVDQU      80(SI), Y8
-	VPAND        Y4, Y8, Y8
-	VMOVDQU      16(SI), Y9
-	VPSLLW       $0x02, Y9, Y9
-	VPAND        mask16<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPAND        Y5, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       320(CX), Y9, Y10
-	VMULPS       320(DX), Y9, Y11
-	VMULPS       320(BX), Y9, Y12
-	VMULPS       320(AX), Y9, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  352(CX), Y13, Y10
-	VFMADD231PS  352(DX), Y13, Y11
-	VFMADD231PS  352(BX), Y13, Y12
-	VFMADD231PS  352(AX), Y13, Y9
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  384(CX), Y13, Y10
-	VFMADD231PS  384(DX), Y13, Y11
-	VFMADD231PS  384(BX), Y13, Y12
-	VFMADD231PS  384(AX), Y13, Y9
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  416(CX), Y8, Y10
-	VFMADD231PS  416(DX), Y8, Y11
-	VFMADD231PS  416(BX), Y8, Y12
-	VFMADD231PS  416(AX), Y8, Y9
-	VBROADCASTSS 8(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 40(SP), Y8
-	VFMADD231PS  448(CX), Y8, Y0
-	VFMADD231PS  448(DX), Y8, Y1
-	VFMADD231PS  448(BX), Y8, Y2
-	VFMADD231PS  448(AX), Y8, Y3
-	VMOVDQU      80(SI), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
-	VMOVDQU      16(SI), Y9
-	VPSLLW       $0x01, Y9, Y9
-	VPAND        mask16<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPAND        Y5, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       480(CX), Y9, Y10
-	VMULPS       480(DX), Y9, Y11
-	VMULPS       480(BX), Y9, Y12
-	VMULPS       480(AX), Y9, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  512(CX), Y13, Y10
-	VFMADD231PS  512(DX), Y13, Y11
-	VFMADD231PS  512(BX), Y13, Y12
-	VFMADD231PS  512(AX), Y13, Y9
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  544(CX), Y13, Y10
-	VFMADD231PS  544(DX), Y13, Y11
-	VFMADD231PS  544(BX), Y13, Y12
-	VFMADD231PS  544(AX), Y13, Y9
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  576(CX), Y8, Y10
-	VFMADD231PS  576(DX), Y8, Y11
-	VFMADD231PS  576(BX), Y8, Y12
-	VFMADD231PS  576(AX), Y8, Y9
-	VBROADCASTSS 12(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 44(SP), Y8
-	VFMADD231PS  608(CX), Y8, Y0
-	VFMADD231PS  608(DX), Y8, Y1
-	VFMADD231PS  608(BX), Y8, Y2
-	VFMADD231PS  608(AX), Y8, Y3
-	VMOVDQU      112(SI), Y8
-	VPAND        Y4, Y8, Y8
-	VMOVDQU      16(SI), Y9
-	VPAND        mask16<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPAND        Y5, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       640(CX), Y9, Y10
-	VMULPS       640(DX), Y9, Y11
-	VMULPS       640(BX), Y9, Y12
-	VMULPS       640(AX), Y9, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  672(CX), Y13, Y10
-	VFMADD231PS  672(DX), Y13, Y11
-	VFMADD231PS  672(BX), Y13, Y12
-	VFMADD231PS  672(AX), Y13, Y9
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  704(CX), Y13, Y10
-	VFMADD231PS  704(DX), Y13, Y11
-	VFMADD231PS  704(BX), Y13, Y12
-	VFMADD231PS  704(AX), Y13, Y9
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  736(CX), Y8, Y10
-	VFMADD231PS  736(DX), Y8, Y11
-	VFMADD231PS  736(BX), Y8, Y12
-	VFMADD231PS  736(AX), Y8, Y9
-	VBROADCASTSS 16(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 48(SP), Y8
-	VFMADD231PS  768(CX), Y8, Y0
-	VFMADD231PS  768(DX), Y8, Y1
-	VFMADD231PS  768(BX), Y8, Y2
-	VFMADD231PS  768(AX), Y8, Y3
-	VMOVDQU      112(SI), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
-	VMOVDQU      16(SI), Y9
-	VPSRLW       $0x01, Y9, Y9
-	VPAND        mask16<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPAND        Y5, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       800(CX), Y9, Y10
-	VMULPS       800(DX), Y9, Y11
-	VMULPS       800(BX), Y9, Y12
-	VMULPS       800(AX), Y9, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  832(CX), Y13, Y10
-	VFMADD231PS  832(DX), Y13, Y11
-	VFMADD231PS  832(BX), Y13, Y12
-	VFMADD231PS  832(AX), Y13, Y9
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  864(CX), Y13, Y10
-	VFMADD231PS  864(DX), Y13, Y11
-	VFMADD231PS  864(BX), Y13, Y12
-	VFMADD231PS  864(AX), Y13, Y9
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  896(CX), Y8, Y10
-	VFMADD231PS  896(DX), Y8, Y11
-	VFMADD231PS  896(BX), Y8, Y12
-	VFMADD231PS  896(AX), Y8, Y9
-	VBROADCASTSS 20(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 52(SP), Y8
-	VFMADD231PS  928(CX), Y8, Y0
-	VFMADD231PS  928(DX), Y8, Y1
-	VFMADD231PS  928(BX), Y8, Y2
-	VFMADD231PS  928(AX), Y8, Y3
-	VMOVDQU      144(SI), Y8
-	VPAND        Y4, Y8, Y8
-	VMOVDQU      16(SI), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPAND        mask16<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPAND        Y5, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       960(CX), Y9, Y10
-	VMULPS       960(DX), Y9, Y11
-	VMULPS       960(BX), Y9, Y12
-	VMULPS       960(AX), Y9, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  992(CX), Y13, Y10
-	VFMADD231PS  992(DX), Y13, Y11
-	VFMADD231PS  992(BX), Y13, Y12
-	VFMADD231PS  992(AX), Y13, Y9
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  1024(CX), Y13, Y10
-	VFMADD231PS  1024(DX), Y13, Y11
-	VFMADD231PS  1024(BX), Y13, Y12
-	VFMADD231PS  1024(AX), Y13, Y9
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  1056(CX), Y8, Y10
-	VFMADD231PS  1056(DX), Y8, Y11
-	VFMADD231PS  1056(BX), Y8, Y12
-	VFMADD231PS  1056(AX), Y8, Y9
-	VBROADCASTSS 24(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 56(SP), Y8
-	VFMADD231PS  1088(CX), Y8, Y0
-	VFMADD231PS  1088(DX), Y8, Y1
-	VFMADD231PS  1088(BX), Y8, Y2
-	VFMADD231PS  1088(AX), Y8, Y3
-	VMOVDQU      144(SI), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
-	VMOVDQU      16(SI), Y9
-	VPSRLW       $0x03, Y9, Y9
-	VPAND        mask16<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VPAND        Y5, Y8, Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       1120(CX), Y9, Y10
-	VMULPS       1120(DX), Y9, Y11
-	VMULPS       1120(BX), Y9, Y12
-	VMULPS       1120(AX), Y9, Y9
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  1152(CX), Y13, Y10
-	VFMADD231PS  1152(DX), Y13, Y11
-	VFMADD231PS  1152(BX), Y13, Y12
-	VFMADD231PS  1152(AX), Y13, Y9
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  1184(CX), Y13, Y10
-	VFMADD231PS  1184(DX), Y13, Y11
-	VFMADD231PS  1184(BX), Y13, Y12
-	VFMADD231PS  1184(AX), Y13, Y9
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  1216(CX), Y8, Y10
-	VFMADD231PS  1216(DX), Y8, Y11
-	VFMADD231PS  1216(BX), Y8, Y12
-	VFMADD231PS  1216(AX), Y8, Y9
-	VBROADCASTSS 28(SP), Y8
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y8, Y11, Y1
-	VFMADD231PS  Y8, Y12, Y2
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS 60(SP), Y8
-	VFMADD231PS  1248(CX), Y8, Y0
-	VFMADD231PS  1248(DX), Y8, Y1
-	VFMADD231PS  1248(BX), Y8, Y2
-	VFMADD231PS  1248(AX), Y8, Y3
-	ADDQ         $0x000000b0, SI
-	ADDQ         $0x00000500, CX
-	ADDQ         $0x00000500, DX
-	ADDQ         $0x00000500, BX
-	ADDQ         $0x00000500, AX
-	DECQ         DI
-	JNZ          step
-	MOVQ         ys+32(FP), AX
-	MOVQ         row+40(FP), CX
-	MOVQ         (AX), DX
-	VEXTRACTF128 $0x01, Y0, X4
-	VADDPS       X0, X4, X4
-	VPSHUFD      $0x4e, X4, X0
-	VADDPS       X0, X4, X4
-	VPSHUFD      $0xb1, X4, X0
-	VADDSS       X0, X4, X4
-	VMOVSS       X4, (DX)(CX*4)
-	MOVQ         24(AX), DX
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (DX)(CX*4)
-	MOVQ         48(AX), DX
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X2, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (DX)(CX*4)
-	MOVQ         72(AX), AX
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotQ5_K_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ5_K_1x2AVX2(SB), NOSPLIT, $64-48
+// func dotQ5_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·dotQ5_K_2x2AVX2(SB), NOSPLIT, $128-48
 	MOVQ    xs+16(FP), AX
 	MOVQ    (AX), CX
 	MOVQ    24(AX), AX
 	MOVQ    w+0(FP), DX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    steps+24(FP), BX
-	VMOVUPS nibble0<>+0(SB), Y2
-	VMOVUPS nibble1<>+0(SB), Y2
-	VMOVUPS nibble2<>+0(SB), Y2
-	VMOVUPS nibble3<>+0(SB), Y2
-	VMOVUPS mask15<>+0(SB), Y2
-	VMOVUPS byte0<>+0(SB), Y3
-	VMOVUPS byte1<>+0(SB), Y4
-	VMOVUPS byte2<>+0(SB), Y5
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS nibble0<>+0(SB), Y4
+	VMOVUPS nibble1<>+0(SB), Y4
+	VMOVUPS byte0<>+0(SB), Y4
+	VMOVUPS byte1<>+0(SB), Y5
 
 step:
+	PREFETCHT0   (DX)(SI*2)
+	PREFETCHT0   64(DX)(SI*2)
+	PREFETCHT0   128(DX)(SI*2)
+	PREFETCHT0   (BX)(SI*2)
+	PREFETCHT0   64(BX)(SI*2)
+	PREFETCHT0   128(BX)(SI*2)
 	VMOVUPS      (DX), X8
 	VPSHUFD      $0xed, X8, X6
 	VPSRLVD      lowShifts<>+0(SB), X6, X6
@@ -16895,248 +16210,568 @@ step:
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y7, Y6, Y6
 	VMOVUPS      Y6, 32(SP)
+	VMOVUPS      (BX), X8
+	VPSHUFD      $0xed, X8, X6
+	VPSRLVD      lowShifts<>+0(SB), X6, X6
+	VPAND        lowMask<>+0(SB), X6, X6
+	VPSHUFD      $0x84, X8, X7
+	VPSRLD       $0x02, X7, X7
+	VPAND        highMask<>+0(SB), X7, X7
+	VPOR         X7, X6, X6
+	VCVTPH2PS    X8, X7
+	VBROADCASTSS X7, Y8
+	VPMOVZXBD    X6, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      Y9, 64(SP)
+	VPSRLDQ      $0x08, X6, X6
+	VPSRLDQ      $0x04, X7, X7
+	VBROADCASTSS X7, Y7
+	VPMOVZXBD    X6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y7, Y6, Y6
+	VMOVUPS      Y6, 96(SP)
 	VMOVDQU      48(DX), Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
 	VMOVDQU      16(DX), Y7
 	VPSLLW       $0x04, Y7, Y7
 	VPAND        mask16<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        Y3, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       (CX), Y7, Y8
-	VMULPS       (AX), Y7, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  32(CX), Y9, Y8
-	VFMADD231PS  32(AX), Y9, Y7
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  64(CX), Y9, Y8
-	VFMADD231PS  64(AX), Y9, Y7
+	VMOVDQU      48(BX), Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VMOVDQU      16(BX), Y8
+	VPSLLW       $0x04, Y8, Y8
+	VPAND        mask16<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      (CX), Y8
+	VMOVUPS      (AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      32(CX), Y12
+	VMOVUPS      32(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      64(CX), Y12
+	VMOVUPS      64(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      96(CX), Y12
+	VMOVUPS      96(AX), Y13
 	VPSRLD       $0x18, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  96(CX), Y6, Y8
-	VFMADD231PS  96(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS (SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 64(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 32(SP), Y6
 	VFMADD231PS  128(CX), Y6, Y0
 	VFMADD231PS  128(AX), Y6, Y1
+	VBROADCASTSS 96(SP), Y6
+	VFMADD231PS  128(CX), Y6, Y2
+	VFMADD231PS  128(AX), Y6, Y3
 	VMOVDQU      48(DX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
 	VMOVDQU      16(DX), Y7
 	VPSLLW       $0x03, Y7, Y7
 	VPAND        mask16<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        Y3, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       160(CX), Y7, Y8
-	VMULPS       160(AX), Y7, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  192(CX), Y9, Y8
-	VFMADD231PS  192(AX), Y9, Y7
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  224(CX), Y9, Y8
-	VFMADD231PS  224(AX), Y9, Y7
+	VMOVDQU      48(BX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VMOVDQU      16(BX), Y8
+	VPSLLW       $0x03, Y8, Y8
+	VPAND        mask16<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      160(CX), Y8
+	VMOVUPS      160(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      192(CX), Y12
+	VMOVUPS      192(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      224(CX), Y12
+	VMOVUPS      224(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      256(CX), Y12
+	VMOVUPS      256(AX), Y13
 	VPSRLD       $0x18, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  256(CX), Y6, Y8
-	VFMADD231PS  256(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 4(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 68(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 36(SP), Y6
 	VFMADD231PS  288(CX), Y6, Y0
 	VFMADD231PS  288(AX), Y6, Y1
+	VBROADCASTSS 100(SP), Y6
+	VFMADD231PS  288(CX), Y6, Y2
+	VFMADD231PS  288(AX), Y6, Y3
 	VMOVDQU      80(DX), Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
 	VMOVDQU      16(DX), Y7
 	VPSLLW       $0x02, Y7, Y7
 	VPAND        mask16<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        Y3, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       320(CX), Y7, Y8
-	VMULPS       320(AX), Y7, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  352(CX), Y9, Y8
-	VFMADD231PS  352(AX), Y9, Y7
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  384(CX), Y9, Y8
-	VFMADD231PS  384(AX), Y9, Y7
+	VMOVDQU      80(BX), Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VMOVDQU      16(BX), Y8
+	VPSLLW       $0x02, Y8, Y8
+	VPAND        mask16<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      320(CX), Y8
+	VMOVUPS      320(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      352(CX), Y12
+	VMOVUPS      352(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      384(CX), Y12
+	VMOVUPS      384(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      416(CX), Y12
+	VMOVUPS      416(AX), Y13
 	VPSRLD       $0x18, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  416(CX), Y6, Y8
-	VFMADD231PS  416(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 8(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 72(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 40(SP), Y6
 	VFMADD231PS  448(CX), Y6, Y0
 	VFMADD231PS  448(AX), Y6, Y1
+	VBROADCASTSS 104(SP), Y6
+	VFMADD231PS  448(CX), Y6, Y2
+	VFMADD231PS  448(AX), Y6, Y3
 	VMOVDQU      80(DX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
 	VMOVDQU      16(DX), Y7
 	VPSLLW       $0x01, Y7, Y7
 	VPAND        mask16<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        Y3, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       480(CX), Y7, Y8
-	VMULPS       480(AX), Y7, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  512(CX), Y9, Y8
-	VFMADD231PS  512(AX), Y9, Y7
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  544(CX), Y9, Y8
-	VFMADD231PS  544(AX), Y9, Y7
+	VMOVDQU      80(BX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VMOVDQU      16(BX), Y8
+	VPSLLW       $0x01, Y8, Y8
+	VPAND        mask16<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      480(CX), Y8
+	VMOVUPS      480(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      512(CX), Y12
+	VMOVUPS      512(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      544(CX), Y12
+	VMOVUPS      544(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      576(CX), Y12
+	VMOVUPS      576(AX), Y13
 	VPSRLD       $0x18, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  576(CX), Y6, Y8
-	VFMADD231PS  576(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 12(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 76(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 44(SP), Y6
 	VFMADD231PS  608(CX), Y6, Y0
 	VFMADD231PS  608(AX), Y6, Y1
+	VBROADCASTSS 108(SP), Y6
+	VFMADD231PS  608(CX), Y6, Y2
+	VFMADD231PS  608(AX), Y6, Y3
 	VMOVDQU      112(DX), Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
 	VMOVDQU      16(DX), Y7
 	VPAND        mask16<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        Y3, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       640(CX), Y7, Y8
-	VMULPS       640(AX), Y7, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  672(CX), Y9, Y8
-	VFMADD231PS  672(AX), Y9, Y7
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  704(CX), Y9, Y8
-	VFMADD231PS  704(AX), Y9, Y7
+	VMOVDQU      112(BX), Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VMOVDQU      16(BX), Y8
+	VPAND        mask16<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      640(CX), Y8
+	VMOVUPS      640(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      672(CX), Y12
+	VMOVUPS      672(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      704(CX), Y12
+	VMOVUPS      704(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      736(CX), Y12
+	VMOVUPS      736(AX), Y13
 	VPSRLD       $0x18, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  736(CX), Y6, Y8
-	VFMADD231PS  736(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 16(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 80(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 48(SP), Y6
 	VFMADD231PS  768(CX), Y6, Y0
 	VFMADD231PS  768(AX), Y6, Y1
+	VBROADCASTSS 112(SP), Y6
+	VFMADD231PS  768(CX), Y6, Y2
+	VFMADD231PS  768(AX), Y6, Y3
 	VMOVDQU      112(DX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
 	VMOVDQU      16(DX), Y7
 	VPSRLW       $0x01, Y7, Y7
 	VPAND        mask16<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        Y3, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       800(CX), Y7, Y8
-	VMULPS       800(AX), Y7, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  832(CX), Y9, Y8
-	VFMADD231PS  832(AX), Y9, Y7
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  864(CX), Y9, Y8
-	VFMADD231PS  864(AX), Y9, Y7
+	VMOVDQU      112(BX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VMOVDQU      16(BX), Y8
+	VPSRLW       $0x01, Y8, Y8
+	VPAND        mask16<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      800(CX), Y8
+	VMOVUPS      800(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      832(CX), Y12
+	VMOVUPS      832(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      864(CX), Y12
+	VMOVUPS      864(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      896(CX), Y12
+	VMOVUPS      896(AX), Y13
 	VPSRLD       $0x18, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  896(CX), Y6, Y8
-	VFMADD231PS  896(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 20(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 84(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 52(SP), Y6
 	VFMADD231PS  928(CX), Y6, Y0
 	VFMADD231PS  928(AX), Y6, Y1
+	VBROADCASTSS 116(SP), Y6
+	VFMADD231PS  928(CX), Y6, Y2
+	VFMADD231PS  928(AX), Y6, Y3
 	VMOVDQU      144(DX), Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
 	VMOVDQU      16(DX), Y7
 	VPSRLW       $0x02, Y7, Y7
 	VPAND        mask16<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        Y3, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       960(CX), Y7, Y8
-	VMULPS       960(AX), Y7, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  992(CX), Y9, Y8
-	VFMADD231PS  992(AX), Y9, Y7
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  1024(CX), Y9, Y8
-	VFMADD231PS  1024(AX), Y9, Y7
+	VMOVDQU      144(BX), Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VMOVDQU      16(BX), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        mask16<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      960(CX), Y8
+	VMOVUPS      960(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      992(CX), Y12
+	VMOVUPS      992(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      1024(CX), Y12
+	VMOVUPS      1024(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      1056(CX), Y12
+	VMOVUPS      1056(AX), Y13
 	VPSRLD       $0x18, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  1056(CX), Y6, Y8
-	VFMADD231PS  1056(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 24(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 88(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 56(SP), Y6
 	VFMADD231PS  1088(CX), Y6, Y0
 	VFMADD231PS  1088(AX), Y6, Y1
+	VBROADCASTSS 120(SP), Y6
+	VFMADD231PS  1088(CX), Y6, Y2
+	VFMADD231PS  1088(AX), Y6, Y3
 	VMOVDQU      144(DX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
 	VMOVDQU      16(DX), Y7
 	VPSRLW       $0x03, Y7, Y7
 	VPAND        mask16<>+0(SB), Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        Y3, Y6, Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       1120(CX), Y7, Y8
-	VMULPS       1120(AX), Y7, Y7
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  1152(CX), Y9, Y8
-	VFMADD231PS  1152(AX), Y9, Y7
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  1184(CX), Y9, Y8
-	VFMADD231PS  1184(AX), Y9, Y7
+	VMOVDQU      144(BX), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VMOVDQU      16(BX), Y8
+	VPSRLW       $0x03, Y8, Y8
+	VPAND        mask16<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      1120(CX), Y8
+	VMOVUPS      1120(AX), Y9
+	VPAND        Y4, Y6, Y10
+	VCVTDQ2PS    Y10, Y10
+	VMULPS       Y8, Y10, Y11
+	VMULPS       Y9, Y10, Y10
+	VPAND        Y4, Y7, Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y8, Y12, Y8
+	VMULPS       Y9, Y12, Y9
+	VMOVUPS      1152(CX), Y12
+	VMOVUPS      1152(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      1184(CX), Y12
+	VMOVUPS      1184(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y11
+	VFMADD231PS  Y13, Y14, Y10
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VMOVUPS      1216(CX), Y12
+	VMOVUPS      1216(AX), Y13
 	VPSRLD       $0x18, Y6, Y6
 	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  1216(CX), Y6, Y8
-	VFMADD231PS  1216(AX), Y6, Y7
+	VFMADD231PS  Y12, Y6, Y11
+	VFMADD231PS  Y13, Y6, Y10
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
 	VBROADCASTSS 28(SP), Y6
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y6, Y7, Y1
+	VFMADD231PS  Y6, Y11, Y0
+	VFMADD231PS  Y6, Y10, Y1
+	VBROADCASTSS 92(SP), Y6
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y6, Y9, Y3
 	VBROADCASTSS 60(SP), Y6
 	VFMADD231PS  1248(CX), Y6, Y0
 	VFMADD231PS  1248(AX), Y6, Y1
+	VBROADCASTSS 124(SP), Y6
+	VFMADD231PS  1248(CX), Y6, Y2
+	VFMADD231PS  1248(AX), Y6, Y3
 	ADDQ         $0x000000b0, DX
+	ADDQ         $0x000000b0, BX
 	ADDQ         $0x00000500, CX
 	ADDQ         $0x00000500, AX
-	DECQ         BX
+	DECQ         DI
 	JNZ          step
 	MOVQ         ys+32(FP), AX
 	MOVQ         row+40(FP), CX
 	MOVQ         (AX), DX
-	VEXTRACTF128 $0x01, Y0, X2
-	VADDPS       X0, X2, X2
-	VPSHUFD      $0x4e, X2, X0
-	VADDPS       X0, X2, X2
-	VPSHUFD      $0xb1, X2, X0
-	VADDSS       X0, X2, X2
-	VMOVSS       X2, (DX)(CX*4)
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X0, X4, X4
+	VPSHUFD      $0x4e, X4, X0
+	VADDPS       X0, X4, X4
+	VPSHUFD      $0xb1, X4, X0
+	VADDSS       X0, X4, X4
+	VMOVSS       X4, (DX)(CX*4)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X2, X0, X0
+	VPSHUFD      $0x4e, X0, X2
+	VADDPS       X2, X0, X0
+	VPSHUFD      $0xb1, X0, X2
+	VADDSS       X2, X0, X0
+	VMOVSS       X0, 4(DX)(CX*4)
 	MOVQ         24(AX), AX
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
@@ -17145,6 +16780,13 @@ step:
 	VPSHUFD      $0xb1, X0, X1
 	VADDSS       X1, X0, X0
 	VMOVSS       X0, (AX)(CX*4)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X3, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -18205,362 +17847,572 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotQ6_K_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ6_K_1x4AVX2(SB), NOSPLIT, $64-48
+// func dotQ6_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·dotQ6_K_2x2AVX2(SB), NOSPLIT, $128-48
 	MOVQ    xs+16(FP), AX
 	MOVQ    (AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    48(AX), BX
-	MOVQ    72(AX), AX
-	MOVQ    w+0(FP), SI
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
+	MOVQ    stride+8(FP), SI
 	MOVQ    steps+24(FP), DI
-	VMOVUPS mask15<>+0(SB), Y4
-	VMOVUPS byte0<>+0(SB), Y5
-	VMOVUPS byte1<>+0(SB), Y6
-	VMOVUPS byte2<>+0(SB), Y7
+	VMOVUPS byte0<>+0(SB), Y4
+	VMOVUPS byte1<>+0(SB), Y5
 
 step:
-	VPBROADCASTW 208(SI), X8
-	VCVTPH2PS    X8, Y8
-	VPMOVSXBD    192(SI), Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, (SP)
-	VPMOVSXBD    200(SI), Y9
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, 32(SP)
-	VMOVDQU      (SI), Y8
-	VMOVDQU      128(SI), Y9
-	VPSLLW       $0x04, Y9, Y9
-	VPAND        Y4, Y8, Y8
-	VPAND        mask48<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VMOVUPS      128(CX), Y9
-	VMOVUPS      128(DX), Y10
-	VMOVUPS      128(BX), Y11
-	VMOVUPS      128(AX), Y12
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  (CX), Y13, Y9
-	VFMADD231PS  (DX), Y13, Y10
-	VFMADD231PS  (BX), Y13, Y11
-	VFMADD231PS  (AX), Y13, Y12
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  32(CX), Y13, Y9
-	VFMADD231PS  32(DX), Y13, Y10
-	VFMADD231PS  32(BX), Y13, Y11
-	VFMADD231PS  32(AX), Y13, Y12
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  64(CX), Y13, Y9
-	VFMADD231PS  64(DX), Y13, Y10
-	VFMADD231PS  64(BX), Y13, Y11
-	VFMADD231PS  64(AX), Y13, Y12
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  96(CX), Y8, Y9
-	VFMADD231PS  96(DX), Y8, Y10
-	VFMADD231PS  96(BX), Y8, Y11
-	VFMADD231PS  96(AX), Y8, Y12
-	VBROADCASTSD (SP), Y8
-	VPERMILPS    laneOfHalf<>+0(SB), Y8, Y8
-	VFMADD231PS  Y8, Y9, Y0
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y8, Y12, Y3
-	VMOVDQU      32(SI), Y8
-	VMOVDQU      128(SI), Y9
-	VPSLLW       $0x02, Y9, Y9
-	VPAND        Y4, Y8, Y8
-	VPAND        mask48<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VMOVUPS      288(CX), Y9
-	VMOVUPS      288(DX), Y10
-	VMOVUPS      288(BX), Y11
-	VMOVUPS      288(AX), Y12
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  160(CX), Y13, Y9
-	VFMADD231PS  160(DX), Y13, Y10
-	VFMADD231PS  160(BX), Y13, Y11
-	VFMADD231PS  160(AX), Y13, Y12
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  192(CX), Y13, Y9
-	VFMADD231PS  192(DX), Y13, Y10
-	VFMADD231PS  192(BX), Y13, Y11
-	VFMADD231PS  192(AX), Y13, Y12
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  224(CX), Y13, Y9
-	VFMADD231PS  224(DX), Y13, Y10
-	VFMADD231PS  224(BX), Y13, Y11
-	VFMADD231PS  224(AX), Y13, Y12
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  256(CX), Y8, Y9
-	VFMADD231PS  256(DX), Y8, Y10
-	VFMADD231PS  256(BX), Y8, Y11
-	VFMADD231PS  256(AX), Y8, Y12
-	VBROADCASTSD 8(SP), Y8
-	VPERMILPS    laneOfHalf<>+0(SB), Y8, Y8
-	VFMADD231PS  Y8, Y9, Y0
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y8, Y12, Y3
-	VMOVDQU      (SI), Y8
-	VMOVDQU      128(SI), Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
-	VPAND        mask48<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VMOVUPS      448(CX), Y9
-	VMOVUPS      448(DX), Y10
-	VMOVUPS      448(BX), Y11
-	VMOVUPS      448(AX), Y12
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  320(CX), Y13, Y9
-	VFMADD231PS  320(DX), Y13, Y10
-	VFMADD231PS  320(BX), Y13, Y11
-	VFMADD231PS  320(AX), Y13, Y12
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  352(CX), Y13, Y9
-	VFMADD231PS  352(DX), Y13, Y10
-	VFMADD231PS  352(BX), Y13, Y11
-	VFMADD231PS  352(AX), Y13, Y12
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  384(CX), Y13, Y9
-	VFMADD231PS  384(DX), Y13, Y10
-	VFMADD231PS  384(BX), Y13, Y11
-	VFMADD231PS  384(AX), Y13, Y12
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  416(CX), Y8, Y9
-	VFMADD231PS  416(DX), Y8, Y10
-	VFMADD231PS  416(BX), Y8, Y11
-	VFMADD231PS  416(AX), Y8, Y12
-	VBROADCASTSD 16(SP), Y8
-	VPERMILPS    laneOfHalf<>+0(SB), Y8, Y8
-	VFMADD231PS  Y8, Y9, Y0
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y8, Y12, Y3
-	VMOVDQU      32(SI), Y8
-	VMOVDQU      128(SI), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
-	VPAND        mask48<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VMOVUPS      608(CX), Y9
-	VMOVUPS      608(DX), Y10
-	VMOVUPS      608(BX), Y11
-	VMOVUPS      608(AX), Y12
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  480(CX), Y13, Y9
-	VFMADD231PS  480(DX), Y13, Y10
-	VFMADD231PS  480(BX), Y13, Y11
-	VFMADD231PS  480(AX), Y13, Y12
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  512(CX), Y13, Y9
-	VFMADD231PS  512(DX), Y13, Y10
-	VFMADD231PS  512(BX), Y13, Y11
-	VFMADD231PS  512(AX), Y13, Y12
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  544(CX), Y13, Y9
-	VFMADD231PS  544(DX), Y13, Y10
-	VFMADD231PS  544(BX), Y13, Y11
-	VFMADD231PS  544(AX), Y13, Y12
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  576(CX), Y8, Y9
-	VFMADD231PS  576(DX), Y8, Y10
-	VFMADD231PS  576(BX), Y8, Y11
-	VFMADD231PS  576(AX), Y8, Y12
-	VBROADCASTSD 24(SP), Y8
-	VPERMILPS    laneOfHalf<>+0(SB), Y8, Y8
-	VFMADD231PS  Y8, Y9, Y0
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y8, Y12, Y3
-	VMOVDQU      64(SI), Y8
-	VMOVDQU      160(SI), Y9
-	VPSLLW       $0x04, Y9, Y9
-	VPAND        Y4, Y8, Y8
-	VPAND        mask48<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VMOVUPS      768(CX), Y9
-	VMOVUPS      768(DX), Y10
-	VMOVUPS      768(BX), Y11
-	VMOVUPS      768(AX), Y12
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  640(CX), Y13, Y9
-	VFMADD231PS  640(DX), Y13, Y10
-	VFMADD231PS  640(BX), Y13, Y11
-	VFMADD231PS  640(AX), Y13, Y12
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  672(CX), Y13, Y9
-	VFMADD231PS  672(DX), Y13, Y10
-	VFMADD231PS  672(BX), Y13, Y11
-	VFMADD231PS  672(AX), Y13, Y12
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  704(CX), Y13, Y9
-	VFMADD231PS  704(DX), Y13, Y10
-	VFMADD231PS  704(BX), Y13, Y11
-	VFMADD231PS  704(AX), Y13, Y12
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  736(CX), Y8, Y9
-	VFMADD231PS  736(DX), Y8, Y10
-	VFMADD231PS  736(BX), Y8, Y11
-	VFMADD231PS  736(AX), Y8, Y12
-	VBROADCASTSD 32(SP), Y8
-	VPERMILPS    laneOfHalf<>+0(SB), Y8, Y8
-	VFMADD231PS  Y8, Y9, Y0
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y8, Y12, Y3
-	VMOVDQU      96(SI), Y8
-	VMOVDQU      160(SI), Y9
-	VPSLLW       $0x02, Y9, Y9
-	VPAND        Y4, Y8, Y8
-	VPAND        mask48<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VMOVUPS      928(CX), Y9
-	VMOVUPS      928(DX), Y10
-	VMOVUPS      928(BX), Y11
-	VMOVUPS      928(AX), Y12
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  800(CX), Y13, Y9
-	VFMADD231PS  800(DX), Y13, Y10
-	VFMADD231PS  800(BX), Y13, Y11
-	VFMADD231PS  800(AX), Y13, Y12
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  832(CX), Y13, Y9
-	VFMADD231PS  832(DX), Y13, Y10
-	VFMADD231PS  832(BX), Y13, Y11
-	VFMADD231PS  832(AX), Y13, Y12
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  864(CX), Y13, Y9
-	VFMADD231PS  864(DX), Y13, Y10
-	VFMADD231PS  864(BX), Y13, Y11
-	VFMADD231PS  864(AX), Y13, Y12
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  896(CX), Y8, Y9
-	VFMADD231PS  896(DX), Y8, Y10
-	VFMADD231PS  896(BX), Y8, Y11
-	VFMADD231PS  896(AX), Y8, Y12
-	VBROADCASTSD 40(SP), Y8
-	VPERMILPS    laneOfHalf<>+0(SB), Y8, Y8
-	VFMADD231PS  Y8, Y9, Y0
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y8, Y12, Y3
-	VMOVDQU      64(SI), Y8
-	VMOVDQU      160(SI), Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
-	VPAND        mask48<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VMOVUPS      1088(CX), Y9
-	VMOVUPS      1088(DX), Y10
-	VMOVUPS      1088(BX), Y11
-	VMOVUPS      1088(AX), Y12
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  960(CX), Y13, Y9
-	VFMADD231PS  960(DX), Y13, Y10
-	VFMADD231PS  960(BX), Y13, Y11
-	VFMADD231PS  960(AX), Y13, Y12
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  992(CX), Y13, Y9
-	VFMADD231PS  992(DX), Y13, Y10
-	VFMADD231PS  992(BX), Y13, Y11
-	VFMADD231PS  992(AX), Y13, Y12
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  1024(CX), Y13, Y9
-	VFMADD231PS  1024(DX), Y13, Y10
-	VFMADD231PS  1024(BX), Y13, Y11
-	VFMADD231PS  1024(AX), Y13, Y12
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  1056(CX), Y8, Y9
-	VFMADD231PS  1056(DX), Y8, Y10
-	VFMADD231PS  1056(BX), Y8, Y11
-	VFMADD231PS  1056(AX), Y8, Y12
-	VBROADCASTSD 48(SP), Y8
-	VPERMILPS    laneOfHalf<>+0(SB), Y8, Y8
-	VFMADD231PS  Y8, Y9, Y0
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y8, Y12, Y3
-	VMOVDQU      96(SI), Y8
-	VMOVDQU      160(SI), Y9
-	VPSRLW       $0x02, Y9, Y9
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
-	VPAND        mask48<>+0(SB), Y9, Y9
-	VPOR         Y9, Y8, Y8
-	VMOVUPS      1248(CX), Y9
-	VMOVUPS      1248(DX), Y10
-	VMOVUPS      1248(BX), Y11
-	VMOVUPS      1248(AX), Y12
-	VPAND        Y5, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  1120(CX), Y13, Y9
-	VFMADD231PS  1120(DX), Y13, Y10
-	VFMADD231PS  1120(BX), Y13, Y11
-	VFMADD231PS  1120(AX), Y13, Y12
-	VPAND        Y6, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  1152(CX), Y13, Y9
-	VFMADD231PS  1152(DX), Y13, Y10
-	VFMADD231PS  1152(BX), Y13, Y11
-	VFMADD231PS  1152(AX), Y13, Y12
-	VPAND        Y7, Y8, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD231PS  1184(CX), Y13, Y9
-	VFMADD231PS  1184(DX), Y13, Y10
-	VFMADD231PS  1184(BX), Y13, Y11
-	VFMADD231PS  1184(AX), Y13, Y12
-	VPSRLD       $0x18, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD231PS  1216(CX), Y8, Y9
-	VFMADD231PS  1216(DX), Y8, Y10
-	VFMADD231PS  1216(BX), Y8, Y11
-	VFMADD231PS  1216(AX), Y8, Y12
-	VBROADCASTSD 56(SP), Y8
-	VPERMILPS    laneOfHalf<>+0(SB), Y8, Y8
-	VFMADD231PS  Y8, Y9, Y0
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y8, Y11, Y2
-	VFMADD231PS  Y8, Y12, Y3
-	ADDQ         $0x000000d2, SI
+	PREFETCHT0   (DX)(SI*2)
+	PREFETCHT0   64(DX)(SI*2)
+	PREFETCHT0   128(DX)(SI*2)
+	PREFETCHT0   192(DX)(SI*2)
+	PREFETCHT0   (BX)(SI*2)
+	PREFETCHT0   64(BX)(SI*2)
+	PREFETCHT0   128(BX)(SI*2)
+	PREFETCHT0   192(BX)(SI*2)
+	VPBROADCASTW 208(DX), X6
+	VCVTPH2PS    X6, Y6
+	VPMOVSXBD    192(DX), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VMOVUPS      Y7, (SP)
+	VPMOVSXBD    200(DX), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VMOVUPS      Y7, 32(SP)
+	VPBROADCASTW 208(BX), X6
+	VCVTPH2PS    X6, Y6
+	VPMOVSXBD    192(BX), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VMOVUPS      Y7, 64(SP)
+	VPMOVSXBD    200(BX), Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VMOVUPS      Y7, 96(SP)
+	VMOVDQU      (DX), Y6
+	VMOVDQU      128(DX), Y7
+	VPSLLW       $0x04, Y7, Y7
+	VPAND        mask15<>+0(SB), Y6, Y6
+	VPAND        mask48<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      (BX), Y7
+	VMOVDQU      128(BX), Y8
+	VPSLLW       $0x04, Y8, Y8
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VPAND        mask48<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      128(CX), Y8
+	VMOVUPS      128(AX), Y9
+	VMOVUPS      128(CX), Y10
+	VMOVUPS      128(AX), Y11
+	VMOVUPS      (CX), Y12
+	VMOVUPS      (AX), Y13
+	VPAND        Y4, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y4, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      32(CX), Y12
+	VMOVUPS      32(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      64(CX), Y12
+	VMOVUPS      64(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      96(CX), Y12
+	VMOVUPS      96(AX), Y13
+	VPSRLD       $0x18, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y10
+	VFMADD231PS  Y13, Y6, Y11
+	VBROADCASTSD (SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y6, Y9, Y1
+	VBROADCASTSD 64(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y2
+	VFMADD231PS  Y6, Y11, Y3
+	VMOVDQU      32(DX), Y6
+	VMOVDQU      128(DX), Y7
+	VPSLLW       $0x02, Y7, Y7
+	VPAND        mask15<>+0(SB), Y6, Y6
+	VPAND        mask48<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      32(BX), Y7
+	VMOVDQU      128(BX), Y8
+	VPSLLW       $0x02, Y8, Y8
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VPAND        mask48<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      288(CX), Y8
+	VMOVUPS      288(AX), Y9
+	VMOVUPS      288(CX), Y10
+	VMOVUPS      288(AX), Y11
+	VMOVUPS      160(CX), Y12
+	VMOVUPS      160(AX), Y13
+	VPAND        Y4, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y4, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      192(CX), Y12
+	VMOVUPS      192(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      224(CX), Y12
+	VMOVUPS      224(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      256(CX), Y12
+	VMOVUPS      256(AX), Y13
+	VPSRLD       $0x18, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y10
+	VFMADD231PS  Y13, Y6, Y11
+	VBROADCASTSD 8(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y6, Y9, Y1
+	VBROADCASTSD 72(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y2
+	VFMADD231PS  Y6, Y11, Y3
+	VMOVDQU      (DX), Y6
+	VMOVDQU      128(DX), Y7
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
+	VPAND        mask48<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      (BX), Y7
+	VMOVDQU      128(BX), Y8
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VPAND        mask48<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      448(CX), Y8
+	VMOVUPS      448(AX), Y9
+	VMOVUPS      448(CX), Y10
+	VMOVUPS      448(AX), Y11
+	VMOVUPS      320(CX), Y12
+	VMOVUPS      320(AX), Y13
+	VPAND        Y4, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y4, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      352(CX), Y12
+	VMOVUPS      352(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      384(CX), Y12
+	VMOVUPS      384(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      416(CX), Y12
+	VMOVUPS      416(AX), Y13
+	VPSRLD       $0x18, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y10
+	VFMADD231PS  Y13, Y6, Y11
+	VBROADCASTSD 16(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y6, Y9, Y1
+	VBROADCASTSD 80(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y2
+	VFMADD231PS  Y6, Y11, Y3
+	VMOVDQU      32(DX), Y6
+	VMOVDQU      128(DX), Y7
+	VPSRLW       $0x02, Y7, Y7
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
+	VPAND        mask48<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      32(BX), Y7
+	VMOVDQU      128(BX), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VPAND        mask48<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      608(CX), Y8
+	VMOVUPS      608(AX), Y9
+	VMOVUPS      608(CX), Y10
+	VMOVUPS      608(AX), Y11
+	VMOVUPS      480(CX), Y12
+	VMOVUPS      480(AX), Y13
+	VPAND        Y4, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y4, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      512(CX), Y12
+	VMOVUPS      512(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      544(CX), Y12
+	VMOVUPS      544(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      576(CX), Y12
+	VMOVUPS      576(AX), Y13
+	VPSRLD       $0x18, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y10
+	VFMADD231PS  Y13, Y6, Y11
+	VBROADCASTSD 24(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y6, Y9, Y1
+	VBROADCASTSD 88(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y2
+	VFMADD231PS  Y6, Y11, Y3
+	VMOVDQU      64(DX), Y6
+	VMOVDQU      160(DX), Y7
+	VPSLLW       $0x04, Y7, Y7
+	VPAND        mask15<>+0(SB), Y6, Y6
+	VPAND        mask48<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      64(BX), Y7
+	VMOVDQU      160(BX), Y8
+	VPSLLW       $0x04, Y8, Y8
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VPAND        mask48<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      768(CX), Y8
+	VMOVUPS      768(AX), Y9
+	VMOVUPS      768(CX), Y10
+	VMOVUPS      768(AX), Y11
+	VMOVUPS      640(CX), Y12
+	VMOVUPS      640(AX), Y13
+	VPAND        Y4, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y4, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      672(CX), Y12
+	VMOVUPS      672(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      704(CX), Y12
+	VMOVUPS      704(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      736(CX), Y12
+	VMOVUPS      736(AX), Y13
+	VPSRLD       $0x18, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y10
+	VFMADD231PS  Y13, Y6, Y11
+	VBROADCASTSD 32(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y6, Y9, Y1
+	VBROADCASTSD 96(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y2
+	VFMADD231PS  Y6, Y11, Y3
+	VMOVDQU      96(DX), Y6
+	VMOVDQU      160(DX), Y7
+	VPSLLW       $0x02, Y7, Y7
+	VPAND        mask15<>+0(SB), Y6, Y6
+	VPAND        mask48<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      96(BX), Y7
+	VMOVDQU      160(BX), Y8
+	VPSLLW       $0x02, Y8, Y8
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VPAND        mask48<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      928(CX), Y8
+	VMOVUPS      928(AX), Y9
+	VMOVUPS      928(CX), Y10
+	VMOVUPS      928(AX), Y11
+	VMOVUPS      800(CX), Y12
+	VMOVUPS      800(AX), Y13
+	VPAND        Y4, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y4, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      832(CX), Y12
+	VMOVUPS      832(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      864(CX), Y12
+	VMOVUPS      864(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      896(CX), Y12
+	VMOVUPS      896(AX), Y13
+	VPSRLD       $0x18, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y10
+	VFMADD231PS  Y13, Y6, Y11
+	VBROADCASTSD 40(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y6, Y9, Y1
+	VBROADCASTSD 104(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y2
+	VFMADD231PS  Y6, Y11, Y3
+	VMOVDQU      64(DX), Y6
+	VMOVDQU      160(DX), Y7
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
+	VPAND        mask48<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      64(BX), Y7
+	VMOVDQU      160(BX), Y8
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VPAND        mask48<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      1088(CX), Y8
+	VMOVUPS      1088(AX), Y9
+	VMOVUPS      1088(CX), Y10
+	VMOVUPS      1088(AX), Y11
+	VMOVUPS      960(CX), Y12
+	VMOVUPS      960(AX), Y13
+	VPAND        Y4, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y4, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      992(CX), Y12
+	VMOVUPS      992(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      1024(CX), Y12
+	VMOVUPS      1024(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      1056(CX), Y12
+	VMOVUPS      1056(AX), Y13
+	VPSRLD       $0x18, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y10
+	VFMADD231PS  Y13, Y6, Y11
+	VBROADCASTSD 48(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y6, Y9, Y1
+	VBROADCASTSD 112(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y2
+	VFMADD231PS  Y6, Y11, Y3
+	VMOVDQU      96(DX), Y6
+	VMOVDQU      160(DX), Y7
+	VPSRLW       $0x02, Y7, Y7
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        mask15<>+0(SB), Y6, Y6
+	VPAND        mask48<>+0(SB), Y7, Y7
+	VPOR         Y7, Y6, Y6
+	VMOVDQU      96(BX), Y7
+	VMOVDQU      160(BX), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        mask15<>+0(SB), Y7, Y7
+	VPAND        mask48<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VMOVUPS      1248(CX), Y8
+	VMOVUPS      1248(AX), Y9
+	VMOVUPS      1248(CX), Y10
+	VMOVUPS      1248(AX), Y11
+	VMOVUPS      1120(CX), Y12
+	VMOVUPS      1120(AX), Y13
+	VPAND        Y4, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y4, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      1152(CX), Y12
+	VMOVUPS      1152(AX), Y13
+	VPAND        Y5, Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        Y5, Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      1184(CX), Y12
+	VMOVUPS      1184(AX), Y13
+	VPAND        byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VPAND        byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS    Y14, Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	VMOVUPS      1216(CX), Y12
+	VMOVUPS      1216(AX), Y13
+	VPSRLD       $0x18, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y8
+	VFMADD231PS  Y13, Y6, Y9
+	VPSRLD       $0x18, Y7, Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y12, Y6, Y10
+	VFMADD231PS  Y13, Y6, Y11
+	VBROADCASTSD 56(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y6, Y9, Y1
+	VBROADCASTSD 120(SP), Y6
+	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
+	VFMADD231PS  Y6, Y10, Y2
+	VFMADD231PS  Y6, Y11, Y3
+	ADDQ         $0x000000d2, DX
+	ADDQ         $0x000000d2, BX
 	ADDQ         $0x00000500, CX
-	ADDQ         $0x00000500, DX
-	ADDQ         $0x00000500, BX
 	ADDQ         $0x00000500, AX
 	DECQ         DI
 	JNZ          step
@@ -18574,300 +18426,13 @@ step:
 	VPSHUFD      $0xb1, X4, X0
 	VADDSS       X0, X4, X4
 	VMOVSS       X4, (DX)(CX*4)
-	MOVQ         24(AX), DX
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (DX)(CX*4)
-	MOVQ         48(AX), DX
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X2, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (DX)(CX*4)
-	MOVQ         72(AX), AX
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VPSHUFD      $0x4e, X0, X1
-	VADDPS       X1, X0, X0
-	VPSHUFD      $0xb1, X0, X1
-	VADDSS       X1, X0, X0
-	VMOVSS       X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotQ6_K_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotQ6_K_1x2AVX2(SB), NOSPLIT, $64-48
-	MOVQ    xs+16(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    24(AX), AX
-	MOVQ    w+0(FP), DX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    steps+24(FP), BX
-	VMOVUPS mask15<>+0(SB), Y2
-	VMOVUPS byte0<>+0(SB), Y3
-	VMOVUPS byte1<>+0(SB), Y4
-	VMOVUPS byte2<>+0(SB), Y5
-
-step:
-	VPBROADCASTW 208(DX), X6
-	VCVTPH2PS    X6, Y6
-	VPMOVSXBD    192(DX), Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y6, Y7, Y7
-	VMOVUPS      Y7, (SP)
-	VPMOVSXBD    200(DX), Y7
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y6, Y7, Y7
-	VMOVUPS      Y7, 32(SP)
-	VMOVDQU      (DX), Y6
-	VMOVDQU      128(DX), Y7
-	VPSLLW       $0x04, Y7, Y7
-	VPAND        Y2, Y6, Y6
-	VPAND        mask48<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VMOVUPS      128(CX), Y7
-	VMOVUPS      128(AX), Y8
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  (CX), Y9, Y7
-	VFMADD231PS  (AX), Y9, Y8
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  32(CX), Y9, Y7
-	VFMADD231PS  32(AX), Y9, Y8
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  64(CX), Y9, Y7
-	VFMADD231PS  64(AX), Y9, Y8
-	VPSRLD       $0x18, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  96(CX), Y6, Y7
-	VFMADD231PS  96(AX), Y6, Y8
-	VBROADCASTSD (SP), Y6
-	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y0
-	VFMADD231PS  Y6, Y8, Y1
-	VMOVDQU      32(DX), Y6
-	VMOVDQU      128(DX), Y7
-	VPSLLW       $0x02, Y7, Y7
-	VPAND        Y2, Y6, Y6
-	VPAND        mask48<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VMOVUPS      288(CX), Y7
-	VMOVUPS      288(AX), Y8
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  160(CX), Y9, Y7
-	VFMADD231PS  160(AX), Y9, Y8
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  192(CX), Y9, Y7
-	VFMADD231PS  192(AX), Y9, Y8
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  224(CX), Y9, Y7
-	VFMADD231PS  224(AX), Y9, Y8
-	VPSRLD       $0x18, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  256(CX), Y6, Y7
-	VFMADD231PS  256(AX), Y6, Y8
-	VBROADCASTSD 8(SP), Y6
-	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y0
-	VFMADD231PS  Y6, Y8, Y1
-	VMOVDQU      (DX), Y6
-	VMOVDQU      128(DX), Y7
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
-	VPAND        mask48<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VMOVUPS      448(CX), Y7
-	VMOVUPS      448(AX), Y8
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  320(CX), Y9, Y7
-	VFMADD231PS  320(AX), Y9, Y8
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  352(CX), Y9, Y7
-	VFMADD231PS  352(AX), Y9, Y8
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  384(CX), Y9, Y7
-	VFMADD231PS  384(AX), Y9, Y8
-	VPSRLD       $0x18, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  416(CX), Y6, Y7
-	VFMADD231PS  416(AX), Y6, Y8
-	VBROADCASTSD 16(SP), Y6
-	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y0
-	VFMADD231PS  Y6, Y8, Y1
-	VMOVDQU      32(DX), Y6
-	VMOVDQU      128(DX), Y7
-	VPSRLW       $0x02, Y7, Y7
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
-	VPAND        mask48<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VMOVUPS      608(CX), Y7
-	VMOVUPS      608(AX), Y8
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  480(CX), Y9, Y7
-	VFMADD231PS  480(AX), Y9, Y8
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  512(CX), Y9, Y7
-	VFMADD231PS  512(AX), Y9, Y8
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  544(CX), Y9, Y7
-	VFMADD231PS  544(AX), Y9, Y8
-	VPSRLD       $0x18, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  576(CX), Y6, Y7
-	VFMADD231PS  576(AX), Y6, Y8
-	VBROADCASTSD 24(SP), Y6
-	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y0
-	VFMADD231PS  Y6, Y8, Y1
-	VMOVDQU      64(DX), Y6
-	VMOVDQU      160(DX), Y7
-	VPSLLW       $0x04, Y7, Y7
-	VPAND        Y2, Y6, Y6
-	VPAND        mask48<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VMOVUPS      768(CX), Y7
-	VMOVUPS      768(AX), Y8
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  640(CX), Y9, Y7
-	VFMADD231PS  640(AX), Y9, Y8
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  672(CX), Y9, Y7
-	VFMADD231PS  672(AX), Y9, Y8
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  704(CX), Y9, Y7
-	VFMADD231PS  704(AX), Y9, Y8
-	VPSRLD       $0x18, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  736(CX), Y6, Y7
-	VFMADD231PS  736(AX), Y6, Y8
-	VBROADCASTSD 32(SP), Y6
-	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y0
-	VFMADD231PS  Y6, Y8, Y1
-	VMOVDQU      96(DX), Y6
-	VMOVDQU      160(DX), Y7
-	VPSLLW       $0x02, Y7, Y7
-	VPAND        Y2, Y6, Y6
-	VPAND        mask48<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VMOVUPS      928(CX), Y7
-	VMOVUPS      928(AX), Y8
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  800(CX), Y9, Y7
-	VFMADD231PS  800(AX), Y9, Y8
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  832(CX), Y9, Y7
-	VFMADD231PS  832(AX), Y9, Y8
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  864(CX), Y9, Y7
-	VFMADD231PS  864(AX), Y9, Y8
-	VPSRLD       $0x18, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  896(CX), Y6, Y7
-	VFMADD231PS  896(AX), Y6, Y8
-	VBROADCASTSD 40(SP), Y6
-	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y0
-	VFMADD231PS  Y6, Y8, Y1
-	VMOVDQU      64(DX), Y6
-	VMOVDQU      160(DX), Y7
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
-	VPAND        mask48<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VMOVUPS      1088(CX), Y7
-	VMOVUPS      1088(AX), Y8
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  960(CX), Y9, Y7
-	VFMADD231PS  960(AX), Y9, Y8
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  992(CX), Y9, Y7
-	VFMADD231PS  992(AX), Y9, Y8
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  1024(CX), Y9, Y7
-	VFMADD231PS  1024(AX), Y9, Y8
-	VPSRLD       $0x18, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  1056(CX), Y6, Y7
-	VFMADD231PS  1056(AX), Y6, Y8
-	VBROADCASTSD 48(SP), Y6
-	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y0
-	VFMADD231PS  Y6, Y8, Y1
-	VMOVDQU      96(DX), Y6
-	VMOVDQU      160(DX), Y7
-	VPSRLW       $0x02, Y7, Y7
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
-	VPAND        mask48<>+0(SB), Y7, Y7
-	VPOR         Y7, Y6, Y6
-	VMOVUPS      1248(CX), Y7
-	VMOVUPS      1248(AX), Y8
-	VPAND        Y3, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  1120(CX), Y9, Y7
-	VFMADD231PS  1120(AX), Y9, Y8
-	VPAND        Y4, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  1152(CX), Y9, Y7
-	VFMADD231PS  1152(AX), Y9, Y8
-	VPAND        Y5, Y6, Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  1184(CX), Y9, Y7
-	VFMADD231PS  1184(AX), Y9, Y8
-	VPSRLD       $0x18, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  1216(CX), Y6, Y7
-	VFMADD231PS  1216(AX), Y6, Y8
-	VBROADCASTSD 56(SP), Y6
-	VPERMILPS    laneOfHalf<>+0(SB), Y6, Y6
-	VFMADD231PS  Y6, Y7, Y0
-	VFMADD231PS  Y6, Y8, Y1
-	ADDQ         $0x000000d2, DX
-	ADDQ         $0x00000500, CX
-	ADDQ         $0x00000500, AX
-	DECQ         BX
-	JNZ          step
-	MOVQ         ys+32(FP), AX
-	MOVQ         row+40(FP), CX
-	MOVQ         (AX), DX
-	VEXTRACTF128 $0x01, Y0, X2
-	VADDPS       X0, X2, X2
-	VPSHUFD      $0x4e, X2, X0
-	VADDPS       X0, X2, X2
-	VPSHUFD      $0xb1, X2, X0
-	VADDSS       X0, X2, X2
-	VMOVSS       X2, (DX)(CX*4)
+	VPSHUFD      $0x4e, X0, X2
+	VADDPS       X2, X0, X0
+	VPSHUFD      $0xb1, X0, X2
+	VADDSS       X2, X0, X0
+	VMOVSS       X0, 4(DX)(CX*4)
 	MOVQ         24(AX), AX
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
@@ -18876,6 +18441,13 @@ step:
 	VPSHUFD      $0xb1, X0, X1
 	VADDSS       X1, X0, X0
 	VMOVSS       X0, (AX)(CX*4)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X3, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -19812,341 +19384,542 @@ step:
 	VZEROUPPER
 	RET
 
-// func dotIQ4_XS_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotIQ4_XS_1x4AVX2(SB), NOSPLIT, $32-48
+// func dotIQ4_XS_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·dotIQ4_XS_2x2AVX2(SB), NOSPLIT, $64-48
 	MOVQ    xs+16(FP), AX
 	MOVQ    (AX), CX
-	MOVQ    24(AX), DX
-	MOVQ    48(AX), BX
-	MOVQ    72(AX), AX
-	MOVQ    w+0(FP), SI
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
+	MOVQ    stride+8(FP), SI
 	MOVQ    steps+24(FP), DI
-	VMOVUPS mask15<>+0(SB), Y4
-	VMOVUPS byte0<>+0(SB), Y5
-	VMOVUPS byte1<>+0(SB), Y6
-	VMOVUPS byte2<>+0(SB), Y7
-	VMOVUPS levelsBytes<>+0(SB), Y8
+	VMOVUPS byte0<>+0(SB), Y4
+	VMOVUPS byte1<>+0(SB), Y5
 
 step:
-	VPBROADCASTD   4(SI), Y9
-	VPSRLVD        shifts4<>+0(SB), Y9, Y9
-	VPAND          dwords15<>+0(SB), Y9, Y9
-	VPBROADCASTD   2(SI), Y10
-	VPSRLVD        shifts2<>+0(SB), Y10, Y10
-	VPAND          dwords3<>+0(SB), Y10, Y10
-	VPSLLD         $0x04, Y10, Y10
-	VPOR           Y10, Y9, Y9
-	VPSUBD         dwords32<>+0(SB), Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VPBROADCASTW   (SI), X10
-	VCVTPH2PS      X10, Y10
-	VMULPS         Y10, Y9, Y9
-	VMOVUPS        Y9, (SP)
-	VBROADCASTI128 8(SI), Y9
-	VPSRLVQ        right0or4<>+0(SB), Y9, Y9
-	VPAND          Y4, Y9, Y9
-	VPSHUFB        Y9, Y8, Y9
+	PREFETCHT0     (DX)(SI*2)
+	PREFETCHT0     64(DX)(SI*2)
+	PREFETCHT0     128(DX)(SI*2)
+	PREFETCHT0     (BX)(SI*2)
+	PREFETCHT0     64(BX)(SI*2)
+	PREFETCHT0     128(BX)(SI*2)
+	VPBROADCASTD   4(DX), Y6
+	VPSRLVD        shifts4<>+0(SB), Y6, Y6
+	VPAND          dwords15<>+0(SB), Y6, Y6
+	VPBROADCASTD   2(DX), Y7
+	VPSRLVD        shifts2<>+0(SB), Y7, Y7
+	VPAND          dwords3<>+0(SB), Y7, Y7
+	VPSLLD         $0x04, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPSUBD         dwords32<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VPBROADCASTW   (DX), X7
+	VCVTPH2PS      X7, Y7
+	VMULPS         Y7, Y6, Y6
+	VMOVUPS        Y6, (SP)
+	VPBROADCASTD   4(BX), Y6
+	VPSRLVD        shifts4<>+0(SB), Y6, Y6
+	VPAND          dwords15<>+0(SB), Y6, Y6
+	VPBROADCASTD   2(BX), Y7
+	VPSRLVD        shifts2<>+0(SB), Y7, Y7
+	VPAND          dwords3<>+0(SB), Y7, Y7
+	VPSLLD         $0x04, Y7, Y7
+	VPOR           Y7, Y6, Y6
+	VPSUBD         dwords32<>+0(SB), Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VPBROADCASTW   (BX), X7
+	VCVTPH2PS      X7, Y7
+	VMULPS         Y7, Y6, Y6
+	VMOVUPS        Y6, 32(SP)
+	VBROADCASTI128 8(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VMOVUPS        levelsBytes<>+0(SB), Y7
+	VPSHUFB        Y6, Y7, Y6
+	VBROADCASTI128 8(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VMOVUPS        levelsBytes<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y7
+	VMOVUPS        128(CX), Y8
+	VMOVUPS        128(AX), Y9
 	VMOVUPS        128(CX), Y10
-	VMOVUPS        128(DX), Y11
-	VMOVUPS        128(BX), Y12
-	VMOVUPS        128(AX), Y13
-	VPAND          Y5, Y9, Y14
+	VMOVUPS        128(AX), Y11
+	VMOVUPS        (CX), Y12
+	VMOVUPS        (AX), Y13
+	VPAND          Y4, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    (CX), Y14, Y10
-	VFMADD231PS    (DX), Y14, Y11
-	VFMADD231PS    (BX), Y14, Y12
-	VFMADD231PS    (AX), Y14, Y13
-	VPAND          Y6, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    32(CX), Y14, Y10
-	VFMADD231PS    32(DX), Y14, Y11
-	VFMADD231PS    32(BX), Y14, Y12
-	VFMADD231PS    32(AX), Y14, Y13
-	VPAND          Y7, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        32(CX), Y12
+	VMOVUPS        32(AX), Y13
+	VPAND          Y5, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    64(CX), Y14, Y10
-	VFMADD231PS    64(DX), Y14, Y11
-	VFMADD231PS    64(BX), Y14, Y12
-	VFMADD231PS    64(AX), Y14, Y13
-	VPSRLD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    96(CX), Y9, Y10
-	VFMADD231PS    96(DX), Y9, Y11
-	VFMADD231PS    96(BX), Y9, Y12
-	VFMADD231PS    96(AX), Y9, Y13
-	VBROADCASTSS   (SP), Y9
-	VFMADD231PS    Y9, Y10, Y0
-	VFMADD231PS    Y9, Y11, Y1
-	VFMADD231PS    Y9, Y12, Y2
-	VFMADD231PS    Y9, Y13, Y3
-	VBROADCASTI128 24(SI), Y9
-	VPSRLVQ        right0or4<>+0(SB), Y9, Y9
-	VPAND          Y4, Y9, Y9
-	VPSHUFB        Y9, Y8, Y9
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        64(CX), Y12
+	VMOVUPS        64(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        96(CX), Y12
+	VMOVUPS        96(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VBROADCASTSS   (SP), Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VBROADCASTSS   32(SP), Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	VBROADCASTI128 24(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VMOVUPS        levelsBytes<>+0(SB), Y7
+	VPSHUFB        Y6, Y7, Y6
+	VBROADCASTI128 24(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VMOVUPS        levelsBytes<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y7
+	VMOVUPS        288(CX), Y8
+	VMOVUPS        288(AX), Y9
 	VMOVUPS        288(CX), Y10
-	VMOVUPS        288(DX), Y11
-	VMOVUPS        288(BX), Y12
-	VMOVUPS        288(AX), Y13
-	VPAND          Y5, Y9, Y14
+	VMOVUPS        288(AX), Y11
+	VMOVUPS        160(CX), Y12
+	VMOVUPS        160(AX), Y13
+	VPAND          Y4, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    160(CX), Y14, Y10
-	VFMADD231PS    160(DX), Y14, Y11
-	VFMADD231PS    160(BX), Y14, Y12
-	VFMADD231PS    160(AX), Y14, Y13
-	VPAND          Y6, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    192(CX), Y14, Y10
-	VFMADD231PS    192(DX), Y14, Y11
-	VFMADD231PS    192(BX), Y14, Y12
-	VFMADD231PS    192(AX), Y14, Y13
-	VPAND          Y7, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        192(CX), Y12
+	VMOVUPS        192(AX), Y13
+	VPAND          Y5, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    224(CX), Y14, Y10
-	VFMADD231PS    224(DX), Y14, Y11
-	VFMADD231PS    224(BX), Y14, Y12
-	VFMADD231PS    224(AX), Y14, Y13
-	VPSRLD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    256(CX), Y9, Y10
-	VFMADD231PS    256(DX), Y9, Y11
-	VFMADD231PS    256(BX), Y9, Y12
-	VFMADD231PS    256(AX), Y9, Y13
-	VBROADCASTSS   4(SP), Y9
-	VFMADD231PS    Y9, Y10, Y0
-	VFMADD231PS    Y9, Y11, Y1
-	VFMADD231PS    Y9, Y12, Y2
-	VFMADD231PS    Y9, Y13, Y3
-	VBROADCASTI128 40(SI), Y9
-	VPSRLVQ        right0or4<>+0(SB), Y9, Y9
-	VPAND          Y4, Y9, Y9
-	VPSHUFB        Y9, Y8, Y9
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        224(CX), Y12
+	VMOVUPS        224(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        256(CX), Y12
+	VMOVUPS        256(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VBROADCASTSS   4(SP), Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VBROADCASTSS   36(SP), Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	VBROADCASTI128 40(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VMOVUPS        levelsBytes<>+0(SB), Y7
+	VPSHUFB        Y6, Y7, Y6
+	VBROADCASTI128 40(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VMOVUPS        levelsBytes<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y7
+	VMOVUPS        448(CX), Y8
+	VMOVUPS        448(AX), Y9
 	VMOVUPS        448(CX), Y10
-	VMOVUPS        448(DX), Y11
-	VMOVUPS        448(BX), Y12
-	VMOVUPS        448(AX), Y13
-	VPAND          Y5, Y9, Y14
+	VMOVUPS        448(AX), Y11
+	VMOVUPS        320(CX), Y12
+	VMOVUPS        320(AX), Y13
+	VPAND          Y4, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    320(CX), Y14, Y10
-	VFMADD231PS    320(DX), Y14, Y11
-	VFMADD231PS    320(BX), Y14, Y12
-	VFMADD231PS    320(AX), Y14, Y13
-	VPAND          Y6, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    352(CX), Y14, Y10
-	VFMADD231PS    352(DX), Y14, Y11
-	VFMADD231PS    352(BX), Y14, Y12
-	VFMADD231PS    352(AX), Y14, Y13
-	VPAND          Y7, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        352(CX), Y12
+	VMOVUPS        352(AX), Y13
+	VPAND          Y5, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    384(CX), Y14, Y10
-	VFMADD231PS    384(DX), Y14, Y11
-	VFMADD231PS    384(BX), Y14, Y12
-	VFMADD231PS    384(AX), Y14, Y13
-	VPSRLD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    416(CX), Y9, Y10
-	VFMADD231PS    416(DX), Y9, Y11
-	VFMADD231PS    416(BX), Y9, Y12
-	VFMADD231PS    416(AX), Y9, Y13
-	VBROADCASTSS   8(SP), Y9
-	VFMADD231PS    Y9, Y10, Y0
-	VFMADD231PS    Y9, Y11, Y1
-	VFMADD231PS    Y9, Y12, Y2
-	VFMADD231PS    Y9, Y13, Y3
-	VBROADCASTI128 56(SI), Y9
-	VPSRLVQ        right0or4<>+0(SB), Y9, Y9
-	VPAND          Y4, Y9, Y9
-	VPSHUFB        Y9, Y8, Y9
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        384(CX), Y12
+	VMOVUPS        384(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        416(CX), Y12
+	VMOVUPS        416(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VBROADCASTSS   8(SP), Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VBROADCASTSS   40(SP), Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	VBROADCASTI128 56(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VMOVUPS        levelsBytes<>+0(SB), Y7
+	VPSHUFB        Y6, Y7, Y6
+	VBROADCASTI128 56(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VMOVUPS        levelsBytes<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y7
+	VMOVUPS        608(CX), Y8
+	VMOVUPS        608(AX), Y9
 	VMOVUPS        608(CX), Y10
-	VMOVUPS        608(DX), Y11
-	VMOVUPS        608(BX), Y12
-	VMOVUPS        608(AX), Y13
-	VPAND          Y5, Y9, Y14
+	VMOVUPS        608(AX), Y11
+	VMOVUPS        480(CX), Y12
+	VMOVUPS        480(AX), Y13
+	VPAND          Y4, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    480(CX), Y14, Y10
-	VFMADD231PS    480(DX), Y14, Y11
-	VFMADD231PS    480(BX), Y14, Y12
-	VFMADD231PS    480(AX), Y14, Y13
-	VPAND          Y6, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    512(CX), Y14, Y10
-	VFMADD231PS    512(DX), Y14, Y11
-	VFMADD231PS    512(BX), Y14, Y12
-	VFMADD231PS    512(AX), Y14, Y13
-	VPAND          Y7, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        512(CX), Y12
+	VMOVUPS        512(AX), Y13
+	VPAND          Y5, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    544(CX), Y14, Y10
-	VFMADD231PS    544(DX), Y14, Y11
-	VFMADD231PS    544(BX), Y14, Y12
-	VFMADD231PS    544(AX), Y14, Y13
-	VPSRLD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    576(CX), Y9, Y10
-	VFMADD231PS    576(DX), Y9, Y11
-	VFMADD231PS    576(BX), Y9, Y12
-	VFMADD231PS    576(AX), Y9, Y13
-	VBROADCASTSS   12(SP), Y9
-	VFMADD231PS    Y9, Y10, Y0
-	VFMADD231PS    Y9, Y11, Y1
-	VFMADD231PS    Y9, Y12, Y2
-	VFMADD231PS    Y9, Y13, Y3
-	VBROADCASTI128 72(SI), Y9
-	VPSRLVQ        right0or4<>+0(SB), Y9, Y9
-	VPAND          Y4, Y9, Y9
-	VPSHUFB        Y9, Y8, Y9
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        544(CX), Y12
+	VMOVUPS        544(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        576(CX), Y12
+	VMOVUPS        576(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VBROADCASTSS   12(SP), Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VBROADCASTSS   44(SP), Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	VBROADCASTI128 72(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VMOVUPS        levelsBytes<>+0(SB), Y7
+	VPSHUFB        Y6, Y7, Y6
+	VBROADCASTI128 72(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VMOVUPS        levelsBytes<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y7
+	VMOVUPS        768(CX), Y8
+	VMOVUPS        768(AX), Y9
 	VMOVUPS        768(CX), Y10
-	VMOVUPS        768(DX), Y11
-	VMOVUPS        768(BX), Y12
-	VMOVUPS        768(AX), Y13
-	VPAND          Y5, Y9, Y14
+	VMOVUPS        768(AX), Y11
+	VMOVUPS        640(CX), Y12
+	VMOVUPS        640(AX), Y13
+	VPAND          Y4, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    640(CX), Y14, Y10
-	VFMADD231PS    640(DX), Y14, Y11
-	VFMADD231PS    640(BX), Y14, Y12
-	VFMADD231PS    640(AX), Y14, Y13
-	VPAND          Y6, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    672(CX), Y14, Y10
-	VFMADD231PS    672(DX), Y14, Y11
-	VFMADD231PS    672(BX), Y14, Y12
-	VFMADD231PS    672(AX), Y14, Y13
-	VPAND          Y7, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        672(CX), Y12
+	VMOVUPS        672(AX), Y13
+	VPAND          Y5, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    704(CX), Y14, Y10
-	VFMADD231PS    704(DX), Y14, Y11
-	VFMADD231PS    704(BX), Y14, Y12
-	VFMADD231PS    704(AX), Y14, Y13
-	VPSRLD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    736(CX), Y9, Y10
-	VFMADD231PS    736(DX), Y9, Y11
-	VFMADD231PS    736(BX), Y9, Y12
-	VFMADD231PS    736(AX), Y9, Y13
-	VBROADCASTSS   16(SP), Y9
-	VFMADD231PS    Y9, Y10, Y0
-	VFMADD231PS    Y9, Y11, Y1
-	VFMADD231PS    Y9, Y12, Y2
-	VFMADD231PS    Y9, Y13, Y3
-	VBROADCASTI128 88(SI), Y9
-	VPSRLVQ        right0or4<>+0(SB), Y9, Y9
-	VPAND          Y4, Y9, Y9
-	VPSHUFB        Y9, Y8, Y9
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        704(CX), Y12
+	VMOVUPS        704(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        736(CX), Y12
+	VMOVUPS        736(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VBROADCASTSS   16(SP), Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VBROADCASTSS   48(SP), Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	VBROADCASTI128 88(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VMOVUPS        levelsBytes<>+0(SB), Y7
+	VPSHUFB        Y6, Y7, Y6
+	VBROADCASTI128 88(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VMOVUPS        levelsBytes<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y7
+	VMOVUPS        928(CX), Y8
+	VMOVUPS        928(AX), Y9
 	VMOVUPS        928(CX), Y10
-	VMOVUPS        928(DX), Y11
-	VMOVUPS        928(BX), Y12
-	VMOVUPS        928(AX), Y13
-	VPAND          Y5, Y9, Y14
+	VMOVUPS        928(AX), Y11
+	VMOVUPS        800(CX), Y12
+	VMOVUPS        800(AX), Y13
+	VPAND          Y4, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    800(CX), Y14, Y10
-	VFMADD231PS    800(DX), Y14, Y11
-	VFMADD231PS    800(BX), Y14, Y12
-	VFMADD231PS    800(AX), Y14, Y13
-	VPAND          Y6, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    832(CX), Y14, Y10
-	VFMADD231PS    832(DX), Y14, Y11
-	VFMADD231PS    832(BX), Y14, Y12
-	VFMADD231PS    832(AX), Y14, Y13
-	VPAND          Y7, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        832(CX), Y12
+	VMOVUPS        832(AX), Y13
+	VPAND          Y5, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    864(CX), Y14, Y10
-	VFMADD231PS    864(DX), Y14, Y11
-	VFMADD231PS    864(BX), Y14, Y12
-	VFMADD231PS    864(AX), Y14, Y13
-	VPSRLD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    896(CX), Y9, Y10
-	VFMADD231PS    896(DX), Y9, Y11
-	VFMADD231PS    896(BX), Y9, Y12
-	VFMADD231PS    896(AX), Y9, Y13
-	VBROADCASTSS   20(SP), Y9
-	VFMADD231PS    Y9, Y10, Y0
-	VFMADD231PS    Y9, Y11, Y1
-	VFMADD231PS    Y9, Y12, Y2
-	VFMADD231PS    Y9, Y13, Y3
-	VBROADCASTI128 104(SI), Y9
-	VPSRLVQ        right0or4<>+0(SB), Y9, Y9
-	VPAND          Y4, Y9, Y9
-	VPSHUFB        Y9, Y8, Y9
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        864(CX), Y12
+	VMOVUPS        864(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        896(CX), Y12
+	VMOVUPS        896(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VBROADCASTSS   20(SP), Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VBROADCASTSS   52(SP), Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	VBROADCASTI128 104(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VMOVUPS        levelsBytes<>+0(SB), Y7
+	VPSHUFB        Y6, Y7, Y6
+	VBROADCASTI128 104(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VMOVUPS        levelsBytes<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y7
+	VMOVUPS        1088(CX), Y8
+	VMOVUPS        1088(AX), Y9
 	VMOVUPS        1088(CX), Y10
-	VMOVUPS        1088(DX), Y11
-	VMOVUPS        1088(BX), Y12
-	VMOVUPS        1088(AX), Y13
-	VPAND          Y5, Y9, Y14
+	VMOVUPS        1088(AX), Y11
+	VMOVUPS        960(CX), Y12
+	VMOVUPS        960(AX), Y13
+	VPAND          Y4, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    960(CX), Y14, Y10
-	VFMADD231PS    960(DX), Y14, Y11
-	VFMADD231PS    960(BX), Y14, Y12
-	VFMADD231PS    960(AX), Y14, Y13
-	VPAND          Y6, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    992(CX), Y14, Y10
-	VFMADD231PS    992(DX), Y14, Y11
-	VFMADD231PS    992(BX), Y14, Y12
-	VFMADD231PS    992(AX), Y14, Y13
-	VPAND          Y7, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        992(CX), Y12
+	VMOVUPS        992(AX), Y13
+	VPAND          Y5, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    1024(CX), Y14, Y10
-	VFMADD231PS    1024(DX), Y14, Y11
-	VFMADD231PS    1024(BX), Y14, Y12
-	VFMADD231PS    1024(AX), Y14, Y13
-	VPSRLD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    1056(CX), Y9, Y10
-	VFMADD231PS    1056(DX), Y9, Y11
-	VFMADD231PS    1056(BX), Y9, Y12
-	VFMADD231PS    1056(AX), Y9, Y13
-	VBROADCASTSS   24(SP), Y9
-	VFMADD231PS    Y9, Y10, Y0
-	VFMADD231PS    Y9, Y11, Y1
-	VFMADD231PS    Y9, Y12, Y2
-	VFMADD231PS    Y9, Y13, Y3
-	VBROADCASTI128 120(SI), Y9
-	VPSRLVQ        right0or4<>+0(SB), Y9, Y9
-	VPAND          Y4, Y9, Y9
-	VPSHUFB        Y9, Y8, Y9
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        1024(CX), Y12
+	VMOVUPS        1024(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        1056(CX), Y12
+	VMOVUPS        1056(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VBROADCASTSS   24(SP), Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VBROADCASTSS   56(SP), Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	VBROADCASTI128 120(DX), Y6
+	VPSRLVQ        right0or4<>+0(SB), Y6, Y6
+	VPAND          mask15<>+0(SB), Y6, Y6
+	VMOVUPS        levelsBytes<>+0(SB), Y7
+	VPSHUFB        Y6, Y7, Y6
+	VBROADCASTI128 120(BX), Y7
+	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
+	VPAND          mask15<>+0(SB), Y7, Y7
+	VMOVUPS        levelsBytes<>+0(SB), Y8
+	VPSHUFB        Y7, Y8, Y7
+	VMOVUPS        1248(CX), Y8
+	VMOVUPS        1248(AX), Y9
 	VMOVUPS        1248(CX), Y10
-	VMOVUPS        1248(DX), Y11
-	VMOVUPS        1248(BX), Y12
-	VMOVUPS        1248(AX), Y13
-	VPAND          Y5, Y9, Y14
+	VMOVUPS        1248(AX), Y11
+	VMOVUPS        1120(CX), Y12
+	VMOVUPS        1120(AX), Y13
+	VPAND          Y4, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    1120(CX), Y14, Y10
-	VFMADD231PS    1120(DX), Y14, Y11
-	VFMADD231PS    1120(BX), Y14, Y12
-	VFMADD231PS    1120(AX), Y14, Y13
-	VPAND          Y6, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y4, Y7, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    1152(CX), Y14, Y10
-	VFMADD231PS    1152(DX), Y14, Y11
-	VFMADD231PS    1152(BX), Y14, Y12
-	VFMADD231PS    1152(AX), Y14, Y13
-	VPAND          Y7, Y9, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        1152(CX), Y12
+	VMOVUPS        1152(AX), Y13
+	VPAND          Y5, Y6, Y14
 	VCVTDQ2PS      Y14, Y14
-	VFMADD231PS    1184(CX), Y14, Y10
-	VFMADD231PS    1184(DX), Y14, Y11
-	VFMADD231PS    1184(BX), Y14, Y12
-	VFMADD231PS    1184(AX), Y14, Y13
-	VPSRLD         $0x18, Y9, Y9
-	VCVTDQ2PS      Y9, Y9
-	VFMADD231PS    1216(CX), Y9, Y10
-	VFMADD231PS    1216(DX), Y9, Y11
-	VFMADD231PS    1216(BX), Y9, Y12
-	VFMADD231PS    1216(AX), Y9, Y13
-	VBROADCASTSS   28(SP), Y9
-	VFMADD231PS    Y9, Y10, Y0
-	VFMADD231PS    Y9, Y11, Y1
-	VFMADD231PS    Y9, Y12, Y2
-	VFMADD231PS    Y9, Y13, Y3
-	ADDQ           $0x00000088, SI
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          Y5, Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        1184(CX), Y12
+	VMOVUPS        1184(AX), Y13
+	VPAND          byte2<>+0(SB), Y6, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y8
+	VFMADD231PS    Y13, Y14, Y9
+	VPAND          byte2<>+0(SB), Y7, Y14
+	VCVTDQ2PS      Y14, Y14
+	VFMADD231PS    Y12, Y14, Y10
+	VFMADD231PS    Y13, Y14, Y11
+	VMOVUPS        1216(CX), Y12
+	VMOVUPS        1216(AX), Y13
+	VPSRLD         $0x18, Y6, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y8
+	VFMADD231PS    Y13, Y6, Y9
+	VPSRLD         $0x18, Y7, Y6
+	VCVTDQ2PS      Y6, Y6
+	VFMADD231PS    Y12, Y6, Y10
+	VFMADD231PS    Y13, Y6, Y11
+	VBROADCASTSS   28(SP), Y6
+	VFMADD231PS    Y6, Y8, Y0
+	VFMADD231PS    Y6, Y9, Y1
+	VBROADCASTSS   60(SP), Y6
+	VFMADD231PS    Y6, Y10, Y2
+	VFMADD231PS    Y6, Y11, Y3
+	ADDQ           $0x00000088, DX
+	ADDQ           $0x00000088, BX
 	ADDQ           $0x00000500, CX
-	ADDQ           $0x00000500, DX
-	ADDQ           $0x00000500, BX
 	ADDQ           $0x00000500, AX
 	DECQ           DI
 	JNZ            step
@@ -20160,279 +19933,13 @@ step:
 	VPSHUFD        $0xb1, X4, X0
 	VADDSS         X0, X4, X4
 	VMOVSS         X4, (DX)(CX*4)
-	MOVQ           24(AX), DX
-	VEXTRACTF128   $0x01, Y1, X0
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           48(AX), DX
 	VEXTRACTF128   $0x01, Y2, X0
 	VADDPS         X2, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (DX)(CX*4)
-	MOVQ           72(AX), AX
-	VEXTRACTF128   $0x01, Y3, X0
-	VADDPS         X3, X0, X0
-	VPSHUFD        $0x4e, X0, X1
-	VADDPS         X1, X0, X0
-	VPSHUFD        $0xb1, X0, X1
-	VADDSS         X1, X0, X0
-	VMOVSS         X0, (AX)(CX*4)
-	VZEROUPPER
-	RET
-
-// func dotIQ4_XS_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·dotIQ4_XS_1x2AVX2(SB), NOSPLIT, $32-48
-	MOVQ    xs+16(FP), AX
-	MOVQ    (AX), CX
-	MOVQ    24(AX), AX
-	MOVQ    w+0(FP), DX
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    steps+24(FP), BX
-	VMOVUPS mask15<>+0(SB), Y2
-	VMOVUPS byte0<>+0(SB), Y3
-	VMOVUPS byte1<>+0(SB), Y4
-	VMOVUPS byte2<>+0(SB), Y5
-	VMOVUPS levelsBytes<>+0(SB), Y6
-
-step:
-	VPBROADCASTD   4(DX), Y7
-	VPSRLVD        shifts4<>+0(SB), Y7, Y7
-	VPAND          dwords15<>+0(SB), Y7, Y7
-	VPBROADCASTD   2(DX), Y8
-	VPSRLVD        shifts2<>+0(SB), Y8, Y8
-	VPAND          dwords3<>+0(SB), Y8, Y8
-	VPSLLD         $0x04, Y8, Y8
-	VPOR           Y8, Y7, Y7
-	VPSUBD         dwords32<>+0(SB), Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VPBROADCASTW   (DX), X8
-	VCVTPH2PS      X8, Y8
-	VMULPS         Y8, Y7, Y7
-	VMOVUPS        Y7, (SP)
-	VBROADCASTI128 8(DX), Y7
-	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
-	VPAND          Y2, Y7, Y7
-	VPSHUFB        Y7, Y6, Y7
-	VMOVUPS        128(CX), Y8
-	VMOVUPS        128(AX), Y9
-	VPAND          Y3, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    (CX), Y10, Y8
-	VFMADD231PS    (AX), Y10, Y9
-	VPAND          Y4, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    32(CX), Y10, Y8
-	VFMADD231PS    32(AX), Y10, Y9
-	VPAND          Y5, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    64(CX), Y10, Y8
-	VFMADD231PS    64(AX), Y10, Y9
-	VPSRLD         $0x18, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    96(CX), Y7, Y8
-	VFMADD231PS    96(AX), Y7, Y9
-	VBROADCASTSS   (SP), Y7
-	VFMADD231PS    Y7, Y8, Y0
-	VFMADD231PS    Y7, Y9, Y1
-	VBROADCASTI128 24(DX), Y7
-	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
-	VPAND          Y2, Y7, Y7
-	VPSHUFB        Y7, Y6, Y7
-	VMOVUPS        288(CX), Y8
-	VMOVUPS        288(AX), Y9
-	VPAND          Y3, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    160(CX), Y10, Y8
-	VFMADD231PS    160(AX), Y10, Y9
-	VPAND          Y4, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    192(CX), Y10, Y8
-	VFMADD231PS    192(AX), Y10, Y9
-	VPAND          Y5, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    224(CX), Y10, Y8
-	VFMADD231PS    224(AX), Y10, Y9
-	VPSRLD         $0x18, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    256(CX), Y7, Y8
-	VFMADD231PS    256(AX), Y7, Y9
-	VBROADCASTSS   4(SP), Y7
-	VFMADD231PS    Y7, Y8, Y0
-	VFMADD231PS    Y7, Y9, Y1
-	VBROADCASTI128 40(DX), Y7
-	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
-	VPAND          Y2, Y7, Y7
-	VPSHUFB        Y7, Y6, Y7
-	VMOVUPS        448(CX), Y8
-	VMOVUPS        448(AX), Y9
-	VPAND          Y3, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    320(CX), Y10, Y8
-	VFMADD231PS    320(AX), Y10, Y9
-	VPAND          Y4, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    352(CX), Y10, Y8
-	VFMADD231PS    352(AX), Y10, Y9
-	VPAND          Y5, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    384(CX), Y10, Y8
-	VFMADD231PS    384(AX), Y10, Y9
-	VPSRLD         $0x18, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    416(CX), Y7, Y8
-	VFMADD231PS    416(AX), Y7, Y9
-	VBROADCASTSS   8(SP), Y7
-	VFMADD231PS    Y7, Y8, Y0
-	VFMADD231PS    Y7, Y9, Y1
-	VBROADCASTI128 56(DX), Y7
-	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
-	VPAND          Y2, Y7, Y7
-	VPSHUFB        Y7, Y6, Y7
-	VMOVUPS        608(CX), Y8
-	VMOVUPS        608(AX), Y9
-	VPAND          Y3, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    480(CX), Y10, Y8
-	VFMADD231PS    480(AX), Y10, Y9
-	VPAND          Y4, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    512(CX), Y10, Y8
-	VFMADD231PS    512(AX), Y10, Y9
-	VPAND          Y5, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    544(CX), Y10, Y8
-	VFMADD231PS    544(AX), Y10, Y9
-	VPSRLD         $0x18, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    576(CX), Y7, Y8
-	VFMADD231PS    576(AX), Y7, Y9
-	VBROADCASTSS   12(SP), Y7
-	VFMADD231PS    Y7, Y8, Y0
-	VFMADD231PS    Y7, Y9, Y1
-	VBROADCASTI128 72(DX), Y7
-	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
-	VPAND          Y2, Y7, Y7
-	VPSHUFB        Y7, Y6, Y7
-	VMOVUPS        768(CX), Y8
-	VMOVUPS        768(AX), Y9
-	VPAND          Y3, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    640(CX), Y10, Y8
-	VFMADD231PS    640(AX), Y10, Y9
-	VPAND          Y4, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    672(CX), Y10, Y8
-	VFMADD231PS    672(AX), Y10, Y9
-	VPAND          Y5, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    704(CX), Y10, Y8
-	VFMADD231PS    704(AX), Y10, Y9
-	VPSRLD         $0x18, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    736(CX), Y7, Y8
-	VFMADD231PS    736(AX), Y7, Y9
-	VBROADCASTSS   16(SP), Y7
-	VFMADD231PS    Y7, Y8, Y0
-	VFMADD231PS    Y7, Y9, Y1
-	VBROADCASTI128 88(DX), Y7
-	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
-	VPAND          Y2, Y7, Y7
-	VPSHUFB        Y7, Y6, Y7
-	VMOVUPS        928(CX), Y8
-	VMOVUPS        928(AX), Y9
-	VPAND          Y3, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    800(CX), Y10, Y8
-	VFMADD231PS    800(AX), Y10, Y9
-	VPAND          Y4, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    832(CX), Y10, Y8
-	VFMADD231PS    832(AX), Y10, Y9
-	VPAND          Y5, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    864(CX), Y10, Y8
-	VFMADD231PS    864(AX), Y10, Y9
-	VPSRLD         $0x18, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    896(CX), Y7, Y8
-	VFMADD231PS    896(AX), Y7, Y9
-	VBROADCASTSS   20(SP), Y7
-	VFMADD231PS    Y7, Y8, Y0
-	VFMADD231PS    Y7, Y9, Y1
-	VBROADCASTI128 104(DX), Y7
-	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
-	VPAND          Y2, Y7, Y7
-	VPSHUFB        Y7, Y6, Y7
-	VMOVUPS        1088(CX), Y8
-	VMOVUPS        1088(AX), Y9
-	VPAND          Y3, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    960(CX), Y10, Y8
-	VFMADD231PS    960(AX), Y10, Y9
-	VPAND          Y4, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    992(CX), Y10, Y8
-	VFMADD231PS    992(AX), Y10, Y9
-	VPAND          Y5, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    1024(CX), Y10, Y8
-	VFMADD231PS    1024(AX), Y10, Y9
-	VPSRLD         $0x18, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    1056(CX), Y7, Y8
-	VFMADD231PS    1056(AX), Y7, Y9
-	VBROADCASTSS   24(SP), Y7
-	VFMADD231PS    Y7, Y8, Y0
-	VFMADD231PS    Y7, Y9, Y1
-	VBROADCASTI128 120(DX), Y7
-	VPSRLVQ        right0or4<>+0(SB), Y7, Y7
-	VPAND          Y2, Y7, Y7
-	VPSHUFB        Y7, Y6, Y7
-	VMOVUPS        1248(CX), Y8
-	VMOVUPS        1248(AX), Y9
-	VPAND          Y3, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    1120(CX), Y10, Y8
-	VFMADD231PS    1120(AX), Y10, Y9
-	VPAND          Y4, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    1152(CX), Y10, Y8
-	VFMADD231PS    1152(AX), Y10, Y9
-	VPAND          Y5, Y7, Y10
-	VCVTDQ2PS      Y10, Y10
-	VFMADD231PS    1184(CX), Y10, Y8
-	VFMADD231PS    1184(AX), Y10, Y9
-	VPSRLD         $0x18, Y7, Y7
-	VCVTDQ2PS      Y7, Y7
-	VFMADD231PS    1216(CX), Y7, Y8
-	VFMADD231PS    1216(AX), Y7, Y9
-	VBROADCASTSS   28(SP), Y7
-	VFMADD231PS    Y7, Y8, Y0
-	VFMADD231PS    Y7, Y9, Y1
-	ADDQ           $0x00000088, DX
-	ADDQ           $0x00000500, CX
-	ADDQ           $0x00000500, AX
-	DECQ           BX
-	JNZ            step
-	MOVQ           ys+32(FP), AX
-	MOVQ           row+40(FP), CX
-	MOVQ           (AX), DX
-	VEXTRACTF128   $0x01, Y0, X2
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0x4e, X2, X0
-	VADDPS         X0, X2, X2
-	VPSHUFD        $0xb1, X2, X0
-	VADDSS         X0, X2, X2
-	VMOVSS         X2, (DX)(CX*4)
+	VPSHUFD        $0x4e, X0, X2
+	VADDPS         X2, X0, X0
+	VPSHUFD        $0xb1, X0, X2
+	VADDSS         X2, X0, X0
+	VMOVSS         X0, 4(DX)(CX*4)
 	MOVQ           24(AX), AX
 	VEXTRACTF128   $0x01, Y1, X0
 	VADDPS         X1, X0, X0
@@ -20441,6 +19948,13 @@ step:
 	VPSHUFD        $0xb1, X0, X1
 	VADDSS         X1, X0, X0
 	VMOVSS         X0, (AX)(CX*4)
+	VEXTRACTF128   $0x01, Y3, X0
+	VADDPS         X3, X0, X0
+	VPSHUFD        $0x4e, X0, X1
+	VADDPS         X1, X0, X0
+	VPSHUFD        $0xb1, X0, X1
+	VADDSS         X1, X0, X0
+	VMOVSS         X0, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 

@@ -32,15 +32,33 @@ func (g *gen) widen(m operand.Op) reg.VecVirtual {
 
 // byteMasks returns masks of bytes 0, 1 and 2 of dwords. A fourth would not do: as a
 // dword such a byte may be negative.
-func (g *gen) byteMasks() []reg.VecVirtual { return g.masks("byte", 0xff, 3) }
+func (g *gen) byteMasks(t tile) []operand.Op { return g.masks(t, "byte", 0xff, 3) }
 
 // nibbleMasks returns masks of the low nibbles of bytes 0 to 3 of dwords.
-func (g *gen) nibbleMasks() []reg.VecVirtual { return g.masks("nibble", 0x0f, 4) }
+func (g *gen) nibbleMasks(t tile) []operand.Op { return g.masks(t, "nibble", 0x0f, 4) }
 
-func (g *gen) masks(name string, mask uint32, n int) []reg.VecVirtual {
-	m := make([]reg.VecVirtual, n)
+func (g *gen) masks(t tile, name string, mask uint32, n int) []operand.Op {
+	m := make([]operand.Op, n)
 	for b := range m {
-		m[b] = g.load2(g.dwords(fmt.Sprintf("%s%d", name, b), repeat(8, mask<<(8*b))...))
+		if m[b] = g.dwords(fmt.Sprintf("%s%d", name, b), repeat(8, mask<<(8*b))...); b < 2 || t.inputs == 1 {
+			m[b] = g.load2(m[b].(operand.Mem))
+		}
 	}
 	return m
+}
+
+// constant2 returns 32 bytes of constants, in a register unless the tile needs most of
+// them for its sums.
+func (g *gen) constant2(t tile, m operand.Mem) operand.Op {
+	if t.inputs > 1 {
+		return m
+	}
+	return g.load2(m)
+}
+
+// broadcast2 returns the float at m in every lane.
+func (g *gen) broadcast2(m operand.Mem) reg.VecVirtual {
+	v := g.YMM()
+	g.VBROADCASTSS(m, v)
+	return v
 }

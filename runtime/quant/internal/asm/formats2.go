@@ -26,8 +26,8 @@ var formats2 = []format{
 
 // plain2 is the loop of a format without blocks; load widens 8 elements of size
 // bytes to float32.
-func plain2(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, int) func(*loop) {
-	return func(*gen, int) func(*loop) {
+func plain2(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, tile) func(*loop) {
+	return func(*gen, tile) func(*loop) {
 		return func(l *loop) {
 			l.loadX(0, 4)
 			for _, row := range l.rows {
@@ -65,41 +65,43 @@ type nibbles2 struct {
 	power bool   // the scale is the byte e for 2^(e-128), not a half
 }
 
-func (n nibbles2) begin(g *gen, _ int) func(*loop) {
+func (n nibbles2) begin(g *gen, t tile) func(*loop) {
 	// Without a table or fifth bits the masks of nibbles do it all.
 	plain := n.table == nil && n.qh == 0
-	var low, table reg.VecVirtual
-	var masks []reg.VecVirtual
+	var low, table operand.Op
+	var masks []operand.Op
 	if plain {
-		masks = g.nibbleMasks()
+		masks = g.nibbleMasks(t)
 	} else {
-		low, masks = g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
+		low, masks = g.constant2(t, g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks(t)
 	}
 	if n.table != nil {
-		table = g.byteTable(n.table)
+		table = g.byteTable(t, n.table)
 	}
 	return func(l *loop) {
-		for _, row := range l.rows {
-			q := g.nibbles(at(row.block, n.qs))
-			if !plain {
-				g.VPAND(low, q, q)
-			}
-			if n.qh != 0 {
-				g.VPOR(g.fifthBits(at(row.block, n.qh)), q, q)
-			}
-			if table != nil {
-				g.VPSHUFB(q, table, q)
-			}
-			p := partial{loop: l}
+		l.partials(func(p *partial) {
+			q := p.each(func(_ int, row row) reg.VecVirtual {
+				q := g.nibbles(at(row.block, n.qs))
+				if !plain {
+					g.VPAND(low, q, q)
+				}
+				if n.qh != 0 {
+					g.VPOR(g.fifthBits(at(row.block, n.qh)), q, q)
+				}
+				if table != nil {
+					g.lookup2(table, q)
+				}
+				return q
+			})
 			if n.min == 0 {
 				p.begin(0)
 			}
 			p.addBytes(0, q, masks)
-			p.fold(row, n.scale(g, row.block))
+			p.fold(func(_ int, row row) reg.VecVirtual { return n.scale(g, row.block) })
 			if n.min != 0 {
-				l.common(row, 0, g.half2(at(row.block, n.min)))
+				p.common(0, func(_ int, row row) reg.VecVirtual { return g.half2(at(row.block, n.min)) })
 			}
-		}
+		})
 	}
 }
 
@@ -117,13 +119,21 @@ func (n nibbles2) scale(g *gen, block reg.Register) reg.VecVirtual {
 
 // byteTable returns the 16 entries of a table less the smallest one, as unsigned
 // bytes, once in each half: VPSHUFB looks up within halves.
-func (g *gen) byteTable(t *table) reg.VecVirtual {
-	smallest := slices.Min(t.values[:])
+func (g *gen) byteTable(t tile, of *table) operand.Op {
+	smallest := slices.Min(of.values[:])
 	b := make([]byte, 32)
 	for i := range b {
-		b[i] = byte(t.values[i%16] - smallest)
+		b[i] = byte(of.values[i%16] - smallest)
 	}
-	return g.load2(g.bytes(t.name+"Bytes", b...))
+	return g.constant2(t, g.bytes(of.name+"Bytes", b...))
+}
+
+// lookup2 replaces the bytes of index by entries of a table.
+func (g *gen) lookup2(table operand.Op, index reg.Register) {
+	if m, ok := table.(operand.Mem); ok {
+		table = g.load2(m)
+	}
+	g.VPSHUFB(index, table, index)
 }
 
 // nibbles returns bytes whose low nibbles are the low ones of the 16 bytes at m, then
@@ -152,56 +162,54 @@ func (g *gen) fifthBits(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-func q8_0x2(*gen, int) func(*loop) {
+func q8_0x2(*gen, tile) func(*loop) {
 	return func(l *loop) {
 		l.loadX(0, 4)
-		for _, row := range l.rows {
-			p := partial{loop: l}
+		l.partials(func(p *partial) {
 			for i := range 4 {
-				p.add(i, l.widen(at(row.block, 2+8*i)))
+				p.add(i, func(r int) reg.VecVirtual { return l.widen(at(p.rows[r].block, 2+8*i)) })
 			}
-			p.fold(row, l.half2(at(row.block, 0)))
-		}
+			p.fold(func(_ int, row row) reg.VecVirtual { return l.half2(at(row.block, 0)) })
+		})
 	}
 }
 
 // affine2 is the loop of Q4_K and Q5_K. The scales and minima of a block go to
 // the stack as floats, from where they are broadcast.
-func affine2(fifth bool) func(*gen, int) func(*loop) {
+func affine2(fifth bool) func(*gen, tile) func(*loop) {
 	qs := 16
 	if fifth {
 		qs = 48
 	}
-	return func(g *gen, rows int) func(*loop) {
-		masks := g.nibbleMasks()
-		var low reg.VecVirtual
+	return func(g *gen, t tile) func(*loop) {
+		masks := g.nibbleMasks(t)
+		var low operand.Op
 		if fifth {
-			low, masks = g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
+			low, masks = g.constant2(t, g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks(t)
 		}
-		scales := g.AllocLocal(64 * rows)
+		scales := g.AllocLocal(64 * t.rows)
 		return func(l *loop) {
 			for r, row := range l.rows {
 				g.storeScales(row.block, scales.Offset(64*r))
 			}
 			for sub := range 8 {
-				for r, row := range l.rows {
-					q := g.YMM()
-					g.VMOVDQU(at(row.block, qs+32*(sub/2)), q)
-					if sub%2 == 1 {
-						g.VPSRLW(operand.U8(4), q, q)
-					}
-					if fifth {
-						g.VPAND(low, q, q)
-						g.VPOR(g.fifthBitsOf(sub, at(row.block, 16)), q, q)
-					}
-					p := partial{loop: l}
+				l.partials(func(p *partial) {
+					q := p.each(func(_ int, row row) reg.VecVirtual {
+						q := g.YMM()
+						g.VMOVDQU(at(row.block, qs+32*(sub/2)), q)
+						if sub%2 == 1 {
+							g.VPSRLW(operand.U8(4), q, q)
+						}
+						if fifth {
+							g.VPAND(low, q, q)
+							g.VPOR(g.fifthBitsOf(sub, at(row.block, 16)), q, q)
+						}
+						return q
+					})
 					p.addBytes(sub, q, masks)
-					factor := g.YMM()
-					g.VBROADCASTSS(scales.Offset(64*r+4*sub), factor)
-					p.fold(row, factor)
-					g.VBROADCASTSS(scales.Offset(64*r+32+4*sub), factor)
-					l.common(row, sub, factor)
-				}
+					p.fold(func(r int, _ row) reg.VecVirtual { return g.broadcast2(scales.Offset(64*r + 4*sub)) })
+					p.common(sub, func(r int, _ row) reg.VecVirtual { return g.broadcast2(scales.Offset(64*r + 32 + 4*sub)) })
+				})
 			}
 		}
 	}
@@ -239,11 +247,11 @@ func (g *gen) fifthBitsOf(sub int, m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-func q6_Kx2(g *gen, rows int) func(*loop) {
-	low, masks := g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
+func q6_Kx2(g *gen, t tile) func(*loop) {
+	low, masks := g.constant2(t, g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks(t)
 	upper := g.bytes("mask48", repeat(32, byte(48))...)
 	halves := g.dwords("laneOfHalf", 0, 0, 0, 0, 1, 1, 1, 1)
-	scales := g.AllocLocal(64 * rows)
+	scales := g.AllocLocal(64 * t.rows)
 	return func(l *loop) {
 		for r, row := range l.rows {
 			d := g.half2(at(row.block, 208))
@@ -254,16 +262,17 @@ func q6_Kx2(g *gen, rows int) func(*loop) {
 			}
 		}
 		for group := range 8 { // of 32 elements, 16 in either half of a register
-			for r, row := range l.rows {
-				q := g.bytesQ6_K(row.block, group, low, upper)
-				p := partial{loop: l}
+			l.partials(func(p *partial) {
+				q := p.each(func(_ int, row row) reg.VecVirtual { return g.bytesQ6_K(row.block, group, low, upper) })
 				p.begin(group)
 				p.addBytes(group, q, masks)
-				scale := g.YMM()
-				g.VBROADCASTSD(scales.Offset(64*r+8*group), scale)
-				g.VPERMILPS(halves, scale, scale)
-				p.fold(row, scale)
-			}
+				p.fold(func(r int, _ row) reg.VecVirtual {
+					scale := g.YMM()
+					g.VBROADCASTSD(scales.Offset(64*r+8*group), scale)
+					g.VPERMILPS(halves, scale, scale)
+					return scale
+				})
+			})
 		}
 	}
 }
@@ -292,26 +301,26 @@ func (g *gen) bytesQ6_K(block reg.Register, group int, low, upper operand.Op) re
 	return q
 }
 
-func iq4_XSx2(g *gen, rows int) func(*loop) {
-	low, masks := g.load2(g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks()
-	table := g.byteTable(&levels)
-	scales := g.AllocLocal(32 * rows)
+func iq4_XSx2(g *gen, t tile) func(*loop) {
+	low, masks := g.constant2(t, g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks(t)
+	table := g.byteTable(t, &levels)
+	scales := g.AllocLocal(32 * t.rows)
 	return func(l *loop) {
 		for r, row := range l.rows {
 			g.VMOVUPS(g.scalesIQ4_XS(avx2, row.block), scales.Offset(32*r))
 		}
 		for sub := range 8 {
-			for r, row := range l.rows {
-				q := g.nibbles(at(row.block, 8+16*sub))
-				g.VPAND(low, q, q)
-				g.VPSHUFB(q, table, q)
-				p := partial{loop: l}
+			l.partials(func(p *partial) {
+				q := p.each(func(_ int, row row) reg.VecVirtual {
+					q := g.nibbles(at(row.block, 8+16*sub))
+					g.VPAND(low, q, q)
+					g.lookup2(table, q)
+					return q
+				})
 				p.begin(sub)
 				p.addBytes(sub, q, masks)
-				scale := g.YMM()
-				g.VBROADCASTSS(scales.Offset(32*r+4*sub), scale)
-				p.fold(row, scale)
-			}
+				p.fold(func(r int, _ row) reg.VecVirtual { return g.broadcast2(scales.Offset(32*r + 4*sub)) })
+			})
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -12,7 +13,7 @@ type format struct {
 	name         string
 	elems, bytes int // of a step: a block, or a run of one-element blocks
 	// begin emits the loading of constants and returns what emits one step.
-	begin  func(g *gen, rows int) func(l *loop)
+	begin  func(g *gen, t tile) func(l *loop)
 	shared int  // registers for vectors of x that rows share
 	folded bool // sums of a few products are scaled, not weights; see partial
 	// arranged says that x is as arrangeLoop leaves it.
@@ -37,8 +38,8 @@ type row struct {
 	sums  [][]reg.VecVirtual
 }
 
-// tile is a number of rows and inputs that are multiplied at once. The sums of the
-// larger ones take half of the registers.
+// tile is a number of rows and inputs that are multiplied at once. Their sums take up
+// to half of the registers. Several rows read x once from the outer caches.
 type tile struct{ rows, inputs int }
 
 // The Go types rowFunc, rowsFunc and tileFunc.
@@ -55,7 +56,11 @@ func (g *gen) matVec(v isa, f format) {
 	if !f.single {
 		g.fourRows(v, f)
 	}
-	for _, t := range v.tiles {
+	tiles := v.tiles
+	if f.folded {
+		tiles = v.folded
+	}
+	for _, t := range tiles {
 		g.tile(v, f, t)
 	}
 }
@@ -146,7 +151,7 @@ func (l *loop) run() {
 		stride = l.param("stride")
 	}
 	steps := l.param("steps")
-	step := l.format.begin(l.gen, len(l.rows))
+	step := l.format.begin(l.gen, tile{len(l.rows), len(l.inputs)})
 	l.Label("step")
 	if stride != nil {
 		l.prefetch(stride, l.format.bytes)
@@ -210,62 +215,110 @@ func (l *loop) add(row row, v int, w reg.Register) {
 	}
 }
 
-// partial is the sum of products, per input, of the elements of a row that share a
-// scale. Scaling it takes less than scaling the elements.
+// partial is the sum of products, per row and input, of the elements of some rows that
+// share a scale. Scaling it takes less than scaling the elements.
 type partial struct {
 	*loop
-	sums []reg.VecVirtual
+	rows []row
+	sums [][]reg.VecVirtual
+}
+
+// partials calls f with partial sums of the rows: of one row after the other if there
+// is one input, else of all, which then share the loads of x.
+func (l *loop) partials(f func(p *partial)) {
+	n := 1
+	if len(l.inputs) > 1 {
+		n = len(l.rows)
+	}
+	for r := 0; r < len(l.rows); r += n {
+		f(&partial{loop: l, rows: l.rows[r : r+n], sums: make([][]reg.VecVirtual, n)})
+	}
+}
+
+// first is the number of the first row in the loop.
+func (p *partial) first() int {
+	return slices.IndexFunc(p.loop.rows, func(r row) bool { return r.block == p.rows[0].block })
+}
+
+// each returns what f makes of every row; r counts the rows of the loop.
+func (p *partial) each(f func(r int, row row) reg.VecVirtual) []reg.VecVirtual {
+	var values []reg.VecVirtual
+	for i, row := range p.rows {
+		values = append(values, f(p.first()+i, row))
+	}
+	return values
 }
 
 // begin begins the partial sums with the sums of group i of arranged x.
 func (p *partial) begin(i int) {
-	for j, x := range p.inputs {
-		p.sums = append(p.sums, p.isa.vector(p.gen))
-		p.VMOVUPS(at(x, p.sumAt(i)), p.sums[j])
-	}
-}
-
-// add adds w·x of vector v of this step.
-func (p *partial) add(v int, w reg.Register) {
-	first := p.sums == nil
-	for j, x := range p.loaded[v] {
-		if first {
-			p.sums = append(p.sums, p.isa.vector(p.gen))
-			p.VMULPS(x, w, p.sums[j])
-		} else {
-			p.VFMADD231PS(x, w, p.sums[j])
+	for r := range p.rows {
+		for j, x := range p.inputs {
+			p.sums[r] = append(p.sums[r], p.isa.vector(p.gen))
+			p.VMOVUPS(at(x, p.sumAt(i)), p.sums[r][j])
 		}
 	}
 }
 
-// fold adds the partial sums times scale to the running sums of a row.
-func (p *partial) fold(row row, scale reg.Register) {
-	for j, sum := range p.sums {
-		p.VFMADD231PS(scale, sum, row.sums[j][0])
+// add adds the products of vector v of this step; element returns that of a row.
+func (p *partial) add(v int, element func(r int) reg.VecVirtual) {
+	xs := slices.Clone(p.loaded[v])
+	for j := range xs {
+		if len(p.rows) > 1 {
+			x := p.isa.vector(p.gen)
+			p.VMOVUPS(xs[j], x)
+			xs[j] = x
+		}
+	}
+	for r := range p.rows {
+		w, first := element(r), p.sums[r] == nil
+		for j, x := range xs {
+			if first {
+				p.sums[r] = append(p.sums[r], p.isa.vector(p.gen))
+				p.VMULPS(x, w, p.sums[r][j])
+			} else {
+				p.VFMADD231PS(x, w, p.sums[r][j])
+			}
+		}
 	}
 }
 
-// common adds value times the sums of group i of arranged x to the running sums of a
-// row.
-func (l *loop) common(row row, i int, value reg.Register) {
-	for j, x := range l.inputs {
-		l.VFMADD231PS(at(x, l.sumAt(i)), value, row.sums[j][0])
-	}
-}
-
-// addBytes adds 32 elements, the unsigned bytes of q, times group i of arranged x.
-// masks are for the bytes of dwords; without one for the last it is shifted down.
-func (p *partial) addBytes(i int, q reg.Register, masks []reg.VecVirtual) {
+// addBytes adds 32 elements of every row, the unsigned bytes of its q, times group i
+// of arranged x. masks are for the bytes of dwords; without one for the last it is
+// shifted down.
+func (p *partial) addBytes(i int, q []reg.VecVirtual, masks []operand.Op) {
 	p.loadX(4*i, 4)
 	for b := range 4 {
-		w := p.isa.vector(p.gen)
-		if b < len(masks) {
-			p.VPAND(masks[b], q, w)
-		} else {
-			p.VPSRLD(operand.U8(24), q, w)
+		p.add(4*i+b, func(r int) reg.VecVirtual {
+			w := p.isa.vector(p.gen)
+			if b < len(masks) {
+				p.VPAND(masks[b], q[r], w)
+			} else {
+				p.VPSRLD(operand.U8(24), q[r], w)
+			}
+			p.VCVTDQ2PS(w, w)
+			return w
+		})
+	}
+}
+
+// fold adds the partial sums times the scale of their row to the running sums.
+func (p *partial) fold(scale func(r int, row row) reg.VecVirtual) {
+	for i, row := range p.rows {
+		s := scale(p.first()+i, row)
+		for j, sum := range p.sums[i] {
+			p.VFMADD231PS(s, sum, row.sums[j][0])
 		}
-		p.VCVTDQ2PS(w, w)
-		p.add(4*i+b, w)
+	}
+}
+
+// common adds the value of a row times the sums of group i of arranged x to the
+// running sums.
+func (p *partial) common(i int, value func(r int, row row) reg.VecVirtual) {
+	for k, row := range p.rows {
+		v := value(p.first()+k, row)
+		for j, x := range p.inputs {
+			p.VFMADD231PS(at(x, p.sumAt(i)), v, row.sums[j][0])
+		}
 	}
 }
 

@@ -13,7 +13,8 @@ type isa struct {
 	vector func(*gen) reg.VecVirtual
 	sum    func(*gen, reg.VecVirtual) reg.VecVirtual
 	shapes []productShape
-	tiles  []tile
+	tiles  []tile // of formats that are not folded
+	folded []tile // of those that are
 	// Bitwise operations on registers of any width and number.
 	and, or func(g *gen, a, b, dst operand.Op)
 }
@@ -33,7 +34,8 @@ var (
 		vector: func(g *gen) reg.VecVirtual { return g.YMM() },
 		sum:    func(g *gen, v reg.VecVirtual) reg.VecVirtual { return g.sumYMM(v) },
 		shapes: shapes2,
-		tiles:  []tile{{1, 4}, {1, 2}},
+		tiles:  []tile{{1, 4}, {2, 2}},
+		folded: []tile{{2, 2}},
 		and:    func(g *gen, a, b, dst operand.Op) { g.VPAND(a, b, dst) },
 		or:     func(g *gen, a, b, dst operand.Op) { g.VPOR(a, b, dst) },
 	}
