@@ -18,9 +18,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// Program lowers a spec and runs the passes.
-func Program(s *spec.Spec, o pass.Options) (*ir.Program, error) {
-	p := lower.Lower(s)
+// Program lowers a spec for a number of rows and runs the passes.
+func Program(s *spec.Spec, width int, o pass.Options) (*ir.Program, error) {
+	p := lower.Lower(s, width)
 	if err := pass.Compile(p, o); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
@@ -30,16 +30,11 @@ func Program(s *spec.Spec, o pass.Options) (*ir.Program, error) {
 // Compile turns a spec, one of its variants, into a bundle, its Metal source
 // included. Passes named in disable are left out.
 func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
-	p, err := Program(s, pass.Options{Disable: disable})
+	programs, err := programs(s, disable)
 	if err != nil {
 		return nil, err
 	}
-	if len(disable) == 0 { // with fewer passes, kernels have other names
-		if err := checkKernels(s, p); err != nil {
-			return nil, err
-		}
-	}
-	b := &plan.Bundle{Name: s.Name, Spec: s.File, SpecHash: s.Hash, Class: s.Class, Model: model(s), Weights: kernel.WeightTable(p)}
+	b := &plan.Bundle{Name: s.Name, Spec: s.File, SpecHash: s.Hash, Class: s.Class, Model: model(s), Weights: kernel.WeightTable(programs[0])}
 	if s.Activations == "f16" {
 		b.Activations = plan.ElemF16
 	}
@@ -55,8 +50,10 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 		}
 		b.Profiles = append(b.Profiles, plan.Profile{Name: q.Name, Types: types})
 	}
-	if err := kernel.Select(p, b); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.File, err)
+	for _, p := range programs {
+		if err := kernel.Select(p, b); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.File, err)
+		}
 	}
 	kernel.Sample(b)
 	kernel.Variants(b)
@@ -69,25 +66,44 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 	return b, nil
 }
 
-// checkKernels wants shapes in the tuning for kernels that there are. Their names are
-// those without tails: one set of shapes serves devices with tails and without.
-func checkKernels(s *spec.Spec, p *ir.Program) error {
-	if s.Tuning.Tails {
-		var err error
-		if p, err = Program(s, pass.Options{Disable: []string{"tails"}}); err != nil {
-			return err
+// programs compiles a spec for each of its widths.
+func programs(s *spec.Spec, disable []string) ([]*ir.Program, error) {
+	var list []*ir.Program
+	for _, width := range s.Widths() {
+		p, err := Program(s, width, pass.Options{Disable: disable})
+		if err != nil {
+			return nil, err
 		}
+		list = append(list, p)
 	}
-	return s.CheckKernels(kernelNames(p))
+	if len(disable) > 0 { // with fewer passes, kernels have other names
+		return list, nil
+	}
+	return list, checkKernels(s, list)
 }
 
-// kernelNames are the names of the program's kernels, in the order of their
+// checkKernels wants shapes in the tuning for kernels that there are. Their names are
+// those without tails: one set of shapes serves devices with tails and without.
+func checkKernels(s *spec.Spec, programs []*ir.Program) error {
+	if s.Tuning.Tails {
+		p, err := Program(s, 1, pass.Options{Disable: []string{"tails"}})
+		if err != nil {
+			return err
+		}
+		programs = append([]*ir.Program{p}, programs[1:]...)
+	}
+	return s.CheckKernels(kernelNames(programs))
+}
+
+// kernelNames are the names of the programs' kernels, in the order of their
 // first use.
-func kernelNames(p *ir.Program) []string {
+func kernelNames(programs []*ir.Program) []string {
 	var names []string
-	for _, s := range p.Steps {
-		if !slices.Contains(names, s.Name()) {
-			names = append(names, s.Name())
+	for _, p := range programs {
+		for _, s := range p.Steps {
+			if !slices.Contains(names, s.Name()) {
+				names = append(names, s.Name())
+			}
 		}
 	}
 	return names
@@ -99,8 +115,17 @@ func Generate(s *spec.Spec, pkg string, bundles []*plan.Bundle, disable []string
 	if err != nil {
 		return nil, err
 	}
+	sources := map[string]string{}
 	for _, b := range bundles {
-		files = append(files, golang.File{Name: golang.SourceFile(b.Name), Data: []byte(b.Source)})
+		name := golang.SourceFile(b)
+		if text, ok := sources[name]; ok {
+			if text != b.Source {
+				return nil, fmt.Errorf("%s: the kernels of bundle %s differ from those of other activations in more than MLA_ACT", s.File, b.Name)
+			}
+			continue
+		}
+		sources[name] = b.Source
+		files = append(files, golang.File{Name: name, Data: []byte(b.Source)})
 	}
 	return files, nil
 }

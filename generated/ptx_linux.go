@@ -79,7 +79,7 @@ func openPTX(b *plan.Bundle) (io.Reader, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("bundle %s: its PTX: %w; run %s", b.Name, err, makePTX)
 	}
-	source := sha256.Sum256([]byte(b.Source))
+	source := sha256.Sum256([]byte(b.Metal()))
 	if want := "kernels.metal sha256:" + hex.EncodeToString(source[:]) + "\n"; !strings.Contains(string(head), want) {
 		return nil, fmt.Errorf("bundle %s: its PTX is not from this Metal source; run %s", b.Name, makePTX)
 	}

@@ -37,15 +37,25 @@ hash_of() {
 }
 
 mkdir -p "$out"
-# class_of FOLDER BUNDLE is the class of devices that a bundle is for; "": any.
-class_of() {
-	awk -F'"' -v bundle="$2" '/^\t{$/ { class = "" } /^\t\tClass:/ { class = $2 } /^\t\tName:/ && $2 == bundle { print class }' "$1/zmodel.go"
+# bundles FOLDER lists the bundles of a package: name, class of devices (- for any), activations.
+bundles() {
+	awk -F'"' '
+		/^\t{$/ { class = "-"; act = "f32"; name = "" }
+		/^\t\tClass:/ { class = $2 }
+		/^\t\tActivations:.*F16/ { act = "f16" }
+		/^\t\tName:/ { name = $2 }
+		/^\t},$/ && name != "" { print name, class, act; name = "" }' "$1/zmodel.go"
 }
 
-for source in generated/*/*.metal; do
-	bundle=$(basename "$source" .metal)
-	class=$(class_of "$(dirname "$source")" "$bundle")
-	if [ -n "$class" ] && [ "$class" != apple ]; then continue; fi
+for folder in generated/*/; do bundles "$folder" | sed "s|^|$folder |"; done >"$work/bundles"
+while read -r folder bundle class act; do
+	if [ "$class" != - ] && [ "$class" != apple ]; then continue; fi
+	file=${bundle%"${class#-}"}
+	[ "$act" = f32 ] || file=${file%"$act"}
+	# The text that the runtime has: that of all activations, and before it which they are.
+	source=$work/$bundle.metal
+	if [ "$act" = f16 ]; then echo '#define MLA_ACT half' >"$source"; else : >"$source"; fi
+	cat "$folder$file${class#-}.metal" >>"$source"
 	library=$bundle-$(hash_of "$source").metallib
 	# As the runtime compiles: version 3.1, macOS 14, or the version that the source says it
 	# needs; arithmetic as written and precise functions, both of which -fno-fast-math asks
@@ -67,4 +77,4 @@ for source in generated/*/*.metal; do
 	xcrun -sdk macosx metallib "$work/$bundle.air" -o "$work/$library"
 	mv "$work/$library" "$out/$library"
 	echo "$out/$library"
-done
+done <"$work/bundles"

@@ -70,7 +70,7 @@ func runDump(args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p, err := gen.Program(s, pass.Options{Until: *after})
+	p, err := gen.Program(s, 1, pass.Options{Until: *after})
 	if err != nil {
 		return err
 	}

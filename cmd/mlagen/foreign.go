@@ -42,7 +42,7 @@ func (t *tree) stranger(path string) string {
 		return ""
 	case !strings.HasPrefix(line, headerMark+"specs/"+t.alone.File+" "):
 		return "is of another bundle: " + strings.TrimPrefix(line, "// ")
-	case !ours && strings.HasSuffix(path, golang.SourceFile("")):
+	case !ours && strings.HasSuffix(path, golang.SourceSuffix):
 		return "is the source of another bundle of " + t.alone.File
 	case filepath.Base(path) == packageMark && packageOf(path) != t.alone.Name:
 		return "is of another bundle, " + packageOf(path)

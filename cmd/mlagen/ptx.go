@@ -73,7 +73,7 @@ func writePTX(root string, s *spec.Spec, force bool, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	source, name := filepath.Join(folderOf(root, s), golang.SourceFile(b.Name)), filepath.Join(folderOf(root, s), ptx.FileName(b.Name))
+	source, name := filepath.Join(folderOf(root, s), golang.SourceFile(b)), filepath.Join(folderOf(root, s), ptx.FileName(b.Name))
 	if metal, err := os.ReadFile(source); err != nil || string(metal) != b.Source {
 		return fmt.Errorf("%s is out of date or missing; run go generate ./... first", source)
 	}

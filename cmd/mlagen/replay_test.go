@@ -22,7 +22,7 @@ import (
 // compileF32 compiles a spec for plain float32 weights, without the Metal source.
 func compileF32(t *testing.T, s *spec.Spec, disable []string) (*ir.Program, *plan.Bundle) {
 	t.Helper()
-	p := lower.Lower(s)
+	p := lower.Lower(s, 1)
 	if err := pass.Compile(p, pass.Options{Disable: disable}); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func compareReplay(t *testing.T, s *spec.Spec, disable []string, tolerance float
 	}
 	defer r.Close()
 	if s.Activations != "f16" {
-		p = lower.Lower(s) // the unfused definition
+		p = lower.Lower(s, 1) // the unfused definition
 	}
 	m := interp.New(p, w)
 	for pos, token := range []int{3, 17, 3, 40, 8, 21, 5, 60, 1} {
@@ -141,7 +141,7 @@ func compareReplay(t *testing.T, s *spec.Spec, disable []string, tolerance float
 		if err != nil {
 			return err
 		}
-		got, err := r.Replay(plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}, true)
+		got, err := r.Replay([]plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}}, true)
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"mla/runtime/device"
 	"mla/runtime/engine"
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/runtime/sample"
 )
@@ -22,7 +24,8 @@ type speed struct {
 	Test  string  `json:"test"`  // pp512: a prompt of 512 tokens; tg128: 128 tokens one by one
 	Act   string  `json:"act"`   // activations: f32 or f16
 	Depth int     `json:"depth"` // tokens in the context before
-	TokS  float64 `json:"tok_s"` // mean
+	Batch int     `json:"batch"` // sessions side by side
+	TokS  float64 `json:"tok_s"` // mean, of all sessions together
 	SD    float64 `json:"sd"`    // sample standard deviation
 	// First is the mean time to the first token, in seconds, from the prompt on; only of
 	// prompt tests.
@@ -35,6 +38,7 @@ func bench(e *env, args []string) (err error) {
 	prompt := f.Int("p", 512, "tokens of the prompt test; 0: none")
 	decode := f.Int("n", 128, "tokens of the decoding test; 0: none")
 	list := f.String("d", "0", "`depths`: tokens in the context before a test, separated by commas")
+	batch := f.String("batch", "1", "`sessions` that decode side by side, in one test after the other, separated by commas")
 	repeat := f.Int("r", 3, "repetitions")
 	empty := f.Bool("empty", false, "run no tokens for the depths: take the cache rows before a test as they are, which costs no time and changes none")
 	kernels := f.Bool("kernels", false, "measure every kind of kernel of a token instead, on devices that can")
@@ -45,10 +49,13 @@ func bench(e *env, args []string) (err error) {
 		return f.wrong("unexpected argument %q", "-")
 	}
 	depths, err := parseDepths(*list)
+	batches, wrong := parseDepths(*batch)
 	print, known := formats[*format]
 	switch {
 	case err != nil:
 		return f.wrong("-d: %v", err)
+	case wrong != nil || slices.Min(batches) < 1 || slices.Max(batches) > device.MaxTables:
+		return f.wrong("-batch is %q; expected numbers from 1 to %d", *batch, device.MaxTables)
 	case !known:
 		return f.wrong("-o is %q; expected one of %s", *format, strings.Join(formatNames(), ", "))
 	case *prompt < 0 || *decode < 0 || max(*prompt, *decode) > maxTokens || *repeat < 1:
@@ -56,12 +63,16 @@ func bench(e *env, args []string) (err error) {
 	case *prompt == 0 && *decode == 0 && !*kernels:
 		return f.wrong("-p and -n are both 0: there is nothing to measure")
 	}
-	m, err := f.load(func(int) int { return slices.Max(depths) + max(*prompt, *decode, 1) })
+	context := slices.Max(depths) + max(*prompt, *decode, 1)
+	most := slices.Max(batches)
+	m, err := f.loadFor(func(*engine.Engine) (room, error) {
+		return room{context: context, sessions: most, pages: most * plan.Pages(context)}, nil
+	})
 	if err != nil {
 		return err
 	}
 	defer closing(m, &err)
-	if err := m.private(); err != nil {
+	if m.Session, err = m.model.NewPrivateSession(); err != nil {
 		return err
 	}
 	setup := m.setup()
@@ -69,7 +80,7 @@ func bench(e *env, args []string) (err error) {
 	if *kernels {
 		return m.benchKernels(e, depths, *format)
 	}
-	results, err := m.measure(depths, *prompt, *decode, *repeat, *empty)
+	results, err := m.measure(depths, batches, *prompt, *decode, *repeat, *empty)
 	if err != nil {
 		return err
 	}
@@ -109,7 +120,7 @@ func parseDepths(list string) ([]int, error) {
 
 // measure runs all tests. Contents do not matter for the speed, so tokens are
 // random, but the same in every run.
-func (l *loaded) measure(depths []int, prompt, decode, repeat int, empty bool) ([]speed, error) {
+func (l *loaded) measure(depths, batches []int, prompt, decode, repeat int, empty bool) ([]speed, error) {
 	ctx, stop := interruptible()
 	defer stop()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -131,17 +142,10 @@ func (l *loaded) measure(depths []int, prompt, decode, repeat int, empty bool) (
 	}
 	var out []speed
 	for _, depth := range depths {
-		for _, test := range []struct {
-			name string
-			n    int
-			run  func(ctx context.Context, depth int, tokens []int32) (timed, error)
-		}{{"pp", prompt, l.runPrompt}, {"tg", decode, l.runDecode}} {
-			if test.n == 0 {
-				continue
-			}
+		for _, test := range l.tests(batches, prompt, decode) {
 			var samples, firsts []float64
 			for r := range repeat {
-				p.show(fmt.Sprintf("%s%d at %d, %d/%d", test.name, test.n, depth, r+1, repeat))
+				p.show(fmt.Sprintf("%s%d at %d, batch %d, %d/%d", test.name, test.n, depth, test.batch, r+1, repeat))
 				if err := prepare(depth); err != nil {
 					return nil, err
 				}
@@ -149,15 +153,42 @@ func (l *loaded) measure(depths []int, prompt, decode, repeat int, empty bool) (
 				if err != nil {
 					return nil, err
 				}
-				samples = append(samples, float64(test.n)/took.all.Seconds())
+				samples = append(samples, float64(test.batch*test.n)/took.all.Seconds())
 				firsts = append(firsts, took.first.Seconds())
 			}
 			mean, sd := meanSD(samples)
 			first, _ := meanSD(firsts)
-			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Act: l.engine.Bundle().Act(), Depth: depth, TokS: mean, SD: sd, First: first})
+			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Act: l.engine.Bundle().Act(), Depth: depth, Batch: test.batch, TokS: mean, SD: sd, First: first})
 		}
 	}
 	return out, nil
+}
+
+// test is one of a benchmark: n tokens behind some depth, in each of batch sessions.
+type test struct {
+	name     string
+	n, batch int
+	run      func(ctx context.Context, depth int, tokens []int32) (timed, error)
+}
+
+// tests are a prompt and decoding at each batch, without those of no tokens.
+func (l *loaded) tests(batches []int, prompt, decode int) []test {
+	var list []test
+	if prompt > 0 {
+		list = append(list, test{"pp", prompt, 1, l.runPrompt})
+	}
+	for _, n := range batches {
+		switch {
+		case decode == 0:
+		case n == 1:
+			list = append(list, test{"tg", decode, 1, l.runDecode})
+		default:
+			list = append(list, test{"tg", decode, n, func(ctx context.Context, depth int, tokens []int32) (timed, error) {
+				return l.runBatch(ctx, n, depth, tokens)
+			}})
+		}
+	}
+	return list
 }
 
 // timed is how long a test took: all of its tokens, and until a prompt's first token was

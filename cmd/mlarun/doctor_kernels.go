@@ -67,7 +67,7 @@ func (x *examination) chosen(model string) (b *plan.Bundle, used []string, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	used, err = m.Functions(f.cfg.KV, x.patient.kernels)
+	used, err = m.Functions(f.cfg, x.patient.kernels)
 	return b, used, err
 }
 

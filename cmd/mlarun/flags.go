@@ -40,6 +40,7 @@ type flags struct {
 	kv       string
 	ahead    int
 	least    int // tokens of context
+	width    int
 	force    bool
 	quiet    bool
 }
@@ -73,6 +74,7 @@ func (f *flags) running() *flags {
 	f.StringVar(&f.simd, "simd", "", "inner loops of the CPU device, to compare them, by `name`: avx512, avx2 or go (default: the best of this machine)")
 	f.StringVar(&f.kv, "kv", "f16", "element `type` of the KV cache: f16 or f32")
 	f.IntVar(&f.ahead, "ahead", defaultAhead, "`tokens` that a GPU picks and runs by itself as one unit of work; 0: the CPU picks every token")
+	f.IntVar(&f.width, "width", 0, "`rows` that are run side by side at most: tokens of a prompt, or of several sessions (default: as many as the bundle has)")
 	f.BoolVar(&f.force, "force", false, "run even if the memory estimate is above what is available")
 	f.BoolVar(&f.quiet, "quiet", false, "print nothing on stderr but errors")
 	return f
@@ -159,6 +161,9 @@ func (f *flags) config(context int) (device.Config, error) {
 	}
 	if f.least < 0 {
 		return cfg, f.wrong("-c is %d; expected 0 or more", f.least)
+	}
+	if f.width < 0 || f.width > device.MaxWidth {
+		return cfg, f.wrong("-width is %d; expected 1 to %d, or 0 for as many as the bundle has", f.width, device.MaxWidth)
 	}
 	if f.threads < 0 {
 		return cfg, f.wrong("-threads is %d; expected 0 or more", f.threads)

@@ -111,6 +111,9 @@ func (f *flags) loadInto(eng *engine.Engine, size func(*engine.Engine) (room, er
 		return nil, err
 	}
 	cfg.Tables, cfg.Pages = r.sessions, r.pages
+	if cfg.Width = f.width; cfg.Width == 0 {
+		cfg.Width = eng.Bundle().Width()
+	}
 	if err := f.fits(eng, cfg); err != nil {
 		return nil, err
 	}

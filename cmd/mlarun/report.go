@@ -19,9 +19,9 @@ func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
 
 // writeMarkdown has a line about what was measured above the table.
 func writeMarkdown(w io.Writer, setup string, results []speed) error {
-	text := setup + "\n\n| test | depth | tok/s | sd | first token |\n|---|---:|---:|---:|---:|\n"
+	text := setup + "\n\n| test | depth | batch | tok/s | sd | first token |\n|---|---:|---:|---:|---:|---:|\n"
 	for _, r := range results {
-		text += fmt.Sprintf("| %s | %d | %.2f | %.2f | %s |\n", r.Test, r.Depth, r.TokS, r.SD, r.first(" s"))
+		text += fmt.Sprintf("| %s | %d | %d | %.2f | %.2f | %s |\n", r.Test, r.Depth, r.Batch, r.TokS, r.SD, r.first(" s"))
 	}
 	_, err := io.WriteString(w, text)
 	return err
@@ -34,9 +34,9 @@ func writeJSON(w io.Writer, _ string, results []speed) error {
 }
 
 func writeCSV(w io.Writer, _ string, results []speed) error {
-	rows := [][]string{{"test", "act", "depth", "tok_s", "sd", "first_s"}}
+	rows := [][]string{{"test", "act", "depth", "batch", "tok_s", "sd", "first_s"}}
 	for _, r := range results {
-		rows = append(rows, []string{r.Test, r.Act, strconv.Itoa(r.Depth), fmt.Sprintf("%.4f", r.TokS), fmt.Sprintf("%.4f", r.SD), r.first("")})
+		rows = append(rows, []string{r.Test, r.Act, strconv.Itoa(r.Depth), strconv.Itoa(r.Batch), fmt.Sprintf("%.4f", r.TokS), fmt.Sprintf("%.4f", r.SD), r.first("")})
 	}
 	return csv.NewWriter(w).WriteAll(rows)
 }

@@ -34,7 +34,7 @@ func attention(b *plan.Bundle) (list []Attention) {
 			continue
 		}
 		for i := range b.Kernels {
-			if b.Kernels[i].Class != "" {
+			if b.Kernels[i].Class != "" || b.Kernels[i].Width > 0 { // of several rows: as of one
 				continue
 			}
 			k := b.KernelFor(i, budget.Class)

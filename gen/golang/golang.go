@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -18,8 +19,21 @@ type File struct {
 }
 
 // SourceFile is the name of a bundle's Metal source, which lies beside the Go files and is
-// embedded.
-func SourceFile(bundle string) string { return bundle + ".metal" }
+// embedded. Bundles that differ in their activations alone share it.
+func SourceFile(b *plan.Bundle) string {
+	return strings.TrimSuffix(strings.TrimSuffix(b.Name, b.Class), ActSuffix(b)) + b.Class + SourceSuffix
+}
+
+// SourceSuffix ends the names of Metal sources.
+const SourceSuffix = ".metal"
+
+// ActSuffix is what a bundle's name says of its activations.
+func ActSuffix(b *plan.Bundle) string {
+	if b.Activations == plan.ElemF32 {
+		return ""
+	}
+	return b.Act()
+}
 
 // files are the Go files, with their tables.
 var files = []struct {
@@ -39,6 +53,7 @@ var files = []struct {
 	}},
 	{"zdispatch.go", []table{
 		{"Decode", "decode", "decode is one token: every dispatch in order, with the memory that it touches.", sequence},
+		{"Batches", "batches", "batches are several rows at once.", batches},
 		{"Sample", "sampling", "sampling picks the next token by the logits.", sequence},
 	}},
 }
@@ -124,10 +139,14 @@ func (p *printer) model(f *jen.File, pkg string) {
 	f.PackageComment(fmt.Sprintf("Package %s holds the compiled bundles of one model: data for the runtime to replay.", pkg))
 	f.Anon("embed")
 	var list []jen.Code
+	known := map[string]bool{}
 	for i, b := range p.bundles {
-		source := "source" + suffix(b)
-		f.Comment("//go:embed " + SourceFile(b.Name))
-		f.Var().Id(source).String()
+		source, file := "source"+title(b.Class), SourceFile(b)
+		if !known[file] {
+			f.Comment("//go:embed " + file)
+			f.Var().Id(source).String()
+			known[file] = true
+		}
 		list = append(list, jen.Values(p.bundle(i, source)))
 	}
 	f.Comment("Bundles are the compiled model, for each kind of activations and class of devices.")

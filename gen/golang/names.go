@@ -19,11 +19,7 @@ func ordered(bundles []*plan.Bundle) []*plan.Bundle {
 // suffix tells variables of bundles of one spec apart: F16 or F16Nvidia; "": f32
 // activations, for any device.
 func suffix(b *plan.Bundle) string {
-	text := ""
-	if b.Activations != plan.ElemF32 {
-		text = title(b.Act())
-	}
-	return text + title(b.Class)
+	return title(ActSuffix(b)) + title(b.Class)
 }
 
 func title(word string) string {

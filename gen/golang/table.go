@@ -57,6 +57,9 @@ func kernel(k *plan.Kernel, consts []string) jen.Code {
 		jen.Id("Threads").Op(":").Lit(k.Threads),
 		jen.Id("Slots").Op(":").Index().Qual(planPath, "Slot").Add(rows(elements(reflect.ValueOf(k.Slots)))),
 	}
+	if k.Width > 0 {
+		fields = append(fields, jen.Id("Width").Op(":").Lit(k.Width))
+	}
 	if k.Class != "" {
 		fields = append(fields, jen.Id("Class").Op(":").Lit(k.Class), jen.Id("Instead").Op(":").Id(consts[k.Instead]))
 	}
@@ -69,6 +72,19 @@ func kernel(k *plan.Kernel, consts []string) jen.Code {
 	}
 	return rows(append(fields,
 		jen.Id("Variants").Op(":").Index().Qual(planPath, "Variant").Add(rows(elements(reflect.ValueOf(k.Variants))))))
+}
+
+// batches prints the sequences of several rows.
+func batches(v reflect.Value, consts []string) jen.Code {
+	var list []jen.Code
+	for _, q := range v.Interface().([]plan.Sequence) {
+		list = append(list, jen.Values(jen.Id("Width").Op(":").Lit(q.Width), jen.Id("Head").Op(":").Lit(q.Head), jen.Id("ArenaBytes").Op(":").Lit(int(q.ArenaBytes)),
+			jen.Id("Dispatches").Op(":").Add(sequence(reflect.ValueOf(q.Dispatches), consts))))
+	}
+	if len(list) == 0 {
+		return jen.Index().Qual(planPath, "Sequence").Parens(jen.Nil())
+	}
+	return jen.Index().Qual(planPath, "Sequence").Add(rows(list))
 }
 
 // sequence prints dispatches, those of layers that repeat once.

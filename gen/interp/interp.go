@@ -17,42 +17,79 @@ type Weights interface {
 	Tensor(role string, layer int) []float32
 }
 
-// Machine runs a program token by token.
+// Machine runs a program, some rows at a time.
 type Machine struct {
-	p      *ir.Program
-	w      Weights
+	p        *ir.Program
+	w        Weights
+	uses     *ir.Uses
+	sessions map[int]*session
+	rows     []*row // of the last replay
+	*row            // whose formula is computed
+}
+
+// session is what stays of a session's rows.
+type session struct {
+	length int
+	caches map[int][][]float64 // layer -> cache rows
+}
+
+// row is the state of one row while the program runs.
+type row struct {
+	*session
+	index  int // among the rows of the replay
 	pos    int
 	token  int
 	values map[*ir.Value][]float64
-	caches map[int][][]float64 // layer -> rows
-	uses   *ir.Uses
 }
 
-// New returns a machine at position 0.
+// Row is a token that comes next in a session.
+type Row struct{ Token, Session int }
+
+// New returns a machine whose sessions are empty.
 func New(p *ir.Program, w Weights) *Machine {
-	return &Machine{p: p, w: w, caches: map[int][][]float64{}, uses: ir.Analyze(p)}
+	return &Machine{p: p, w: w, sessions: map[int]*session{}, uses: ir.Analyze(p)}
 }
 
-// Step runs one token and returns the logits.
+// Step runs the next token of session 0 and returns its logits.
 func (m *Machine) Step(token int) ([]float64, error) {
-	m.token = token
-	m.values = map[*ir.Value][]float64{}
-	var logits []float64
+	logits, err := m.Rows([]Row{{Token: token}})
+	if err != nil {
+		return nil, err
+	}
+	return logits[0], nil
+}
+
+// Rows runs rows, every op for all of them before the next op, and returns the logits of
+// each.
+func (m *Machine) Rows(rows []Row) ([][]float64, error) {
+	m.rows = nil
+	for _, r := range rows {
+		s := m.sessions[r.Session]
+		if s == nil {
+			s = &session{caches: map[int][][]float64{}}
+			m.sessions[r.Session] = s
+		}
+		m.rows = append(m.rows, &row{s, len(m.rows), s.length, r.Token, map[*ir.Value][]float64{}})
+		s.length++
+	}
+	logits := make([][]float64, len(rows))
 	var err error
 	m.p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
-		if err != nil {
-			return
-		}
-		if err = m.run(op); err != nil {
-			err = fmt.Errorf("interp: %s: %w", op, err)
-		}
-		for _, o := range op.Out {
-			if o.Output {
-				logits = m.values[o]
+		for i := range m.rows {
+			if err != nil {
+				return
+			}
+			m.row = m.rows[i]
+			if err = m.run(op); err != nil {
+				err = fmt.Errorf("interp: %s: %w", op, err)
+			}
+			for _, o := range op.Out {
+				if o.Output {
+					logits[i] = m.values[o]
+				}
 			}
 		}
 	})
-	m.pos++
 	return logits, err
 }
 
@@ -78,7 +115,7 @@ var formulas = map[ir.Kind]func(m *Machine, op *ir.Op){
 	ir.Expand: expand, ir.Attention: attention, ir.LatentAttn: latentAttention, ir.AttendSplit: attendSplit,
 	ir.Combine: combine, ir.SwiGLU: swiglu, ir.Add: add, ir.Scores: scores, ir.TopK: topK,
 	ir.RouteWeights: routeWeights, ir.ExpertsMatVec: expertsMatVec, ir.WeightedSum: weightedSum,
-	ir.HandOver: handOver, ir.Rescale: rescale, ir.SquaredReLU: squaredReLU,
+	ir.HandOver: handOver, ir.Rescale: rescale, ir.SquaredReLU: squaredReLU, ir.GroupExperts: groupExperts,
 }
 
 // in is entry b of an op's i-th input.

@@ -27,9 +27,10 @@ type bench struct {
 func newBench(t *testing.T, w table) *bench {
 	s := &spec.Spec{MoE: &spec.MoE{ScoringFunc: "softmax", NGroup: 1, TopKGroup: 1}}
 	s.Model.QKRopeHeadDim = 2
-	p := &ir.Program{Spec: s, RopeFreqs: []float64{math.Pi / 2}, RopeMScale: 1}
+	p := &ir.Program{Width: 1, Spec: s, RopeFreqs: []float64{math.Pi / 2}, RopeMScale: 1}
 	b := &bench{t, New(p, w)}
-	b.m.values = map[*ir.Value][]float64{}
+	b.m.row = &row{session: &session{caches: map[int][][]float64{}}, values: map[*ir.Value][]float64{}}
+	b.m.rows = []*row{b.m.row}
 	return b
 }
 
@@ -163,7 +164,7 @@ func TestRoundHalf(t *testing.T) {
 
 // TestNoFormula: a kind without a formula is an error that names the op.
 func TestNoFormula(t *testing.T) {
-	p := lower.Lower(spectest.Random(1))
+	p := lower.Lower(spectest.Random(1), 1)
 	const unknown = ir.Kind(200)
 	if formulas[unknown] != nil {
 		t.Fatal("kind 200 exists")
@@ -200,7 +201,7 @@ func TestBakedRope(t *testing.T) {
 
 func checkBaked(t *testing.T, s *spec.Spec) {
 	t.Helper()
-	p := lower.Lower(s)
+	p := lower.Lower(s, 1)
 	if err := pass.Compile(p, pass.Options{Until: "bake_rope"}); err != nil {
 		t.Fatal(err)
 	}

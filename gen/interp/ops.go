@@ -67,6 +67,9 @@ func matVec(m *Machine, op *ir.Op) {
 func expertsMatVec(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	routing := m.values[op.In[1].V]
+	if op.Grouped() {
+		routing = grouped(m, op)
+	}
 	for i := 0; i < op.K; i++ {
 		w, rows, cols := m.weight(op, 0, expertOf(routing, i))
 		multiply(out[i*rows:(i+1)*rows], w, m.in(op, 0, i), cols)

@@ -5,7 +5,7 @@ import "regexp"
 // letters spell a part: one letter per op.
 var letters = [...]byte{Embed: 'e', RMSNorm: 'N', MatVec: 'M', Rope: 'R', StoreKV: 'S', Expand: 'x', Attention: 'a', LatentAttn: 'l',
 	AttendSplit: 'L', Combine: 'C', SwiGLU: 'G', Add: 'A', Scores: 'p', TopK: 't', RouteWeights: 'w', ExpertsMatVec: 'E', WeightedSum: 'W',
-	HandOver: 'H', Rescale: 'K', SquaredReLU: 'Q'}
+	HandOver: 'H', Rescale: 'K', SquaredReLU: 'Q', GroupExperts: 'g'}
 
 // compositions lists what one kernel part can do: prologue, body, epilogue.
 var compositions = regexp.MustCompile("^(" +
@@ -14,9 +14,10 @@ var compositions = regexp.MustCompile("^(" +
 	"|CMA?" + // combine the attention splits, mat-vec per head
 	"|[NK]?(ptw)?E(EG)?" + // norm, gating, routed gate and up, SwiGLU
 	"|EW(MA)?A?H?" + // routed down, weighted sum, shared down, residual, the next norm's input
+	"|WA?A?H?" + // of several rows: weighted sum, shared down, residual, the next norm's input
 	"|eH" + // embedding and the next norm's input
 	"|N?R?S" + // norm and rope of a new cache row
-	"|ptw|[exalNRLCGApEWt]" + // single steps
+	"|ptwg?|[exalNRLCGApEWt]" + // single steps
 	")$")
 
 // Signature spells the part's ops, one letter each.

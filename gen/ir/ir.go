@@ -1,5 +1,5 @@
-// Package ir is the compiler's program: what one decode step computes, as a
-// list of steps. After lowering every step holds one op, one op per formula;
+// Package ir is the compiler's program: what the rows of one replay compute, as a
+// list of steps. A row is one token of a session; the formulas are those of one row. After lowering every step holds one op, one op per formula;
 // passes group ops into fused parts and parts into dispatches. The ops inside
 // keep their meaning, so any program can be interpreted at any time.
 package ir
@@ -10,8 +10,10 @@ import (
 	"mla/runtime/plan"
 )
 
-// Program computes one decode step of a model.
+// Program computes some rows of a model. Every op is run for all rows before the next
+// op, so a row attends to what rows before it in the same session have stored.
 type Program struct {
+	Width   int // rows at most
 	Spec    *spec.Spec
 	Weights []weights.Row
 	Steps   []*Step
@@ -73,10 +75,11 @@ const (
 	HandOver                  // ready = in * W, squares_g = Σ in² over the g-th Group elements
 	Rescale                   // out = ready / sqrt(Σ squares / n + eps): with HandOver, an RMSNorm
 	SquaredReLU               // out = max(0, in)²
+	GroupExperts              // starts, members: what all rows have selected, by expert; see plan.Grouping
 )
 
 var kindNames = [...]string{"embed", "rms_norm", "mat_vec", "rope", "store_kv", "expand", "attention", "latent_attention",
-	"attend_split", "combine", "swiglu", "add", "scores", "top_k", "route_weights", "experts_mat_vec", "weighted_sum", "hand_over", "rescale", "squared_relu"}
+	"attend_split", "combine", "swiglu", "add", "scores", "top_k", "route_weights", "experts_mat_vec", "weighted_sum", "hand_over", "rescale", "squared_relu", "group_experts"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -129,6 +132,7 @@ const (
 	F32  Elem = iota
 	Half      // an activation that mat-vecs read
 	Route
+	Index // uint32
 )
 
 // Value is one tensor of the program. Activations are in SSA form: exactly one
@@ -142,22 +146,38 @@ type Value struct {
 	Elem    Elem
 	Dynamic bool // one entry per cached row; exists only before absorb
 	Output  bool // the program's result: the logits
+	Joint   bool // one for all rows; other activations are one per row
 	Kept    bool // stored even if only its own part reads it
 
 	Row    int   // Weight: index into Program.Weights
 	Offset int64 // Act: place in the arena, in bytes; -1 before the pass buffers, and for what stays in its part
 }
 
-// Bytes is the size of a value as stored.
-func (v *Value) Bytes(halfBytes int) int64 {
+// Bytes is the size of an activation as stored, of all rows.
+func (p *Program) Bytes(v *Value) int64 {
+	size := int64(4)
 	switch v.Elem {
 	case Half:
-		return int64(v.Len) * int64(halfBytes)
+		size = int64(p.HalfBytes())
 	case Route:
-		return int64(v.Len) * 8
-	default:
-		return int64(v.Len) * 4
+		size = 8
 	}
+	if s := p.Stride(v); s > 0 {
+		return size * int64(s) * int64(p.Width)
+	}
+	return size * int64(v.Len)
+}
+
+// Stride is the distance in elements between an activation's vectors of two rows; 0 where
+// there is but one.
+func (p *Program) Stride(v *Value) int {
+	switch {
+	case p.Width <= 1 || v.Joint || v.Class != Act:
+		return 0
+	case v.Output:
+		return v.Len // a matrix of logits
+	}
+	return plan.StrideOf(v.Len)
 }
 
 // All refers to the whole of v.

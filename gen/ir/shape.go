@@ -1,6 +1,11 @@
 package ir
 
-import "mla/gen/spec"
+import (
+	"mla/gen/spec"
+	"mla/runtime/plan"
+)
+
+const simdWidth = 32
 
 // Shape is the shape of the threadgroups of a step's kernel.
 func (p *Program) Shape(s *Step) spec.Shape {
@@ -22,5 +27,9 @@ func (p *Program) Shape(s *Step) spec.Shape {
 			rows, cols = rows+n*w.Rows, max(cols, w.Cols)
 		}
 	}
-	return p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
+	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
+	if p.Width > 1 { // a lane finishes one result of one row
+		shape.RowsPerSimdgroup = min(shape.RowsPerSimdgroup, simdWidth/min(p.Width, plan.MaxTile))
+	}
+	return shape
 }

@@ -72,7 +72,7 @@ func (op *Op) String() string {
 }
 
 // elemNames are written behind a length; plain float32 is not.
-var elemNames = [...]string{F32: "", Half: " half", Route: " route"}
+var elemNames = [...]string{F32: "", Half: " half", Route: " route", Index: " index"}
 
 // String is the value's number, name and length, and its place once it has one.
 func (v *Value) String() string {

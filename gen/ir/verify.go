@@ -82,6 +82,11 @@ func (v *verifier) op(p *Program, s *Step, part *Part, op *Op) error {
 		}
 	}
 	for _, o := range op.Out {
+		if o.Joint != (op.Kind == GroupExperts) {
+			return fmt.Errorf("%s is one for all rows, or one per row", o)
+		}
+	}
+	for _, o := range op.Out {
 		if w := v.written[o]; w != nil {
 			return fmt.Errorf("%s is written twice", o)
 		}
@@ -107,7 +112,7 @@ func (v *verifier) read(s *Step, part *Part, r Ref, batch int) error {
 // batchOf is how many entries of r the op reads.
 func batchOf(op *Op, r Ref) int {
 	switch {
-	case r.V.Class == Cache || r.V.Dynamic:
+	case r.V.Class == Cache || r.V.Dynamic || r.V.Joint:
 		return 1
 	case op.Kind == MatVec:
 		return op.Batch
@@ -125,11 +130,14 @@ var arities = [...]struct{ in, out, minW, maxW int }{
 	Embed: {0, 1, 1, 1}, RMSNorm: {1, 1, 1, 1}, MatVec: {1, 1, 1, 1}, Rope: {1, 1, 0, 0}, StoreKV: {2, 1, 0, 0},
 	Expand: {1, 1, 1, 1}, Attention: {5, 1, 0, 0}, LatentAttn: {3, 1, 0, 0}, AttendSplit: {3, 2, 0, 0}, Combine: {2, 1, 0, 0},
 	SwiGLU: {2, 1, 0, 0}, Add: {2, 1, 0, 0}, Scores: {1, 1, 0, 0}, TopK: {1, 1, 0, 1}, RouteWeights: {2, 1, 0, 0},
-	ExpertsMatVec: {2, 1, 1, 1}, WeightedSum: {2, 1, 0, 0}, HandOver: {1, 2, 1, 1}, Rescale: {2, 1, 0, 0}, SquaredReLU: {1, 1, 0, 0},
+	ExpertsMatVec: {2, 1, 1, 1}, GroupExperts: {1, 2, 0, 0}, WeightedSum: {2, 1, 0, 0}, HandOver: {1, 2, 1, 1}, Rescale: {2, 1, 0, 0}, SquaredReLU: {1, 1, 0, 0},
 }
 
 func arity(op *Op) error {
 	a := arities[op.Kind]
+	if op.Grouped() {
+		a.in += 2
+	}
 	if len(op.In) != a.in || len(op.Out) != a.out || len(op.W) < a.minW || len(op.W) > a.maxW {
 		return fmt.Errorf("has %d inputs, %d weights and %d outputs", len(op.In), len(op.W), len(op.Out))
 	}
@@ -164,6 +172,9 @@ func lengths(p *Program, op *Op) []length {
 		return []length{{"the batch", op.Batch, row.Batch}, {"the input", in(0), row.Cols}, {"the output", out, row.Batch * row.Rows}}
 	case ExpertsMatVec:
 		return []length{{"the input", in(0), row.Cols}, {"the output", out, op.K * row.Rows}}
+	case GroupExperts:
+		g := op.Grouping(p)
+		return []length{{"starts", out, g.Most(p.Width) + 1}, {"members", op.Out[1].Len, p.Width * g.K}}
 	case WeightedSum:
 		return []length{{"the input", in(0), op.K * out}}
 	case StoreKV:

@@ -114,7 +114,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := lower.Lower(moeSpec())
+			p := lower.Lower(moeSpec(), 1)
 			tt.damage(p)
 			err := ir.Verify(p)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
@@ -126,7 +126,7 @@ func TestVerifyRefuses(t *testing.T) {
 
 // TestMove: uses that are told of a move are those of a new analysis.
 func TestMove(t *testing.T) {
-	p := lower.Lower(moeSpec())
+	p := lower.Lower(moeSpec(), 1)
 	uses := ir.Analyze(p)
 	var parts []*ir.Part
 	for _, s := range p.Steps {
@@ -166,7 +166,7 @@ func TestMove(t *testing.T) {
 // TestComposable holds the signatures of every step that the compiler makes,
 // and some chains that no kernel runs.
 func TestComposable(t *testing.T) {
-	p := lower.Lower(moeSpec())
+	p := lower.Lower(moeSpec(), 1)
 	if err := pass.Compile(p, pass.Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ var docs = map[ir.Kind]string{
 	ir.RouteWeights:  "hands their weights on",
 	ir.ExpertsMatVec: "multiplies by the selected experts",
 	ir.WeightedSum:   "sums the experts with their weights",
+	ir.GroupExperts:  "lists by expert what all rows have selected",
 	ir.HandOver:      "hands the next norm's input over",
 	ir.Rescale:       "finishes the norm of an input handed over",
 }

@@ -16,19 +16,23 @@ import (
 // simdWidth is the number of threads of a simdgroup on every Apple GPU.
 const simdWidth = 32
 
-// Select fills in kernels, dispatches and arena of a bundle from a program that
-// all required passes have run on.
+// Select adds the sequence of a program that all required passes have run on to a bundle,
+// with its kernels. Programs come by rising width, that of one row first.
 func Select(p *ir.Program, b *plan.Bundle) error {
 	uses := ir.Analyze(p)
+	q := plan.Sequence{Width: p.Width, Head: headStart(p), ArenaBytes: p.ArenaBytes}
 	for _, s := range p.Steps {
 		k, operands, err := selectStep(p, uses, s)
 		if err != nil {
 			return fmt.Errorf("kernel %s, layer %d: %w", s.Name(), s.Layer, err)
 		}
-		b.Decode = append(b.Decode, plan.Dispatch{Kernel: intern(b, k), Layer: s.Layer, Barrier: s.Barrier, Operands: operands})
+		q.Dispatches = append(q.Dispatches, plan.Dispatch{Kernel: intern(b, k), Layer: s.Layer, Barrier: s.Barrier, Operands: operands})
 	}
-	b.Head = headStart(p)
-	b.ArenaBytes, b.Counters = p.ArenaBytes, p.CounterBytes
+	if p.Width > 1 {
+		b.Batches = append(b.Batches, q)
+		return nil
+	}
+	b.Decode, b.Head, b.ArenaBytes, b.Counters = q.Dispatches, q.Head, q.ArenaBytes, p.CounterBytes
 	b.RopeFreqs, b.RopeMScale = p.RopeFreqs, p.RopeMScale
 	return nil
 }
@@ -73,6 +77,11 @@ func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step) (plan.Kernel, []plan.O
 	b := &builder{p: p, uses: uses, shape: p.Shape(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{},
 		row: -1, rope: -1, tables: -1, maxPages: plan.Pages(p.Spec.Model.MaxPositionEmbeddings)}
 	b.k = plan.Kernel{Name: s.Name(), Doc: doc(s), Threads: threads(p, s)}
+	if p.Width > 1 {
+		b.k.Name += fmt.Sprintf("_x%d", p.Width)
+		b.k.Width = p.Width
+		b.needRow()
+	}
 	for _, part := range s.Parts {
 		pp, err := b.part(part)
 		if err != nil {
@@ -104,6 +113,9 @@ func (b *builder) rowsPerGroup() int {
 
 // unroll is how many blocks of a row are under way; 0 if as many as by default.
 func (b *builder) unroll() int {
+	if b.p.Width > 1 { // the inputs of a block are under way together
+		return max(1, plan.DefaultUnroll/b.k.Tile())
+	}
 	if b.shape.Unroll == plan.DefaultUnroll {
 		return 0
 	}

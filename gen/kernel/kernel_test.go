@@ -15,7 +15,7 @@ import (
 // bundleOf compiles a spec with two profiles that differ in every other layer.
 func bundleOf(t *testing.T, s *spec.Spec) *plan.Bundle {
 	t.Helper()
-	p := lower.Lower(s)
+	p := lower.Lower(s, 1)
 	if err := pass.Compile(p, pass.Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,13 @@ func (b *builder) part(part *ir.Part) (plan.Part, error) {
 	case part.Find(ir.Embed) != nil:
 		return b.embed(ops), nil
 	case part.Find(ir.RouteWeights) != nil:
-		return &plan.RouteVec{Gating: *b.gating(&ops), Routing: b.out(part.Find(ir.RouteWeights).Out[0])}, nil
+		r := &plan.RouteVec{Gating: *b.gating(&ops), Routing: b.out(part.Find(ir.RouteWeights).Out[0])}
+		if op := ops.take(ir.GroupExperts); op != nil {
+			r.Grouping = b.grouping(b.out(op.Out[0]), b.out(op.Out[1]))
+		}
+		return r, nil
+	case part.Find(ir.WeightedSum) != nil:
+		return b.weightedSum(ops), nil
 	}
 	return b.single(part.Ops[0])
 }
@@ -61,9 +67,6 @@ func (b *builder) single(op *ir.Op) (plan.Part, error) {
 		return &plan.SwiGLUVec{Gate: b.vec(op.In[0]), Up: b.vec(op.In[1]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads}, nil
 	case ir.Add:
 		return &plan.AddVec{A: b.vec(op.In[0]), B: b.vec(op.In[1]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads}, nil
-	case ir.WeightedSum:
-		return &plan.WeightedSum{In: plan.Vec{Slot: b.in(op.In[0].V), Stride: op.Out[0].Len}, Out: b.vecOut(op, 0),
-			K: op.K, Dim: op.Out[0].Len, Routing: b.in(op.In[1].V), RowsPerGroup: b.k.Threads}, nil
 	}
 	return nil, fmt.Errorf("no kernel computes %s", op.Kind)
 }
@@ -183,6 +186,9 @@ func (b *builder) experts(ops chain) plan.Part {
 	} else {
 		e.Routing = b.in(op.In[1].V)
 	}
+	if op.Grouped() {
+		e.Grouping = b.grouping(b.in(op.In[2].V), b.in(op.In[3].V))
+	}
 	switch {
 	case norm != nil:
 		e.In, e.Norm = plan.Vec{Slot: b.in(norm.In[0].V), Offset: norm.In[0].Off}, b.norm(norm)
@@ -217,6 +223,26 @@ func (b *builder) expertsSum(ops chain) plan.Part {
 	e.Out = b.vecOut(last, 0)
 	e.HandOver = b.handOver(&ops)
 	return e
+}
+
+// weightedSum is weighted sum [add] [add] [hand over].
+func (b *builder) weightedSum(ops chain) plan.Part {
+	op := ops.take(ir.WeightedSum)
+	w := &plan.WeightedSum{In: plan.Vec{Slot: b.in(op.In[0].V), Stride: op.Out[0].Len}, K: op.K, Dim: op.Out[0].Len,
+		Routing: b.in(op.In[1].V), RowsPerGroup: b.k.Threads}
+	last := op
+	for add := ops.take(ir.Add); add != nil; add = ops.take(ir.Add) {
+		w.Add = append(w.Add, b.in(other(add, last.Out[0])))
+		last = add
+	}
+	w.Out = b.vecOut(last, 0)
+	w.HandOver = b.handOver(&ops)
+	return w
+}
+
+// grouping is what a GroupExperts lists, in two slots.
+func (b *builder) grouping(starts, members int) *plan.Grouping {
+	return &plan.Grouping{Starts: starts, Members: members, Experts: b.p.Spec.MoE.NRoutedExperts, K: b.p.Spec.MoE.NumExpertsPerTok}
 }
 
 // gating takes scores, top-k and routing weights.

@@ -101,8 +101,8 @@ func (b *builder) value(v *ir.Value, write bool) int {
 		b.k.Slots[i].Write = b.k.Slots[i].Write || write
 		return i
 	}
-	s := plan.Slot{Name: v.Name, Space: plan.SpaceArena, Elem: elems[v.Elem], Write: write}
-	o := plan.Operand{Offset: v.Offset, Bytes: v.Bytes(b.p.HalfBytes())}
+	s := plan.Slot{Name: v.Name, Space: plan.SpaceArena, Elem: elems[v.Elem], Write: write, Stride: b.p.Stride(v)}
+	o := plan.Operand{Offset: v.Offset, Bytes: b.p.Bytes(v)}
 	switch {
 	case v.Class == ir.Cache:
 		s.Name, s.Space, s.Elem = "cache", plan.SpaceKV, plan.ElemTyped
@@ -115,7 +115,7 @@ func (b *builder) value(v *ir.Value, write bool) int {
 	return i
 }
 
-var elems = [...]plan.Elem{ir.F32: plan.ElemF32, ir.Half: plan.ElemAct, ir.Route: plan.ElemRoute}
+var elems = [...]plan.Elem{ir.F32: plan.ElemF32, ir.Half: plan.ElemAct, ir.Route: plan.ElemRoute, ir.Index: plan.ElemU32}
 
 // counters is the slot of a tail's counters.
 func (b *builder) counters(v *ir.Value) int {

@@ -17,7 +17,7 @@ func Variants(b *plan.Bundle) {
 	for i := range seen {
 		seen[i] = map[string]bool{}
 	}
-	for _, d := range slices.Concat(b.Decode, b.Sample) {
+	for _, d := range dispatches(b) {
 		k := &b.Kernels[d.Kernel]
 		for pi := range b.Profiles {
 			for _, kv := range cacheTypes {
@@ -34,6 +34,15 @@ func Variants(b *plan.Bundle) {
 		slices.SortFunc(b.Kernels[i].Variants, func(a, b plan.Variant) int { return slices.Compare(a.Types, b.Types) })
 	}
 	weightTypes(b)
+}
+
+// dispatches lists those of all sequences, and of the sampler.
+func dispatches(b *plan.Bundle) []plan.Dispatch {
+	var all []plan.Dispatch
+	for _, q := range b.Sequences() {
+		all = append(all, q.Dispatches...)
+	}
+	return append(all, b.Sample...)
 }
 
 // dispatchTypes are the types of a dispatch's typed slots under a profile.

@@ -14,9 +14,9 @@ import (
 	"mla/runtime/gguf"
 )
 
-// Lower returns the unfused program of one decode step.
-func Lower(s *spec.Spec) *ir.Program {
-	l := &lowerer{s: s, arch: gguf.ArchitectureOf(s.Architecture), p: &ir.Program{Spec: s, Weights: weights.Table(s)}, layer: -1}
+// Lower returns the unfused program of width rows. How many they are changes no formula.
+func Lower(s *spec.Spec, width int) *ir.Program {
+	l := &lowerer{s: s, arch: gguf.ArchitectureOf(s.Architecture), p: &ir.Program{Width: width, Spec: s, Weights: weights.Table(s)}, layer: -1}
 	x := l.embed()
 	for i := 0; i < s.Model.NumHiddenLayers; i++ {
 		l.layer = i

@@ -20,7 +20,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := lower.Lower(s).String()
+	got := lower.Lower(s, 1).String()
 	const golden = "testdata/small.txt"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 // step, which uses every weight of the table.
 func TestVerified(t *testing.T) {
 	for seed, s := range spectest.Varied(100) {
-		p := lower.Lower(s)
+		p := lower.Lower(s, 1)
 		if err := ir.Verify(p); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

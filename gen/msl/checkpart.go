@@ -24,6 +24,9 @@ func checkPart(k *plan.Kernel, p plan.Part) error {
 	if err := checkRows(k, p); err != nil {
 		return err
 	}
+	if err := checkBatch(k, p); err != nil {
+		return err
+	}
 	if p, ok := p.(*plan.PickToken); ok {
 		return checkPick(p, k.Threads)
 	}
@@ -79,6 +82,11 @@ func checkHandOver(k *plan.Kernel, p plan.Part) error {
 	case *plan.ExpertsSum:
 		h, rows, perSimdgroup = p.HandOver, p.Rows, ceil(p.RowsPerGroup, k.Threads/simdWidth/max(p.SplitK, 1))
 	case *plan.Embed:
+		h, rows, perSimdgroup = p.HandOver, p.Dim, simdWidth
+		if h != nil && p.RowsPerGroup != k.Threads {
+			return fmt.Errorf("%d elements for %d threads to hand over; expected as many", p.RowsPerGroup, k.Threads)
+		}
+	case *plan.WeightedSum:
 		h, rows, perSimdgroup = p.HandOver, p.Dim, simdWidth
 		if h != nil && p.RowsPerGroup != k.Threads {
 			return fmt.Errorf("%d elements for %d threads to hand over; expected as many", p.RowsPerGroup, k.Threads)

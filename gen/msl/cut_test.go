@@ -1,6 +1,7 @@
 package msl_test
 
 import (
+	"mla/runtime/device"
 	"strings"
 	"testing"
 
@@ -42,7 +43,7 @@ func needs(t *testing.T, b *plan.Bundle, i int) []string {
 	t.Helper()
 	kv := []quant.Type{quant.F16, quant.F32}[i%2]
 	class := []string{"", plan.ClassApple7}[i/2%2]
-	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(kv, class)
+	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(device.Config{KV: kv}, class)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func (d *dispatch) contents(slot int) []byte {
 	case plan.SpaceArena, plan.SpaceLogits:
 		return d.value(slot)
 	case plan.SpaceKV:
-		return encode(d.kv == quant.F16, d.paged(d.machine.Cache(op.Index)))
+		return encode(d.kv == quant.F16, d.paged(d.machine.Cache(0, op.Index)))
 	case plan.SpaceTables:
 		var b []byte
 		for i := range d.bundle.Model.MaxPages() {
@@ -136,7 +136,7 @@ func (d *dispatch) value(slot int) []byte {
 	if v == nil {
 		d.t.Fatalf("kernel %s, slot %s: no value at offset %d", d.kernel.Name, s.Name, op.Offset)
 	}
-	x := d.machine.Value(v)
+	x := d.machine.Value(0, v)
 	if s.Elem != plan.ElemRoute {
 		return encode(d.half(slot), x)
 	}

@@ -86,7 +86,7 @@ type assignment func(row int) *quant.Format
 // interpret compares all dispatches under all profiles.
 func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignment) {
 	t.Helper()
-	p, err := gen.Program(s, pass.Options{Disable: disable})
+	p, err := gen.Program(s, 1, pass.Options{Disable: disable})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignme
 	if b.Source, err = msl.Print(b, "// test"); err != nil {
 		t.Fatal(err)
 	}
-	l := newLauncher(t, b.Source, execute.Fast)
+	l := newLauncher(t, b.Metal(), execute.Fast)
 	l.compareWithInterpreter(t, p, b)
 	l.compareWithTwins(t, b)
 }
@@ -125,11 +125,11 @@ func TestShippedInterpreter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := gen.Program(s.WithActivations(b.Act()), pass.Options{})
+			p, err := gen.Program(s.WithActivations(b.Act()), 1, pass.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			newLauncher(t, b.Source, execute.Fast).compareWithInterpreter(t, p, b)
+			newLauncher(t, b.Metal(), execute.Fast).compareWithInterpreter(t, p, b)
 		})
 	}
 }

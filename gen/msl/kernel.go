@@ -82,6 +82,10 @@ func (p *printer) part(parts []partView, i int) {
 	if !waitsItself(parts[i].P) {
 		text = "    EARLIER_DONE;\n" + text
 	}
+	text, err := parts[i].alive(text)
+	if p.err == nil {
+		p.err = err
+	}
 	if t := parts[i].Tail; t != nil {
 		text += t.text()
 	}
@@ -89,7 +93,7 @@ func (p *printer) part(parts []partView, i int) {
 		p.out.WriteString(strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n  ", "\n"), "\n"))
 		return
 	}
-	switch end := parts[i].First + parts[i].P.Groups(); i {
+	switch end := parts[i].First + parts[i].GroupsOf(parts[i].P); i {
 	case 0:
 		p.printf("  if (tg < %du) {\n", end)
 	case len(parts) - 1:

@@ -82,7 +82,7 @@ func TestKernels(t *testing.T) {
 				checks = execute.Fast
 			}
 			b := own(t, b)
-			newLauncher(t, b.Source, checks).compareWithTwins(t, b)
+			newLauncher(t, b.Metal(), checks).compareWithTwins(t, b)
 		})
 	}
 }

@@ -33,7 +33,7 @@ func Print(b *plan.Bundle, header string) (string, error) {
 	if b.HasTails() {
 		p.execute("tail.version", nil)
 	}
-	p.execute("prelude.msl", map[string]any{"Act": p.elemType(plan.ElemAct), "PageRows": plan.PageRows})
+	p.execute("prelude.msl", map[string]any{"PageRows": plan.PageRows})
 	p.quants()
 	p.shared()
 	p.line(closeNamespace)
@@ -75,16 +75,13 @@ func (p *printer) render(name string, data any) string {
 
 // elemType is the MSL type of a buffer's elements; typed buffers are bytes.
 func (p *printer) elemType(e plan.Elem) string {
-	if e == plan.ElemAct && p.bundle.Activations == plan.ElemF16 {
-		return "half"
-	}
 	return elemTypes[e]
 }
 
 var elemTypes = [...]string{
 	plan.ElemF32:      "float",
 	plan.ElemF16:      "half",
-	plan.ElemAct:      "float",
+	plan.ElemAct:      "act_t",
 	plan.ElemTyped:    "uchar",
 	plan.ElemRoute:    "Routing",
 	plan.ElemRow:      "Row",

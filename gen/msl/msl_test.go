@@ -22,7 +22,9 @@ func print(t *testing.T, b *plan.Bundle) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return source
+	printed := *b
+	printed.Source = source
+	return printed.Metal()
 }
 
 // TestFrontEnd parses all kinds of parts × all formats × all pieces.

@@ -29,10 +29,13 @@ type partView struct {
 
 // partTemplate names the template of a kind of part.
 func partTemplate(p plan.Part) (string, error) {
-	switch p.(type) {
+	switch p := p.(type) {
 	case *plan.MatVec:
 		return "matvec.msl", nil
 	case *plan.Experts:
+		if p.Grouping != nil {
+			return "experts_grouped.msl", nil
+		}
 		return "experts.msl", nil
 	case *plan.ExpertsSum:
 		return "experts_sum.msl", nil
@@ -53,6 +56,9 @@ func partTemplate(p plan.Part) (string, error) {
 	case *plan.AddVec:
 		return "add.msl", nil
 	case *plan.RouteVec:
+		if p.Grouping != nil {
+			return "route_all.msl", nil
+		}
 		return "route.msl", nil
 	case *plan.WeightedSum:
 		return "weighted_sum.msl", nil
@@ -82,7 +88,7 @@ func (k *kernelView) parts() ([]partView, int, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		first += p.Groups()
+		first += k.GroupsOf(p)
 		floats = max(floats, roundUp(v.floats(), 4)) // what loads of 16 bytes are aligned to
 		if t := tailOf(k.Kernel, p); t != nil {
 			if v.Tail, err = k.tailView(t); err != nil {
@@ -120,10 +126,16 @@ func (k *kernelView) part(p plan.Part, first int) (partView, error) {
 		}
 	case *plan.Experts:
 		v.Entries, v.N = p.K, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
+		if p.Grouping != nil {
+			v.Entries = p.Grouping.Most(k.Width)
+		}
 	case *plan.ExpertsSum:
 		v.N = k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
 	case *plan.Attend:
 		v.Attention, err = attentionShape(p, k.Threads, budgetOf(k.Class))
+	}
+	if k.Batched() {
+		v.ofRow()
 	}
 	return v, err
 }
@@ -149,16 +161,34 @@ func (v *partView) IfRows() string {
 	return "if (row < end) "
 }
 
-// Group is the threadgroup's number among those of the part.
-func (v *partView) Group() string {
+// Number is the threadgroup's number among those of the part.
+func (v *partView) Number() string {
 	if v.First == 0 {
 		return "tg"
 	}
 	return fmt.Sprintf("(tg - %du)", v.First)
 }
 
+// Group is its number among those that a single row has, or a tile of rows.
+func (v *partView) Group() string {
+	switch n := v.P.Groups(); {
+	case v.Tiles() > 1:
+		return fmt.Sprintf("(%s / %du)", v.Number(), v.Tiles())
+	case v.Batched() && !v.Together() && n == 1:
+		return "0u"
+	case v.Batched() && !v.Together():
+		return fmt.Sprintf("(%s %% %du)", v.Number(), n)
+	}
+	return v.Number()
+}
+
 // RowGroups is the number of threadgroups per entry.
-func (v *partView) RowGroups() int { return v.P.Groups() / v.Entries }
+func (v *partView) RowGroups() int {
+	if p, ok := v.P.(*plan.Experts); ok {
+		return v.P.Groups() / p.K
+	}
+	return v.P.Groups() / v.Entries
+}
 
 // RowGroup is the threadgroup's number among those of its entry.
 func (v *partView) RowGroup() string {
@@ -212,26 +242,6 @@ func (v *partView) Lane() string {
 		return "part"
 	}
 	return "lane"
-}
-
-// Soon says that a simdgroup is going to read its rows, or its share of them, of
-// the weight in a slot.
-func (v *partView) Soon(slot int, rows string) string { return v.fetch("WEIGHTS_SOON", slot, rows) }
-
-// Near says that it is going to read them once loads that are under way have come.
-func (v *partView) Near(slot int, rows string) string { return v.fetch("WEIGHTS_NEAR", slot, rows) }
-
-func (v *partView) fetch(macro string, slot int, rows string) string {
-	_, cols := matrix(v.P)
-	if p, ok := v.P.(*plan.ExpertsSum); ok && slot == p.Shared {
-		cols = p.SharedCols
-	}
-	bytes := fmt.Sprintf("%du * %s::row_bytes(%du)", v.N, v.Tag(slot), cols)
-	if n := v.Slices(); n > 1 {
-		bytes += fmt.Sprintf(" / %du", n)
-		rows += " + slice * (" + bytes + ")"
-	}
-	return fmt.Sprintf("%s(%s, %s);", macro, rows, bytes)
 }
 
 // Unroll is how many blocks of a row are under way at a time.
@@ -296,7 +306,7 @@ func (v *partView) SquaresLanes() int {
 
 // SquaresEarly says whether a lane has the registers to load them before the
 // mat-vec and to add them up after it.
-func (v *partView) SquaresEarly() bool { return v.SquaresPerLane() <= 16 }
+func (v *partView) SquaresEarly() bool { return v.SquaresPerLane() <= 16 && !v.Together() }
 
 // matrix is the shape of one entry of a part's weights.
 func matrix(p plan.Part) (rows, cols int) {
@@ -355,6 +365,9 @@ func (v *partView) Merged() string {
 func (v *partView) At(vec plan.Vec, e, i string) string {
 	if e == "entry" && v.Entries == 1 {
 		e = ""
+	}
+	if stride := v.RowStride(vec.Slot); stride > 0 && v.Together() {
+		i = fmt.Sprintf("batch_row * %du + %s", stride, i)
 	}
 	return v.kernelView.At(vec, e, i)
 }

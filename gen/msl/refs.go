@@ -53,6 +53,7 @@ func refs(p plan.Part) []ref {
 		list := append(optional(p.Up, weight, p.Cols), ref{p.W, weight, p.Cols}, ref{slot: p.Out.Slot, use: output})
 		list = append(list, rescaleRefs(p.Rescale)...)
 		list = append(list, inputRefs(p.In, p.Norm)...)
+		list = append(list, groupingRefs(p.Grouping, integers)...)
 		if p.Gating == nil {
 			return append(list, ref{slot: p.Routing, use: routeIn})
 		}
@@ -76,7 +77,7 @@ func refs(p plan.Part) []ref {
 	case *plan.Embed:
 		return append(outputRefs(p.Out, p.HandOver), ref{p.W, weight, p.Dim})
 	case *plan.RouteVec:
-		return gatingRefs(&p.Gating, p.Routing)
+		return append(gatingRefs(&p.Gating, p.Routing), groupingRefs(p.Grouping, integersOut)...)
 	}
 	return vectorRefs(p)
 }
@@ -95,9 +96,20 @@ func vectorRefs(p plan.Part) []ref {
 	case *plan.AddVec:
 		return []ref{{slot: p.A.Slot, use: input}, {slot: p.B.Slot, use: input}, {slot: p.Out.Slot, use: output}}
 	case *plan.WeightedSum:
-		return []ref{{slot: p.In.Slot, use: input}, {slot: p.Routing, use: routeIn}, {slot: p.Out.Slot, use: output}}
+		list := []ref{{slot: p.In.Slot, use: input}, {slot: p.Routing, use: routeIn}}
+		for _, slot := range p.Add {
+			list = append(list, ref{slot: slot, use: input})
+		}
+		return append(list, outputRefs(p.Out, p.HandOver)...)
 	}
 	return sampleRefs(p)
+}
+
+func groupingRefs(g *plan.Grouping, u use) []ref {
+	if g == nil {
+		return nil
+	}
+	return []ref{{slot: g.Starts, use: u}, {slot: g.Members, use: u}}
 }
 
 func optional(slot int, u use, cols int) []ref {

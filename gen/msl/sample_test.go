@@ -36,7 +36,7 @@ func TestSampler(t *testing.T) {
 		checks        execute.Checks
 	}{{40, 1000, execute.Checked}, {300, 1000, execute.Checked}, {1025, 200, execute.Fast}, {9000, 200, execute.Fast}, {131300, 20, execute.Fast}} {
 		b := sampler(t, tt.vocab)
-		if err := check.Sampler(newLauncher(t, b.Source, tt.checks), b, tt.tokens); err != nil {
+		if err := check.Sampler(newLauncher(t, b.Metal(), tt.checks), b, tt.tokens); err != nil {
 			t.Error(err)
 		}
 	}

@@ -73,7 +73,7 @@ func TestBrokenTails(t *testing.T) {
 			if !strings.Contains(b.Source, tt.old) {
 				t.Fatalf("the source does not have %q", tt.old)
 			}
-			l := newLauncher(t, strings.Replace(b.Source, tt.old, tt.by, 1), execute.Checked)
+			l := newLauncher(t, strings.Replace(b.Metal(), tt.old, tt.by, 1), execute.Checked)
 			l.StoreDelay = tt.delayed
 			cases, err := check.Cases(b)
 			if err != nil {
@@ -102,7 +102,7 @@ func TestTailFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			b = alone(t, b, everyFormat)
-			newLauncher(t, b.Source, execute.Checked).compareWithTwins(t, b)
+			newLauncher(t, b.Metal(), execute.Checked).compareWithTwins(t, b)
 		})
 	}
 }

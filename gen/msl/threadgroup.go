@@ -25,6 +25,10 @@ func (v *partView) floats() int {
 		}
 	case *plan.NormVec:
 		return v.Simdgroups()
+	case *plan.RouteVec:
+		if p.Grouping != nil {
+			return 2 * v.Selections()
+		}
 	case *plan.CombineVec:
 		return combineFloats(&p.Combine, p.Dim, v.Threads)
 	case *plan.Attend:
@@ -53,7 +57,7 @@ func (v *partView) SlicesAt() int {
 }
 
 // SliceFloats is one sum of every simdgroup for each of its rows.
-func (v *partView) SliceFloats() int { return v.Simdgroups() * v.N }
+func (v *partView) SliceFloats() int { return v.Simdgroups() * v.Results() }
 
 // SquaresAt is where the simdgroups' sums of squares are, behind their other sums.
 func (v *partView) SquaresAt() int {
@@ -76,7 +80,7 @@ func (v *partView) slicesFloats(up int, r *plan.Rescale) int {
 		n *= 2
 	}
 	if r != nil {
-		n += v.Simdgroups()
+		n += v.Simdgroups() * v.Inputs()
 	}
 	return n
 }

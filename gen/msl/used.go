@@ -70,7 +70,7 @@ func (p *printer) shared() {
 		}
 	}
 	if p.bundle.HasTails() {
-		p.execute("tail.shared", map[string]string{"Act": p.elemType(plan.ElemAct)})
+		p.execute("tail.shared", nil)
 	}
 }
 

@@ -62,6 +62,8 @@ func (k *kernelView) parameter(slot int, in scope) string {
 	switch {
 	case s.Elem == plan.ElemArgs:
 		return fmt.Sprintf("constant %s & %s", in.typeName(k.Kernel.Name+"_args"), k.names[slot])
+	case s.Elem == plan.ElemRow && !s.Write && k.Width > 0:
+		return fmt.Sprintf("constant %s * %s", elem, k.names[slot])
 	case s.Elem == plan.ElemRow && !s.Write:
 		return fmt.Sprintf("constant %s & %s", elem, k.names[slot])
 	case k.coherent(slot):
@@ -96,11 +98,18 @@ func (k *kernelView) Ptr(v plan.Vec, e string) string {
 
 // Input is entry e of a vector as a mat-vec reads it; see templates/msl/quant/blocks.msl.
 func (k *kernelView) Input(v plan.Vec, e string) string {
-	kind := strings.Replace(k.printer.elemType(k.Slots[v.Slot].Elem), "half", "halve", 1)
+	return fmt.Sprintf("%s{%s}", k.InputKind(v), k.Ptr(v, e))
+}
+
+var inputKinds = map[plan.Elem]string{plan.ElemF32: "floats", plan.ElemF16: "halves", plan.ElemAct: "acts"}
+
+// InputKind is the type of such an input.
+func (k *kernelView) InputKind(v plan.Vec) string {
+	kind := inputKinds[k.Slots[v.Slot].Elem]
 	if k.coherent(v.Slot) {
 		kind = "coherent_" + kind
 	}
-	return fmt.Sprintf("in_%ss{%s}", kind, k.Ptr(v, e))
+	return "in_" + kind
 }
 
 // At is element i of entry e of a vector.

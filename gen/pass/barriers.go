@@ -72,5 +72,5 @@ func spanOf(p *ir.Program, v *ir.Value) span {
 	if v.Class == ir.Cache || v.Class == ir.Counters || v.Output {
 		return span{owner: v, end: 1}
 	}
-	return span{start: v.Offset, end: v.Offset + v.Bytes(p.HalfBytes())}
+	return span{start: v.Offset, end: v.Offset + p.Bytes(v)}
 }

@@ -48,7 +48,7 @@ func lives(p *ir.Program) []*life {
 				}
 				for _, o := range op.Out {
 					if o.Class == ir.Act && !o.Output && !u.Local(o) {
-						size := aligned(o.Bytes(p.HalfBytes()))
+						size := aligned(p.Bytes(o))
 						at[o] = &life{v: o, first: i, last: i, size: size}
 						list = append(list, at[o])
 					}

@@ -155,6 +155,48 @@ func fuseSharedDown(p *ir.Program) error {
 	return nil
 }
 
+// fuseAddShared adds the shared experts where the routed ones are summed.
+func fuseAddShared(p *ir.Program) error {
+	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
+		if part.Signature() == "A" {
+			if sum := part.Ops[0].In[0].V; uses.Writer(sum).Find(ir.WeightedSum) != nil {
+				pull(uses, part, sum)
+			}
+		}
+	})
+	return nil
+}
+
+// groupExperts lists by expert what all rows have selected, and lets the experts'
+// mat-vecs go by that list.
+func groupExperts(p *ir.Program) error {
+	uses := ir.Analyze(p)
+	p.Ops(func(s *ir.Step, part *ir.Part, op *ir.Op) {
+		if op.Kind != ir.RouteWeights {
+			return
+		}
+		group := &ir.Op{Kind: ir.GroupExperts, Name: "group_experts", In: []ir.Ref{ir.All(op.Out[0])}}
+		g := group.Grouping(p)
+		for _, v := range []struct {
+			name string
+			n    int
+		}{{"expert_starts", g.Most(p.Width) + 1}, {"expert_members", p.Width * g.K}} {
+			list := p.NewValue(v.name, s.Layer, v.n)
+			list.Elem, list.Joint = ir.Index, true
+			group.Out = append(group.Out, list)
+		}
+		part.Ops = append(part.Ops, group)
+		for _, r := range uses.Readers(op.Out[0]) {
+			for _, m := range r.Ops {
+				if m.Kind == ir.ExpertsMatVec {
+					m.In = append(slices.Clone(m.In), ir.All(group.Out[0]), ir.All(group.Out[1]))
+				}
+			}
+		}
+	})
+	return nil
+}
+
 func fuseResidual(p *ir.Program) error {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if part.Signature() == "A" {

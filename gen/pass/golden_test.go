@@ -21,7 +21,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := lower.Lower(s)
+	p := lower.Lower(s, 1)
 	if err := Compile(p, Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -47,21 +47,22 @@ func TestEveryFusionSaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := func(disable ...string) int {
-		p := lower.Lower(s)
+	steps := func(width int, disable ...string) int {
+		p := lower.Lower(s, width)
 		if err := Compile(p, Options{Disable: disable}); err != nil {
 			t.Fatal(err)
 		}
 		return len(p.Steps)
 	}
 	s.Tuning.Tails = true
-	best := steps()
 	for _, ps := range Pipeline {
 		if ps.Required || ps.Name == "hand_over" { // it saves work, not dispatches
 			continue
 		}
-		if n := steps(ps.Name); n <= best {
-			t.Errorf("without %s: %d dispatches, with it %d", ps.Name, n, best)
+		for _, width := range []int{1, 8} {
+			if best, n := steps(width), steps(width, ps.Name); n <= best && ps.Rows.has(width) {
+				t.Errorf("without %s: %d dispatches of %d rows, with it %d", ps.Name, n, width, best)
+			}
 		}
 	}
 }
@@ -70,7 +71,7 @@ func TestEveryFusionSaves(t *testing.T) {
 type owner map[int64]*ir.Value
 
 func units(p *ir.Program, v *ir.Value) (first, last int64) {
-	return v.Offset / arenaAlign, (v.Offset + v.Bytes(p.HalfBytes()) - 1) / arenaAlign
+	return v.Offset / arenaAlign, (v.Offset + p.Bytes(v) - 1) / arenaAlign
 }
 
 func (o owner) write(p *ir.Program, v *ir.Value) {
@@ -99,7 +100,7 @@ func TestBuffers(t *testing.T) {
 		if seed%2 == 1 {
 			s.Activations = "f16"
 		}
-		p := lower.Lower(s)
+		p := lower.Lower(s, 1)
 		if err := Compile(p, Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -107,11 +108,11 @@ func TestBuffers(t *testing.T) {
 		for _, step := range p.Steps {
 			reads, writes := outside(uses, step)
 			for _, v := range writes {
-				if end := v.Offset + v.Bytes(p.HalfBytes()); v.Offset%arenaAlign != 0 || v.Offset < 0 || end > p.ArenaBytes {
+				if end := v.Offset + p.Bytes(v); v.Offset%arenaAlign != 0 || v.Offset < 0 || end > p.ArenaBytes {
 					t.Errorf("seed %d: %s ends at %d of %d", seed, v, end, p.ArenaBytes)
 				}
 				arena.write(p, v)
-				naive += v.Bytes(p.HalfBytes())
+				naive += p.Bytes(v)
 			}
 			for _, v := range append(reads, writes...) {
 				if !arena.holds(p, v) {

@@ -7,6 +7,9 @@ import "mla/gen/ir"
 // does the first half; the mat-vecs that read the norm multiply their results by
 // the factor. None of their threadgroups reads, normalises and stages all of x.
 func handOver(p *ir.Program) error {
+	if p.Width > 1 {
+		spreadNorms(p)
+	}
 	uses := ir.Analyze(p)
 	steps := map[*ir.Part]*ir.Step{}
 	p.Ops(func(s *ir.Step, part *ir.Part, _ *ir.Op) { steps[part] = s })
@@ -30,6 +33,32 @@ func handOver(p *ir.Program) error {
 		h.rewrite(p, group)
 	}
 	return nil
+}
+
+// spreadNorms copies the norms that can be cut so into the mat-vecs that read them. With
+// several rows no mat-vec normalises its inputs itself, so the other norms stay where
+// they are.
+func spreadNorms(p *ir.Program) {
+	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
+		if part.Signature() != "N" {
+			return
+		}
+		norm := part.Ops[0]
+		maker := uses.Writer(norm.In[0].V)
+		whole := norm.In[0].Off == 0 && norm.In[0].Len == norm.In[0].V.Len
+		if !whole || !ir.Composable(joined(&ir.Part{Ops: []*ir.Op{{Kind: ir.HandOver}}}, maker)) {
+			return
+		}
+		for _, r := range uses.Readers(norm.Out[0]) {
+			if !ir.Composable(joined(r, &ir.Part{Ops: []*ir.Op{{Kind: ir.Rescale}}})) {
+				return
+			}
+		}
+		for _, r := range uses.Readers(norm.Out[0]) {
+			r.Ops = append([]*ir.Op{copyNorm(p, r, norm)}, r.Ops...)
+		}
+		part.Ops = nil
+	})
 }
 
 const simdWidth = 32
@@ -75,7 +104,7 @@ func withFirst(part *ir.Part, first *ir.Op) *ir.Part {
 
 // elementsPerSimdgroup is how many neighbours of part's output are made by one simdgroup.
 func elementsPerSimdgroup(p *ir.Program, s *ir.Step, part *ir.Part) int {
-	if part.Find(ir.Embed) != nil {
+	if part.Find(ir.Embed) != nil || part.Find(ir.WeightedSum) != nil && part.Find(ir.ExpertsMatVec) == nil {
 		return simdWidth
 	}
 	return p.Shape(s).RowsPerSimdgroup

@@ -17,7 +17,7 @@ func TestHandOver(t *testing.T) {
 		s.Tuning.Tails = false // which asks for shapes that divide heads
 		s.Tuning.MatVec.RowsPerSimdgroup = []int{2, 4, 6, 16}[seed%4]
 		want := []int{2, 4, 2, 16}[seed%4] // all widths are multiples of 32
-		p := lower.Lower(s)
+		p := lower.Lower(s, 1)
 		if err := Compile(p, Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestHandOverSumGroup(t *testing.T) {
 	for seed := range uint64(10) {
 		s := spectest.Random(seed)
 		s.Tuning.MatVec.RowsPerSimdgroup, s.Tuning.SumGroup = []int{2, 4, 6, 16}[seed%4], 2
-		p := lower.Lower(s)
+		p := lower.Lower(s, 1)
 		if err := Compile(p, Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestHandOverSumGroup(t *testing.T) {
 // the residual stays stored.
 func TestHandOverKeeps(t *testing.T) {
 	for _, differ := range []bool{false, true} {
-		p := lower.Lower(spectest.Random(3))
+		p := lower.Lower(spectest.Random(3), 1)
 		if err := Compile(p, Options{Until: "merge_shared"}); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestShape(t *testing.T) {
 	s := spectest.Random(1)
 	s.MoE, s.Tuning.MatVec = nil, spec.Shape{}
 	s.Model.HiddenSize, s.Model.IntermediateSize, s.Model.VocabSize = 2048, 6144, 64000
-	p := lower.Lower(s)
+	p := lower.Lower(s, 1)
 	if err := Compile(p, Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,22 @@ type Pass struct {
 	Doc      string
 	After    []Reason // passes that must have run, and why
 	Required bool     // no kernel exists for programs without it
+	Rows     Rows     // the programs that it is for
 	Run      func(p *ir.Program) error
 }
+
+// Rows says for which programs a pass is.
+type Rows uint8
+
+// The programs: all, those of one row, and those of several.
+const (
+	AnyRows Rows = iota
+	OneRow
+	ManyRows
+)
+
+// has says whether a program of so many rows is one of them.
+func (r Rows) has(width int) bool { return r == AnyRows || (r == OneRow) == (width <= 1) }
 
 // Reason says why a pass follows another.
 type Reason struct{ Pass, Why string }
@@ -46,23 +60,30 @@ var Pipeline = []Pass{
 		Doc: "the latent norm and the key's rope happen while the cache row is written"},
 	{Name: "fuse_rope", Run: fuseRope,
 		Doc: "the query is rotated by the mat-vec that makes it"},
-	{Name: "fuse_combine", Run: fuseCombine,
+	{Name: "fuse_combine", Run: fuseCombine, Rows: OneRow,
 		Doc:   "each head's value projection combines the attention splits itself",
 		After: []Reason{{"split_kv", "it makes the combine"}}},
-	{Name: "fuse_gating", Run: fuseGating,
+	{Name: "group_experts", Required: true, Run: groupExperts, Rows: ManyRows,
+		Doc:   "what all rows have selected is listed by expert, whose weights are then read once for its rows",
+		After: []Reason{{"group_gating", "the part that routes also groups"}}},
+	{Name: "fuse_gating", Run: fuseGating, Rows: OneRow,
 		Doc: "every threadgroup of the routed gate/up recomputes top-k from the logits: no dispatch of its own",
 		After: []Reason{{"group_gating", "gating moves as a whole"},
 			{"fuse_swiglu", "so that gate and up recompute it once"}}},
-	{Name: "fuse_experts_sum", Run: fuseExpertsSum,
+	{Name: "fuse_experts_sum", Run: fuseExpertsSum, Rows: OneRow,
 		Doc: "the routed down projection adds up the experts with their weights"},
-	{Name: "fuse_shared_down", Run: fuseSharedDown,
+	{Name: "fuse_shared_down", Run: fuseSharedDown, Rows: OneRow,
 		Doc:   "the shared experts' down projection joins the routed one",
 		After: []Reason{{"fuse_experts_sum", "it joins the sum over the experts"}}},
+	{Name: "fuse_add_shared", Run: fuseAddShared, Rows: ManyRows,
+		Doc:   "the sum over the experts adds the shared ones",
+		After: []Reason{{"fuse_shared_down", "where that joins both, no add is left"}}},
 	{Name: "fuse_residual", Run: fuseResidual,
 		Doc: "residual adds are epilogues of the projection before them",
 		After: []Reason{{"fuse_experts_sum", "the sum is one of those projections"},
-			{"fuse_shared_down", "the residual comes after the shared expert"}}},
-	{Name: "fuse_norm", Run: fuseNorm,
+			{"fuse_shared_down", "the residual comes after the shared expert"},
+			{"fuse_add_shared", "the same, of several rows"}}},
+	{Name: "fuse_norm", Run: fuseNorm, Rows: OneRow,
 		Doc: "norms are recomputed by every consumer: no stand-alone norm dispatch",
 		After: []Reason{{"fuse_swiglu", "gate and up take one norm together"},
 			{"fuse_gating", "the norm is the first prologue"},
@@ -76,7 +97,7 @@ var Pipeline = []Pass{
 	{Name: "merge_shared", Run: mergeShared,
 		Doc:   "the shared experts' gate/up runs beside the router",
 		After: []Reason{{"fuse_norm", "both must read the residual itself"}}},
-	{Name: "tails", Run: tails,
+	{Name: "tails", Run: tails, Rows: OneRow,
 		Doc: "where tuning.tails says so, the last threadgroup of a dispatch does the work of the next one",
 		After: []Reason{{"merge_store_kv", "what runs beside a tail must be one too"},
 			{"merge_qkv_a", "a kernel's parts share their threads"},
@@ -112,7 +133,7 @@ func Compile(p *ir.Program, o Options) error {
 		return err
 	}
 	for _, ps := range Pipeline {
-		if slices.Contains(o.Disable, ps.Name) {
+		if slices.Contains(o.Disable, ps.Name) || !ps.Rows.has(p.Width) {
 			continue
 		}
 		if err := ps.Run(p); err != nil {

@@ -13,6 +13,57 @@ import (
 
 var tokens = []int{3, 17, 3, 40, 8, 21, 5}
 
+// widths of the programs that are translated; the last one is more rows than some tiles.
+var widths = []int{1, 2, 3, 8, 16}
+
+// mixed lists replays of up to width rows: some tokens of one session, then some of
+// several sessions side by side.
+func mixed(width int) [][]interp.Row {
+	var all [][]interp.Row
+	for i := 0; i < len(tokens); i += width {
+		var rows []interp.Row
+		for _, tok := range tokens[i:min(i+width, len(tokens))] {
+			rows = append(rows, interp.Row{Token: tok})
+		}
+		all = append(all, rows)
+	}
+	for round := range 3 {
+		var rows []interp.Row
+		for i := range width {
+			rows = append(rows, interp.Row{Token: (5*i + 7*round) % 48, Session: i % 3})
+		}
+		all = append(all, rows)
+	}
+	return all
+}
+
+// alone runs the rows of replays one by one.
+func alone(t *testing.T, p *ir.Program, w interp.Weights, replays [][]interp.Row) [][]float64 {
+	t.Helper()
+	var single [][]interp.Row
+	for _, rows := range replays {
+		for _, r := range rows {
+			single = append(single, []interp.Row{r})
+		}
+	}
+	return together(t, p, w, single)
+}
+
+// together runs replays and lists the logits of all their rows.
+func together(t *testing.T, p *ir.Program, w interp.Weights, replays [][]interp.Row) [][]float64 {
+	t.Helper()
+	m := interp.New(p, w)
+	var all [][]float64
+	for _, rows := range replays {
+		l, err := m.Rows(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l...)
+	}
+	return all
+}
+
 // logits interprets p over the test tokens.
 func logits(t *testing.T, p *ir.Program, w interp.Weights) [][]float64 {
 	t.Helper()
@@ -42,17 +93,24 @@ func near(a, b [][]float64) error {
 	return nil
 }
 
-// TestTranslation interprets random small models after every pass.
+// TestTranslation interprets random small models after every pass, at all widths: rows
+// together give what the unfused program gives row by row.
 func TestTranslation(t *testing.T) {
 	for seed, s := range spectest.Varied(40) {
 		w := &spectest.Weights{Spec: s}
-		p := lower.Lower(s)
-		want := logits(t, p, w)
-		err := Compile(p, Options{Observe: func(_ string, p *ir.Program) error {
-			return near(want, logits(t, p, w))
-		}})
-		if err != nil {
-			t.Errorf("seed %d: %v\n%s", seed, err, p)
+		for _, width := range widths {
+			if width > 1 && (seed+width)%4 > 0 { // one width in four, each for ten seeds
+				continue
+			}
+			replays := mixed(width)
+			want := alone(t, lower.Lower(s, 1), w, replays)
+			p := lower.Lower(s, width)
+			err := Compile(p, Options{Observe: func(_ string, p *ir.Program) error {
+				return near(want, together(t, p, w, replays))
+			}})
+			if err != nil {
+				t.Errorf("seed %d, %d rows: %v\n%s", seed, width, err, p)
+			}
 		}
 	}
 }
@@ -71,9 +129,9 @@ func TestDisable(t *testing.T) {
 	}
 	for seed, s := range spectest.Varied(8) {
 		w := &spectest.Weights{Spec: s}
-		want := logits(t, lower.Lower(s), w)
+		want := logits(t, lower.Lower(s, 1), w)
 		for _, off := range sets {
-			p := lower.Lower(s)
+			p := lower.Lower(s, 1)
 			if err := Compile(p, Options{Disable: off}); err != nil {
 				t.Fatalf("seed %d without %v: %v", seed, off, err)
 			}
@@ -108,7 +166,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	p := lower.Lower(spectest.Random(1))
+	p := lower.Lower(spectest.Random(1), 1)
 	for _, o := range []Options{{Disable: []string{"nothing"}}, {Disable: []string{"absorb"}}, {Until: "nothing"}} {
 		if err := Compile(p, o); err == nil {
 			t.Errorf("%+v: no error", o)
@@ -119,7 +177,7 @@ func TestOptions(t *testing.T) {
 // TestDispatches holds the limits on dispatches per layer.
 func TestDispatches(t *testing.T) {
 	for seed := uint64(0); seed < 40; seed++ {
-		p := lower.Lower(spectest.Random(seed))
+		p := lower.Lower(spectest.Random(seed), 1)
 		if err := Compile(p, Options{}); err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func TestTails(t *testing.T) {
 		{"what lies between", 0, []string{"merge_qkv_a", "merge_store_kv"}, "q kv_a+store_kv<kv_a k_b attend v_b o_proj gate_up down"},
 	}
 	for _, tt := range tests {
-		p := lower.Lower(tailSpec(tt.qLoraRank))
+		p := lower.Lower(tailSpec(tt.qLoraRank), 1)
 		if err := Compile(p, Options{Disable: tt.disable}); err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
@@ -81,7 +81,7 @@ func hasTail(s *ir.Step) bool {
 
 // TestTailCounters: all layers count a tail with the same counters, other tails with others.
 func TestTailCounters(t *testing.T) {
-	p := lower.Lower(tailSpec(0))
+	p := lower.Lower(tailSpec(0), 1)
 	if err := Compile(p, Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestTailCounters(t *testing.T) {
 func TestTailRefuses(t *testing.T) {
 	s := tailSpec(32)
 	s.Tuning.MatVec = spec.Shape{RowsPerSimdgroup: 10, Simdgroups: 2, SplitK: 1}
-	err := Compile(lower.Lower(s), Options{})
+	err := Compile(lower.Lower(s, 1), Options{})
 	if want := "threadgroups of 20 rows cut the "; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v; want an error that says %q", err, want)
 	}
@@ -118,7 +118,7 @@ func TestTailShapes(t *testing.T) {
 	want := spec.Shape{RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 1, Unroll: 2}
 	s := tailSpec(32)
 	s.Tuning.SetShape("q_b_store_kv", want)
-	p := lower.Lower(s)
+	p := lower.Lower(s, 1)
 	if err := Compile(p, Options{}); err != nil {
 		t.Fatal(err)
 	}

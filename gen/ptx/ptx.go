@@ -136,7 +136,10 @@ var constant = map[plan.Space]bool{plan.SpaceWeight: true, plan.SpaceRope: true,
 func translate(b *plan.Bundle) (string, error) {
 	kernels := map[string]Kernel{}
 	for i := range b.Kernels {
-		k := Kernel{Threads: b.Kernels[i].Threads, Resident: resident(b.Kernels[i].Groups(), b.Kernels[i].Threads)}
+		k := Kernel{Threads: b.Kernels[i].Threads}
+		if b.Kernels[i].Width == 0 { // several inputs need the registers
+			k.Resident = resident(b.Kernels[i].Groups(), b.Kernels[i].Threads)
+		}
 		for _, s := range b.Kernels[i].Slots {
 			k.Constant = append(k.Constant, constant[s.Space])
 		}
@@ -144,7 +147,7 @@ func translate(b *plan.Bundle) (string, error) {
 			kernels[v.Func] = k
 		}
 	}
-	cuda, err := Translate(b.Source, func(name string) (Kernel, error) {
+	cuda, err := Translate(b.Metal(), func(name string) (Kernel, error) {
 		if k, ok := kernels[name]; ok {
 			return k, nil
 		}
@@ -175,7 +178,7 @@ func resident(groups, threads int) int {
 
 // headOf is the head of b's file but for the version of clang.
 func headOf(b *plan.Bundle, cuda string) (*head, error) {
-	source := sha256.Sum256([]byte(b.Source))
+	source := sha256.Sum256([]byte(b.Metal()))
 	given := sha256.New()
 	part := func(name string, text []byte) { fmt.Fprintf(given, "%s %d\n%s", name, len(text), text) }
 	part("kernels.cu", []byte(cuda))

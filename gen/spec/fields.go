@@ -55,6 +55,7 @@ func rootFields(s *Spec) []field {
 		oneOf("tokenizer", &s.Tokenizer, Tokenizers),
 		oneOf("chat_template", &s.ChatTemplate, ChatTemplates),
 		optional(activationsField(&s.activations)),
+		optional(sequencesField(&s.sequences)),
 		{key: "quants", decode: func(d *decoder, n *yaml.Node, _ string) bool {
 			d.quants = n
 			return true

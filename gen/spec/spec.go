@@ -30,6 +30,7 @@ type Spec struct {
 	Tuning       Tuning
 
 	activations []string // that the file asks for
+	sequences   []int    // widths that the file asks for; nil: the default
 	tunings     tunings  // that the file has
 }
 

@@ -57,7 +57,7 @@ func knobNames(knobs []Knob) []string {
 
 // starts are all knobs with all values that may be legal.
 func starts(s *spec.Spec) ([]Knob, error) {
-	p, err := gen.Program(s, pass.Options{})
+	p, err := gen.Program(s, 1, pass.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -228,11 +228,11 @@ func Short(s *spec.Spec) *spec.Spec {
 	} else {
 		short.Model.NumHiddenLayers = min(dense, shortLayers)
 	}
-	whole, err := gen.Program(s, pass.Options{})
+	whole, err := gen.Program(s, 1, pass.Options{})
 	if err != nil {
 		return s
 	}
-	less, err := gen.Program(&short, pass.Options{})
+	less, err := gen.Program(&short, 1, pass.Options{})
 	if err != nil || !slices.Equal(distinct(whole), distinct(less)) {
 		return s
 	}

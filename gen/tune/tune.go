@@ -108,7 +108,7 @@ func Trial(s *spec.Spec, t spec.Tuning) (b *plan.Bundle, kernels []string, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := gen.Program(with, pass.Options{})
+	p, err := gen.Program(with, 1, pass.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,20 +11,15 @@ import (
 //go:embed deepseekv2lite.metal
 var source string
 
-//go:embed deepseekv2litef16.metal
-var sourceF16 string
-
 //go:embed deepseekv2litenvidia.metal
 var sourceNvidia string
-
-//go:embed deepseekv2litef16nvidia.metal
-var sourceF16Nvidia string
 
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  4278528,
+		Batches:     batches,
 		Decode:      decode,
 		Head:        216,
 		Kernels:     kernels,
@@ -43,6 +38,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF16,
 		ArenaBytes:  4257280,
+		Batches:     batchesF16,
 		Decode:      decodeF16,
 		Head:        216,
 		Kernels:     kernels,
@@ -53,7 +49,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 2069248,
-		Source:      sourceF16,
+		Source:      source,
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "a5a291f95dca6c767689d9d8ddd875fd46d4523ca0e99cf0f1431a58d73db1ec",
 		Weights:     weights,
@@ -61,6 +57,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  4278528,
+		Batches:     batches,
 		Class:       "nvidia",
 		Decode:      decode,
 		Head:        216,
@@ -80,6 +77,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF16,
 		ArenaBytes:  4257280,
+		Batches:     batchesF16,
 		Class:       "nvidia",
 		Decode:      decodeF16,
 		Head:        216,
@@ -91,7 +89,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 2069248,
-		Source:      sourceF16Nvidia,
+		Source:      sourceNvidia,
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "a5a291f95dca6c767689d9d8ddd875fd46d4523ca0e99cf0f1431a58d73db1ec",
 		Weights:     weights,

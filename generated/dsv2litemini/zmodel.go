@@ -11,14 +11,12 @@ import (
 //go:embed dsv2litemini.metal
 var source string
 
-//go:embed dsv2liteminif16.metal
-var sourceF16 string
-
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  538624,
+		Batches:     batches,
 		Decode:      decode,
 		Head:        32,
 		Kernels:     kernels,
@@ -37,6 +35,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF16,
 		ArenaBytes:  535552,
+		Batches:     batchesF16,
 		Decode:      decodeF16,
 		Head:        32,
 		Kernels:     kernels,
@@ -47,7 +46,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 28416,
-		Source:      sourceF16,
+		Source:      source,
 		Spec:        "dsv2litemini.yaml",
 		SpecHash:    "a67b858cd9d45380ac28b4b4e54217129574e42aeb3e41f5800c64be122de1f5",
 		Weights:     weights,

@@ -11,20 +11,15 @@ import (
 //go:embed glm47flash.metal
 var source string
 
-//go:embed glm47flashf16.metal
-var sourceF16 string
-
 //go:embed glm47flashnvidia.metal
 var sourceNvidia string
-
-//go:embed glm47flashf16nvidia.metal
-var sourceF16Nvidia string
 
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  5356032,
+		Batches:     batches,
 		Decode:      decode,
 		Head:        423,
 		Kernels:     kernels,
@@ -43,6 +38,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF16,
 		ArenaBytes:  5320704,
+		Batches:     batchesF16,
 		Decode:      decodeF16,
 		Head:        423,
 		Kernels:     kernels,
@@ -53,7 +49,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 3120384,
-		Source:      sourceF16,
+		Source:      source,
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "e581a465f7995325b302b07432f7c8bc937fc207f15d3dd7693382ce943c5c40",
 		Weights:     weights,
@@ -61,6 +57,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  5356032,
+		Batches:     batches,
 		Class:       "nvidia",
 		Decode:      decode,
 		Head:        423,
@@ -80,6 +77,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF16,
 		ArenaBytes:  5320704,
+		Batches:     batchesF16,
 		Class:       "nvidia",
 		Decode:      decodeF16,
 		Head:        423,
@@ -91,7 +89,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 3120384,
-		Source:      sourceF16Nvidia,
+		Source:      sourceNvidia,
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "e581a465f7995325b302b07432f7c8bc937fc207f15d3dd7693382ce943c5c40",
 		Weights:     weights,

@@ -11,14 +11,12 @@ import (
 //go:embed glm47mini.metal
 var source string
 
-//go:embed glm47minif16.metal
-var sourceF16 string
-
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  674048,
+		Batches:     batches,
 		Decode:      decode,
 		Head:        36,
 		Kernels:     kernels,
@@ -37,6 +35,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF16,
 		ArenaBytes:  669184,
+		Batches:     batchesF16,
 		Decode:      decodeF16,
 		Head:        36,
 		Kernels:     kernels,
@@ -47,7 +46,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 28416,
-		Source:      sourceF16,
+		Source:      source,
 		Spec:        "glm47mini.yaml",
 		SpecHash:    "c466dae117fc623d3656bdcb220fa7a8866cfbf3bfe2f7ae35c10b6fd0bb0419",
 		Weights:     weights,

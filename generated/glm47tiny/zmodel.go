@@ -16,6 +16,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  173824,
+		Batches:     batches,
 		Decode:      decode,
 		Head:        36,
 		Kernels:     kernels,

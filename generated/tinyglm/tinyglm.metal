@@ -3,6 +3,13 @@
 #include <metal_stdlib>
 #include <metal_simdgroup_matrix>
 
+//: MLA_ACT
+// The type of activations: float, or half in bundles that say so.
+#ifndef MLA_ACT
+#define MLA_ACT float
+#endif
+
+//:
 // Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
 // statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
 // holds however the source is compiled. It has the language's own name from version 3.2 on.
@@ -35,8 +42,8 @@
 namespace mla {
 using namespace metal;
 
-//: act_t
-typedef float act_t; // element of the activation buffers
+//: act_t using MLA_ACT
+typedef MLA_ACT act_t; // element of the activation buffers
 
 //: Row
 // One token of a session: its position, the number of cache rows it attends to, its block table.
@@ -275,6 +282,16 @@ struct in_floats { typedef eight_floats eight; device const float * p; };
 struct in_halves { typedef eight_halves eight; device const half * p; };
 //: in_shared using eight_floats
 struct in_shared { typedef eight_floats eight; threadgroup const float * p; uint first; }; // from input first on
+
+//: activations
+// Activations as an input.
+template <typename T> struct activations;
+//: activations using in_floats
+template <> struct activations<float> { typedef in_floats input; };
+//: activations using in_halves
+template <> struct activations<half> { typedef in_halves input; };
+//: in_acts using act_t activations
+typedef activations<act_t>::input in_acts;
 
 //: as_floats
 static inline void as_floats(half4 v, thread float * y) {
@@ -617,7 +634,34 @@ struct dealt<T<SHARE>, BLOCKS, LANES> {
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
 
-//: dot_one using IN_FLIGHT dealt share
+//: in_rows
+// The inputs of ROWS rows, STRIDE elements apart, and those of ROWS selections, wherever they are.
+// A block of weights is loaded and decoded once for all of them: sum[i * N + r] is that of input i.
+template <typename X, ushort ROWS, uint STRIDE> struct in_rows { X first; };
+//: in_each
+template <typename X, ushort ROWS> struct in_each { X x[ROWS]; };
+
+//: take_block
+// One block of N rows of weights times one input, or times several. Each input's sums are those
+// that it would have alone.
+template <typename T, ushort N, uint COLS, typename X>
+static inline void take_block(device const uchar * w, X x, uint b, uint part, thread float * sum) {
+  T::template step<N, COLS>(w, x, b, part, sum);
+}
+
+//: take_block if in_rows using UNROLL in_rows
+template <typename T, ushort N, uint COLS, typename X, ushort ROWS, uint STRIDE>
+static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x, uint b, uint part, thread float * sum) {
+  UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, X{x.first.p + i * STRIDE}, b, part, sum + i * N);
+}
+
+//: take_block if in_each using UNROLL in_each
+template <typename T, ushort N, uint COLS, typename X, ushort ROWS>
+static inline void take_block(device const uchar * w, in_each<X, ROWS> x, uint b, uint part, thread float * sum) {
+  UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, x.x[i], b, part, sum + i * N);
+}
+
+//: dot_one using IN_FLIGHT dealt share take_block
 // sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
 // LANES lanes.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -626,11 +670,11 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
-  IN_FLIGHT for (; b + pass <= last; b += pass) T::template step<N, COLS>(w, x, b + mine, part, sum);
-  if (b + mine < last) T::template step<N, COLS>(w, x, b + mine, part, sum);
+  IN_FLIGHT for (; b + pass <= last; b += pass) take_block<T, N, COLS>(w, x, b + mine, part, sum);
+  if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share
+//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
 // dot_one with two matrices. Where their blocks are dealt out alike each input is loaded
 // once for both.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -644,16 +688,43 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
     const uint mine = lane / share, part = lane % share;
     uint b = begin / T::COLUMNS;
     BOTH_IN_FLIGHT for (; b + pass <= last; b += pass) {
-      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
-      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
+      take_block<T, N, COLS>(w, x, b + mine, part, sum_w);
+      take_block<U, N, COLS>(u, x, b + mine, part, sum_u);
     }
     if (b + mine < last) {
-      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
-      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
+      take_block<T, N, COLS>(w, x, b + mine, part, sum_w);
+      take_block<U, N, COLS>(u, x, b + mine, part, sum_u);
     }
   } else {
     dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, end, lane, sum_w);
     dot_one<OTHER, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
+  }
+}
+
+//: dot_live using dot_one in_rows
+// dot_one and dot_both of a tile of rows, of which the first few live: what lives decides how many
+// are multiplied, not their sums. All simdgroups of a threadgroup go the same way.
+template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X, ushort ROWS, uint STRIDE>
+static inline void dot_live(device const uchar * w, in_rows<X, ROWS, STRIDE> x, uint live, uint lane, thread float * sum) {
+  if (live > 4u) {
+    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, 0u, COLS, lane, sum);
+  } else if (live > 2u) {
+    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, in_rows<X, (ROWS < 4 ? ROWS : 4), STRIDE>{x.first}, 0u, COLS, lane, sum);
+  } else {
+    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, in_rows<X, (ROWS < 2 ? ROWS : 2), STRIDE>{x.first}, 0u, COLS, lane, sum);
+  }
+}
+
+//: dot_both_live using dot_both in_rows
+template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X, ushort ROWS, uint STRIDE>
+static inline void dot_both_live(device const uchar * w, device const uchar * u, in_rows<X, ROWS, STRIDE> x, uint live, uint lane,
+                                 thread float * sum_w, thread float * sum_u) {
+  if (live > 4u) {
+    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, 0u, COLS, lane, sum_w, sum_u);
+  } else if (live > 2u) {
+    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, in_rows<X, (ROWS < 4 ? ROWS : 4), STRIDE>{x.first}, 0u, COLS, lane, sum_w, sum_u);
+  } else {
+    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, in_rows<X, (ROWS < 2 ? ROWS : 2), STRIDE>{x.first}, 0u, COLS, lane, sum_w, sum_u);
   }
 }
 //: held using load
@@ -1843,8 +1914,9 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 //   S[TILE][heads] = Σ over simdgroups of rows · queries,  O[heads][columns] += P · rows
 // A query is the sum of TERMS halves. The weights P are e^(score - reference) in
 // halves, rounded as the cached values are; the reference follows the maximum only when
-// a weight would leave half's range, so that O is hardly ever rescaled.
-template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS>
+// a weight would leave half's range, so that O is hardly ever rescaled. ALONE says that the
+// dispatches before have stored no more than the newest row.
+template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, bool ALONE>
 struct attend_matrix {
   enum : uint {
     WIDTH = LAT + PE,
@@ -1856,7 +1928,7 @@ struct attend_matrix {
     VALUE_LOADS = (TILE * VALUES + 31u) / 32u,                      // a lane's loads of 16 bytes per tile
     LOADS = VALUE_LOADS + (TILE * (KEYS - VALUES) + 31u) / 32u,
     QUERY_LOADS = (16u * KEYS + 31u) / 32u,                         // a lane's loads of 4 columns per 8 heads
-    EARLY = WIDTH % 16u == 0u,                                      // whether no two rows share the 32 bytes that a cache keeps as one
+    EARLY = ALONE && WIDTH % 16u == 0u,                             // whether only one row is new, and no two share the 32 bytes that a cache keeps as one
     SHARE_ROW = TILE + 4u,                                          // floats; the odd ends keep the rows
     WEIGHT_ROW = TILE + 8u,                                         // halves; of a block in banks of their own
     STAGE_ROW = (KEYS | 1u) * 8u,                                   // halves
@@ -2126,7 +2198,7 @@ struct attend_matrix {
 } // namespace mla
 
 namespace mla {
-//: embed_body using EARLIER_DONE LATER_MAY_START Row sum_group
+//: embed_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
 // embed: reads the token's embedding row, hands the next norm's input over.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
@@ -2134,7 +2206,7 @@ static inline void embed_body(
     device const uchar * w_embed_tokens,
     device float * x_,
     device const float * w_next_norm,
-    device float * ready,
+    device act_t * ready,
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
@@ -2152,13 +2224,13 @@ static inline void embed_body(
 //:
 } // namespace mla
 
-//: embed_q4_k using Row embed_body q4_k
+//: embed_q4_k using Row act_t embed_body q4_k
 kernel void embed_q4_k(
     constant mla::Row & current [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready [[buffer(4)]],
+    device mla::act_t * ready [[buffer(4)]],
     device float * ready_squares [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -2169,20 +2241,20 @@ kernel void embed_q4_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON dot_held first_pass in_floats load_partials norm_factor own sum_group sum_lanes sum_of
+//: q_a_kv_a_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_body(
     device const uchar * w_q_a_proj,
-    device const float * ready,
+    device const act_t * ready,
     device const float * ready_squares,
     device const float * w_next_norm,
-    device float * ready_2,
+    device act_t * ready_2,
     device float * ready_squares_2,
     device const uchar * w_kv_a_proj_with_mqa,
-    device float * kv_a,
+    device act_t * kv_a,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 16u) {
     // 256 × 256 mat-vec
@@ -2201,7 +2273,7 @@ static inline void q_a_kv_a_body(
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot_held<T_w_q_a_proj, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
+    dot_held<T_w_q_a_proj, 4, 256u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
     float squares = sum_of<2>(partials);
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2228,7 +2300,7 @@ static inline void q_a_kv_a_body(
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot_held<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
+    dot_held<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
     float squares = sum_of<2>(partials);
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2242,16 +2314,16 @@ static inline void q_a_kv_a_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_q4_k_q4_k using q4_k q_a_kv_a_body
+//: q_a_kv_a_q4_k_q4_k using act_t q4_k q_a_kv_a_body
 kernel void q_a_kv_a_q4_k_q4_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready_2 [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(4)]],
     device float * ready_squares_2 [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device float * kv_a [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2261,19 +2333,19 @@ kernel void q_a_kv_a_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON cache_row dot_held first_pass in_floats load_partials norm_factor own share sum_lanes sum_of total turn_by
+//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t cache_row dot_held first_pass in_acts load_partials norm_factor own share sum_lanes sum_of total turn_by
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_body(
     device const uchar * w_q_b_proj,
-    device const float * ready,
+    device const act_t * ready,
     device const float * ready_squares,
     constant Row & current,
     device const float * rope,
-    device float * q_rope,
-    device const float * kv_a,
+    device act_t * q_rope,
+    device const act_t * kv_a,
     device const float * w_kv_a_layernorm,
     device uchar * cache_,
     device const uint * tables,
@@ -2331,7 +2403,7 @@ static inline void q_b_store_kv_body(
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot_held<T_w_q_b_proj, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
+    dot_held<T_w_q_b_proj, 4, 256u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
     float squares = sum_of<2>(partials);
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2347,15 +2419,15 @@ static inline void q_b_store_kv_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_q4_k_f32 using Row f32 q4_k q_b_store_kv_body
+//: q_b_store_kv_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_body
 kernel void q_b_store_kv_q4_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2367,15 +2439,15 @@ kernel void q_b_store_kv_q4_k_f32(
   mla::q_b_store_kv_body<mla::q4_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q4_k_f16 using Row f16 q4_k q_b_store_kv_body
+//: q_b_store_kv_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_body
 kernel void q_b_store_kv_q4_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2394,13 +2466,13 @@ struct k_b_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
-//: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON dot_held first_pass in_floats k_b_args own sum_lanes
+//: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts k_b_args own sum_lanes
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_body(
     device const uchar * w_k_b_proj,
-    device const float * q_rope,
-    device float * q_abs_,
+    device const act_t * q_rope,
+    device act_t * q_abs_,
     constant k_b_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
   // 256 × 96 mat-vec, 4 of them
@@ -2417,7 +2489,7 @@ static inline void k_b_body(
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
-  dot_held<T_w_k_b_proj, 4, 96u, 32u, 4u>(held_w, w, in_floats{q_rope + entry * 128u}, lane, sum);
+  dot_held<T_w_k_b_proj, 4, 96u, 32u, 4u>(held_w, w, in_acts{q_rope + entry * 128u}, lane, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -2426,11 +2498,11 @@ static inline void k_b_body(
 //:
 } // namespace mla
 
-//: k_b_q5_0 using k_b_args k_b_body q5_0
+//: k_b_q5_0 using act_t k_b_args k_b_body q5_0
 kernel void k_b_q5_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
-    device float * q_abs_ [[buffer(2)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
+    device mla::act_t * q_abs_ [[buffer(2)]],
     constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -2441,12 +2513,12 @@ kernel void k_b_q5_0(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row cache_row load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache_row load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
-    device const float * q_abs_,
-    device const float * q_rope,
+    device const act_t * q_abs_,
+    device const act_t * q_rope,
     device const uchar * cache_,
     constant Row & current,
     device const uint * tables,
@@ -2498,12 +2570,12 @@ static inline void attend_body(
   }
 }
 
-//: attend_halves_body using EARLIER_DONE Row attend_matrix in_floats split_rows whole
+//: attend_halves_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of halves.
 template <typename T_cache>
 static inline void attend_halves_body(
-    device const float * q_abs_,
-    device const float * q_rope,
+    device const act_t * q_abs_,
+    device const act_t * q_rope,
     device const uchar * cache_,
     constant Row & current,
     device const uint * tables,
@@ -2524,18 +2596,18 @@ static inline void attend_halves_body(
     EARLIER_DONE;
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u>::run(
-        (device const half *)cache_, tables + row.w * 32u, from, to, nkv, in_floats{q_abs_}, 256u, in_floats{q_rope + 96u}, 128u,
+    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, true>::run(
+        (device const half *)cache_, tables + row.w * 32u, from, to, nkv, in_acts{q_abs_}, 256u, in_acts{q_rope + 96u}, 128u,
         0.088388346f, out, out_ml, scratch, sg, lane);
   }
 }
 //:
 } // namespace mla
 
-//: attend_f32 using Row attend_body f32
+//: attend_f32 using Row act_t attend_body f32
 kernel void attend_f32(
-    device const float * q_abs_ [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
+    device const mla::act_t * q_abs_ [[buffer(0)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
     device const uchar * cache_ [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const uint * tables [[buffer(4)]],
@@ -2549,10 +2621,10 @@ kernel void attend_f32(
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_f16 using Row attend_halves_body f16
+//: attend_f16 using Row act_t attend_halves_body f16
 kernel void attend_f16(
-    device const float * q_abs_ [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
+    device const mla::act_t * q_abs_ [[buffer(0)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
     device const uchar * cache_ [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const uint * tables [[buffer(4)]],
@@ -2573,7 +2645,7 @@ struct v_b_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
 
-//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -2582,7 +2654,7 @@ static inline void v_b_body(
     constant Row & current,
     device const float * attend_out,
     device const float * attend_ml,
-    device float * attention,
+    device act_t * attention,
     constant v_b_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -2614,13 +2686,13 @@ static inline void v_b_body(
 //:
 } // namespace mla
 
-//: v_b_q4_k using Row q4_k v_b_args v_b_body
+//: v_b_q4_k using Row act_t q4_k v_b_args v_b_body
 kernel void v_b_q4_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Row & current [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
-    device float * attention [[buffer(4)]],
+    device mla::act_t * attention [[buffer(4)]],
     constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -2632,17 +2704,17 @@ kernel void v_b_q4_k(
 
 //:
 namespace mla {
-//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON dot_held first_pass in_floats own sum_group sum_lanes
+//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts own sum_group sum_lanes
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
-    device const float * attention,
+    device const act_t * attention,
     device const float * x_,
     device float * x_2,
     device const float * w_next_norm,
-    device float * ready,
+    device act_t * ready,
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
   // 256 × 256 mat-vec
@@ -2660,7 +2732,7 @@ static inline void o_proj_body(
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot_held<T_w_o_proj, 4, 256u, 32u, 4u>(held_w, w, in_floats{attention}, lane, sum);
+  dot_held<T_w_o_proj, 4, 256u, 32u, 4u>(held_w, w, in_acts{attention}, lane, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -2673,14 +2745,14 @@ static inline void o_proj_body(
 //:
 } // namespace mla
 
-//: o_proj_q4_k using o_proj_body q4_k
+//: o_proj_q4_k using act_t o_proj_body q4_k
 kernel void o_proj_q4_k(
     device const uchar * w_o_proj [[buffer(0)]],
-    device const float * attention [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -2691,16 +2763,16 @@ kernel void o_proj_q4_k(
 
 //:
 namespace mla {
-//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON dot_both_held first_pass in_floats load_partials norm_factor own silu sum_lanes sum_of sum_up
+//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_both_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_body(
     device const uchar * w_gate_proj,
-    device const float * ready,
+    device const act_t * ready,
     device const float * ready_squares,
     device const uchar * w_up_proj,
-    device float * swiglu,
+    device act_t * swiglu,
     uint tg, uint tid, ushort sg, ushort lane) {
   // 768 × 256 mat-vec
   const uint g = tg;
@@ -2722,7 +2794,7 @@ static inline void gate_up_body(
   float sum_up[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  dot_both_held<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, lane, sum, sum_up);
+  dot_both_held<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(held_w, held_up, w, w_up, in_acts{ready}, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -2738,13 +2810,13 @@ static inline void gate_up_body(
 //:
 } // namespace mla
 
-//: gate_up_q4_k_q4_k using gate_up_body q4_k
+//: gate_up_q4_k_q4_k using act_t gate_up_body q4_k
 kernel void gate_up_q4_k_q4_k(
     device const uchar * w_gate_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const uchar * w_up_proj [[buffer(3)]],
-    device float * swiglu [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2754,17 +2826,17 @@ kernel void gate_up_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON add_slices dot_held first_pass in_floats own put_slice sum_group sum_lanes
+//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
-    device const float * swiglu,
+    device const act_t * swiglu,
     device const float * x_,
     device float * x_2,
     device const float * w_next_norm,
-    device float * ready,
+    device act_t * ready,
     device float * ready_squares,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -2785,7 +2857,7 @@ static inline void down_body(
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot_held<T_w_down_proj, 4, 768u, 64u, 4u>(held_w, w, in_floats{swiglu}, part, sum);
+  dot_held<T_w_down_proj, 4, 768u, 64u, 4u>(held_w, w, in_acts{swiglu}, part, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -2802,14 +2874,14 @@ static inline void down_body(
 //:
 } // namespace mla
 
-//: down_q4_k using down_body q4_k
+//: down_q4_k using act_t down_body q4_k
 kernel void down_q4_k(
     device const uchar * w_down_proj [[buffer(0)]],
-    device const float * swiglu [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -2821,19 +2893,19 @@ kernel void down_q4_k(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON dot_both_held dot_held first_pass in_floats load_partials norm_factor own silu sum_lanes sum_of sum_up
+//: router_shared_gate_shared_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_both_held dot_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
 // router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
 // finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
 // five dispatches and the trips of what lies between through memory.
 template <typename T_w_gate, typename T_w_shared_experts_gate_proj, typename T_w_shared_experts_up_proj>
 static inline void router_shared_gate_shared_up_body(
     device const uchar * w_gate,
-    device const float * ready,
+    device const act_t * ready,
     device const float * ready_squares,
     device float * router,
     device const uchar * w_shared_experts_gate_proj,
     device const uchar * w_shared_experts_up_proj,
-    device float * shared_swiglu,
+    device act_t * shared_swiglu,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
     // 6 × 256 mat-vec
@@ -2852,7 +2924,7 @@ static inline void router_shared_gate_shared_up_body(
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    if (row < end) dot_held<T_w_gate, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
+    if (row < end) dot_held<T_w_gate, 4, 256u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
     float squares = sum_of<2>(partials);
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2882,7 +2954,7 @@ static inline void router_shared_gate_shared_up_body(
     float sum_up[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot_both_held<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, lane, sum, sum_up);
+    dot_both_held<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(held_w, held_up, w, w_up, in_acts{ready}, lane, sum, sum_up);
     float squares = sum_of<2>(partials);
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2899,15 +2971,15 @@ static inline void router_shared_gate_shared_up_body(
 //:
 } // namespace mla
 
-//: router_shared_gate_shared_up_f32_q4_k_q4_k using f32 q4_k router_shared_gate_shared_up_body
+//: router_shared_gate_shared_up_f32_q4_k_q4_k using act_t f32 q4_k router_shared_gate_shared_up_body
 kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
     device const uchar * w_gate [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device float * router [[buffer(3)]],
     device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
     device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-    device float * shared_swiglu [[buffer(6)]],
+    device mla::act_t * shared_swiglu [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2923,7 +2995,7 @@ struct experts_gate_experts_up_args {
   ulong stride1; // bytes between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_body using EARLIER_DONE LATER_MAY_START Routing UNROLL dot_both experts_gate_experts_up_args in_floats key_of load_partials norm_factor normalized own picks sigmoid silu sum_lanes sum_of sum_up
+//: experts_gate_experts_up_body using EARLIER_DONE LATER_MAY_START Routing UNROLL act_t dot_both experts_gate_experts_up_args in_acts key_of load_partials norm_factor normalized own picks sigmoid silu sum_lanes sum_of sum_up
 // experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects
 // them again in every threadgroup, hands their weights on, multiplies by the selected experts,
 // applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between
@@ -2934,10 +3006,10 @@ static inline void experts_gate_experts_up_body(
     device const float * w_e_score_correction_bias,
     device const uchar * w_experts_gate_proj,
     device Routing * routing,
-    device const float * ready,
+    device const act_t * ready,
     device const float * ready_squares,
     device const uchar * w_experts_up_proj,
-    device float * experts_swiglu,
+    device act_t * experts_swiglu,
     constant experts_gate_experts_up_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -2984,7 +3056,7 @@ static inline void experts_gate_experts_up_body(
   float sum_up[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  if (row < end) dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_floats{ready}, 0u, 256u, lane, sum, sum_up);
+  if (row < end) dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_acts{ready}, 0u, 256u, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
   LATER_MAY_START;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3001,16 +3073,16 @@ static inline void experts_gate_experts_up_body(
 //:
 } // namespace mla
 
-//: experts_gate_experts_up_q4_k_q4_k using Routing experts_gate_experts_up_args experts_gate_experts_up_body q4_k
+//: experts_gate_experts_up_q4_k_q4_k using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body q4_k
 kernel void experts_gate_experts_up_q4_k_q4_k(
     device const float * router [[buffer(0)]],
     device const float * w_e_score_correction_bias [[buffer(1)]],
     device const uchar * w_experts_gate_proj [[buffer(2)]],
     device mla::Routing * routing [[buffer(3)]],
-    device const float * ready [[buffer(4)]],
+    device const mla::act_t * ready [[buffer(4)]],
     device const float * ready_squares [[buffer(5)]],
     device const uchar * w_experts_up_proj [[buffer(6)]],
-    device float * experts_swiglu [[buffer(7)]],
+    device mla::act_t * experts_swiglu [[buffer(7)]],
     constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3027,21 +3099,21 @@ struct experts_down_shared_down_args {
   ulong stride0; // bytes between the entries of w_experts_down_proj
 };
 
-//: experts_down_shared_down_body using EARLIER_DONE LATER_MAY_START Routing WEIGHTS_SOON dot_experts dot_one experts_down_shared_down_args idle_first in_floats own sum_group sum_lanes
+//: experts_down_shared_down_body using EARLIER_DONE LATER_MAY_START Routing WEIGHTS_SOON act_t dot_experts dot_one experts_down_shared_down_args idle_first in_acts own sum_group sum_lanes
 // experts_down_shared_down: multiplies by the selected experts, sums the experts with their
 // weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four
 // dispatches and the trips of what lies between through memory.
 template <typename T_w_experts_down_proj, typename T_w_shared_experts_down_proj>
 static inline void experts_down_shared_down_body(
     device const uchar * w_experts_down_proj,
-    device const float * experts_swiglu,
+    device const act_t * experts_swiglu,
     device const Routing * routing,
     device const uchar * w_shared_experts_down_proj,
-    device const float * shared_swiglu,
+    device const act_t * shared_swiglu,
     device const float * x_,
     device float * x_2,
     device const float * w_next_norm,
-    device float * ready,
+    device act_t * ready,
     device float * ready_squares,
     constant experts_down_shared_down_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -3060,10 +3132,10 @@ static inline void experts_down_shared_down_body(
   float sum[4] = {};
   if (row < end) {
     // the shared experts, one matrix of 256 columns; its weights are the first to be there
-    dot_one<T_w_shared_experts_down_proj, 4, 256u, 32u, 4u>(shared, in_floats{shared_swiglu}, 0u, 256u,
+    dot_one<T_w_shared_experts_down_proj, 4, 256u, 32u, 4u>(shared, in_acts{shared_swiglu}, 0u, 256u,
         idle_first<T_w_experts_down_proj, 256u, 2u, 32u>(lane), sum);
     dot_experts<T_w_experts_down_proj, 4, 256u, 2u, 32u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(256u), args.stride0,
-        routing, in_floats{experts_swiglu}, 256u, lane, sum);
+        routing, in_acts{experts_swiglu}, 256u, lane, sum);
   }
   LATER_MAY_START;
   sum_lanes<4>(sum);
@@ -3077,17 +3149,17 @@ static inline void experts_down_shared_down_body(
 //:
 } // namespace mla
 
-//: experts_down_shared_down_q4_k_q4_k using Routing experts_down_shared_down_args experts_down_shared_down_body q4_k
+//: experts_down_shared_down_q4_k_q4_k using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q4_k
 kernel void experts_down_shared_down_q4_k_q4_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
-    device const float * experts_swiglu [[buffer(1)]],
+    device const mla::act_t * experts_swiglu [[buffer(1)]],
     device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-    device const float * shared_swiglu [[buffer(4)]],
+    device const mla::act_t * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
     device float * x_2 [[buffer(6)]],
     device const float * w_next_norm [[buffer(7)]],
-    device float * ready [[buffer(8)]],
+    device mla::act_t * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
     constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
@@ -3097,17 +3169,17 @@ kernel void experts_down_shared_down_q4_k_q4_k(
   mla::experts_down_shared_down_body<mla::q4_k, mla::q4_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
 }
 
-//: experts_down_shared_down_q6_k_q6_k using Routing experts_down_shared_down_args experts_down_shared_down_body q6_k
+//: experts_down_shared_down_q6_k_q6_k using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q6_k
 kernel void experts_down_shared_down_q6_k_q6_k(
     device const uchar * w_experts_down_proj [[buffer(0)]],
-    device const float * experts_swiglu [[buffer(1)]],
+    device const mla::act_t * experts_swiglu [[buffer(1)]],
     device const mla::Routing * routing [[buffer(2)]],
     device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-    device const float * shared_swiglu [[buffer(4)]],
+    device const mla::act_t * shared_swiglu [[buffer(4)]],
     device const float * x_ [[buffer(5)]],
     device float * x_2 [[buffer(6)]],
     device const float * w_next_norm [[buffer(7)]],
-    device float * ready [[buffer(8)]],
+    device mla::act_t * ready [[buffer(8)]],
     device float * ready_squares [[buffer(9)]],
     constant mla::experts_down_shared_down_args & args [[buffer(10)]],
     uint tg [[threadgroup_position_in_grid]],
@@ -3119,13 +3191,13 @@ kernel void experts_down_shared_down_q6_k_q6_k(
 
 //:
 namespace mla {
-//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON dot_held first_pass in_floats load_partials norm_factor own sum_lanes sum_of
+//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
 static inline void lm_head_body(
     device const uchar * w_lm_head,
-    device const float * ready,
+    device const act_t * ready,
     device const float * ready_squares,
     device float * lm_head,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -3144,7 +3216,7 @@ static inline void lm_head_body(
   float sum[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  dot_held<T_w_lm_head, 4, 256u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
+  dot_held<T_w_lm_head, 4, 256u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
   float squares = sum_of<2>(partials);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -3157,10 +3229,10 @@ static inline void lm_head_body(
 //:
 } // namespace mla
 
-//: lm_head_q6_k using lm_head_body q6_k
+//: lm_head_q6_k using act_t lm_head_body q6_k
 kernel void lm_head_q6_k(
     device const uchar * w_lm_head [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device float * lm_head [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
@@ -3168,6 +3240,1462 @@ kernel void lm_head_q6_k(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   mla::lm_head_body<mla::q6_k>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: embed_x16_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
+// embed: reads the token's embedding row, hands the next norm's input over.
+template <typename T_w_embed_tokens>
+static inline void embed_x16_body(
+    constant Row * current,
+    device const uchar * w_embed_tokens,
+    device float * x_,
+    device const float * w_next_norm,
+    device act_t * ready,
+    device float * ready_squares,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg / 2u;
+  if (current[row_index].nkv > 0u) {
+  constant Row & row_current = current[row_index];
+  device float * row_x = x_ + row_index * 256u;
+  device act_t * row_ready = ready + row_index * 256u;
+  device float * row_ready_squares = ready_squares + row_index * 64u;
+  EARLIER_DONE;
+  // the token's row of the embedding, 256 wide
+  LATER_MAY_START;
+  const uint at = (tg % 2u) * 128u + tid;
+  const bool mine = at < 256u;
+  const float v = mine ? T_w_embed_tokens::template element<256u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(256u), at) : 0.0f;
+  const float next_norm = mine ? w_next_norm[at] : 0.0f;
+  if (mine) row_x[at] = v;
+  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  if (mine) row_ready[at] = v * next_norm;
+  if (mine && at % 4u == 0u) row_ready_squares[at / 4u] = square;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: embed_x16_q4_k using Row act_t embed_x16_body q4_k
+kernel void embed_x16_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_embed_tokens [[buffer(1)]],
+    device float * x_ [[buffer(2)]],
+    device const float * w_next_norm [[buffer(3)]],
+    device mla::act_t * ready [[buffer(4)]],
+    device float * ready_squares [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::embed_x16_body<mla::q4_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t dot_live in_acts in_rows load_partials norm_factor own sum_group sum_lanes sum_of
+// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
+// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
+// dispatches and the trips of what lies between through memory.
+template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
+static inline void q_a_kv_a_x16_body(
+    constant Row * current,
+    device const uchar * w_q_a_proj,
+    device const act_t * ready,
+    device const float * ready_squares,
+    device const float * w_next_norm,
+    device act_t * ready_2,
+    device float * ready_squares_2,
+    device const uchar * w_kv_a_proj_with_mqa,
+    device act_t * kv_a,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  if (tg < 32u) {
+    const uint first_row = tg % 2u * 8u;
+    if (current[first_row].nkv > 0u) {
+    // 256 × 256 mat-vec
+    const uint g = (tg / 2u);
+    const uint row = g * 16u + sg * 4u;
+    const uint first = row;
+    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+    const bool mine = lane < 32;
+    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+    const uint batch_row = first_row + min(lane / 4u, 7u);
+    device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(256u);
+    WEIGHTS_SOON(w, 4u * T_w_q_a_proj::row_bytes(256u));
+    EARLIER_DONE;
+    const float next_norm = mine ? w_next_norm[at] : 0.0f;
+    float sum[32] = {};
+    dot_live<T_w_q_a_proj, 4, 256u, 32u, 1u>(w, in_rows<in_acts, 8, 256u>{in_acts{ready + first_row * 256u}}, live, lane, sum);
+    float partials[16];
+    UNROLL for (ushort i = 0; i < 8; ++i) {
+      load_partials<64u, 32u>(ready_squares + (first_row + i) * 64u, lane, partials + i * 2);
+    }
+    float squares[8];
+    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<2>(partials + i * 2);
+    LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
+    sum_lanes<32>(sum);
+    sum_lanes<8>(squares);
+    float v = own<32>(sum, lane);
+    const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 256.0f, 1e-05f);
+    v *= factor;
+    const float square = sum_group<4>(mine ? v * v : 0.0f);
+    if (mine) ready_2[batch_row * 256u + at] = v * next_norm;
+    if (mine && at % 4u == 0u) ready_squares_2[batch_row * 64u + at / 4u] = square;
+    } else { // dead rows
+      EARLIER_DONE;
+    }
+  } else {
+    const uint first_row = (tg - 32u) % 2u * 8u;
+    if (current[first_row].nkv > 0u) {
+    // 288 × 256 mat-vec
+    const uint g = ((tg - 32u) / 2u);
+    const uint row = g * 16u + sg * 4u;
+    const uint first = row;
+    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+    const bool mine = lane < 32;
+    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+    const uint batch_row = first_row + min(lane / 4u, 7u);
+    device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(256u);
+    WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(256u));
+    EARLIER_DONE;
+    float sum[32] = {};
+    dot_live<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u>(w, in_rows<in_acts, 8, 256u>{in_acts{ready + first_row * 256u}}, live, lane, sum);
+    float partials[16];
+    UNROLL for (ushort i = 0; i < 8; ++i) {
+      load_partials<64u, 32u>(ready_squares + (first_row + i) * 64u, lane, partials + i * 2);
+    }
+    float squares[8];
+    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<2>(partials + i * 2);
+    LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
+    sum_lanes<32>(sum);
+    sum_lanes<8>(squares);
+    float v = own<32>(sum, lane);
+    const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 256.0f, 1e-05f);
+    v *= factor;
+    if (mine) kv_a[batch_row * 288u + at] = v;
+    } else { // dead rows
+      EARLIER_DONE;
+    }
+  }
+}
+//:
+} // namespace mla
+
+//: q_a_kv_a_x16_q4_k_q4_k using Row act_t q4_k q_a_kv_a_x16_body
+kernel void q_a_kv_a_x16_q4_k_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_a_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * w_next_norm [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(5)]],
+    device float * ready_squares_2 [[buffer(6)]],
+    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::q_a_kv_a_x16_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t cache_row dot_live in_acts in_rows load_partials norm_factor own share sum_lanes sum_of total turn_by
+// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
+// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
+// Fused to save five dispatches and the trips of what lies between through memory.
+template <typename T_w_q_b_proj, typename T_cache>
+static inline void q_b_store_kv_x16_body(
+    constant Row * current,
+    device const uchar * w_q_b_proj,
+    device const act_t * ready,
+    device const float * ready_squares,
+    device const float * rope,
+    device act_t * q_rope,
+    device const act_t * kv_a,
+    device const float * w_kv_a_layernorm,
+    device uchar * cache_,
+    device const uint * tables,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  if (tg < 16u) {
+    const uint row_index = tg;
+    if (current[row_index].nkv > 0u) {
+    constant Row & row_current = current[row_index];
+    device const act_t * row_kv_a = kv_a + row_index * 288u;
+    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    device uchar * row = cache_ + cache_row(tables + row_current.table * 32u, row_current.pos) * T_cache::row_bytes(288u);
+    float weight[2];
+    UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
+    const uint pair = min(tid, 15u); // the thread's first one
+    device const float * cs = rope + (ulong(row_current.pos) * 16u + pair) * 2u;
+    float cosine = cs[0], sine = cs[1];
+    EARLIER_DONE;
+    float lat[2];
+    UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 255u)]);
+    for (uint i = tid; i < 16u; i += 128u) {
+      if (i != pair) {
+        cosine = cs[(i - pair) * 2u];
+        sine = cs[(i - pair) * 2u + 1u];
+      }
+      const float a = float(row_kv_a[256u + 2u * i]);
+      const float b = float(row_kv_a[256u + 2u * i + 1u]);
+      T_cache::put(row, 256u + 2u * i, turn_by(a, b, cosine, sine, false));
+      T_cache::put(row, 256u + 2u * i + 1u, turn_by(b, a, cosine, sine, true));
+    }
+    float squares = 0.0f;
+    UNROLL for (uint k = 0; k < 2u; ++k) {
+      if (tid + k * 128u < 256u) squares = fma(lat[k], lat[k], squares);
+    }
+    share(squares, scratch, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-05f);
+    UNROLL for (uint k = 0; k < 2u; ++k) {
+      const uint i = tid + k * 128u;
+      if (i < 256u) T_cache::put(row, i, lat[k] * factor * weight[k]);
+    }
+    } else { // dead rows
+      EARLIER_DONE;
+    }
+  } else {
+    const uint first_row = (tg - 16u) % 2u * 8u;
+    if (current[first_row].nkv > 0u) {
+    // 512 × 256 mat-vec
+    const uint g = ((tg - 16u) / 2u);
+    const uint row = g * 16u + sg * 4u;
+    const uint first = row;
+    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+    const bool mine = lane < 32;
+    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+    const uint batch_row = first_row + min(lane / 4u, 7u);
+    device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(256u);
+    WEIGHTS_SOON(w, 4u * T_w_q_b_proj::row_bytes(256u));
+    EARLIER_DONE;
+    const uint d = at % 128u;
+    const bool turns = mine && d >= 96u;
+    device const float * cs = rope + (ulong(current[batch_row].pos) * 16u + (turns ? (d - 96u) / 2u : 0u)) * 2u;
+    const float cosine = cs[0], sine = cs[1];
+    float sum[32] = {};
+    dot_live<T_w_q_b_proj, 4, 256u, 32u, 1u>(w, in_rows<in_acts, 8, 256u>{in_acts{ready + first_row * 256u}}, live, lane, sum);
+    float partials[16];
+    UNROLL for (ushort i = 0; i < 8; ++i) {
+      load_partials<64u, 32u>(ready_squares + (first_row + i) * 64u, lane, partials + i * 2);
+    }
+    float squares[8];
+    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<2>(partials + i * 2);
+    LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
+    sum_lanes<32>(sum);
+    sum_lanes<8>(squares);
+    float v = own<32>(sum, lane);
+    const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 256.0f, 1e-05f);
+    v *= factor;
+    const float neighbour = simd_shuffle_xor(v, ushort(1));
+    if (turns) v = turn_by(v, neighbour, cosine, sine, (d & 1u) != 0u);
+    if (mine) q_rope[batch_row * 512u + at] = v;
+    } else { // dead rows
+      EARLIER_DONE;
+    }
+  }
+}
+//:
+} // namespace mla
+
+//: q_b_store_kv_x16_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q4_k_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1];
+  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q4_k_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1];
+  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: k_b_x16_args
+struct k_b_x16_args {
+  ulong stride0; // bytes between the entries of w_k_b_proj
+};
+
+//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_acts in_rows k_b_x16_args own sum_lanes
+// k_b: multiplies.
+template <typename T_w_k_b_proj>
+static inline void k_b_x16_body(
+    constant Row * current,
+    device const uchar * w_k_b_proj,
+    device const act_t * q_rope,
+    device act_t * q_abs_,
+    constant k_b_x16_args & args,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 256 × 96 mat-vec, 4 of them
+  const uint g = (tg / 2u);
+  const uint entry = g / 16u;
+  const uint row = (g % 16u) * 16u + sg * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(96u);
+  WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(96u));
+  EARLIER_DONE;
+  float sum[32] = {};
+  dot_live<T_w_k_b_proj, 4, 96u, 32u, 1u>(w, in_rows<in_acts, 8, 512u>{in_acts{q_rope + entry * 128u + first_row * 512u}}, live, lane, sum);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  float v = own<32>(sum, lane);
+  if (mine) q_abs_[entry * 256u + batch_row * 1024u + at] = v;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: k_b_x16_q5_0 using Row act_t k_b_x16_args k_b_x16_body q5_0
+kernel void k_b_x16_q5_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_k_b_proj [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device mla::act_t * q_abs_ [[buffer(3)]],
+    constant mla::k_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::k_b_x16_body<mla::q5_0>(current, w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: attend_x16_body using EARLIER_DONE PAGE_ROWS Row act_t cache_row load_query split_rows store_values tile_scores tile_softmax tile_values whole
+// attend: attends over one split of the latent cache for all heads.
+template <typename T_cache>
+static inline void attend_x16_body(
+    constant Row * current,
+    device const act_t * q_abs_,
+    device const act_t * q_rope,
+    device const uchar * cache_,
+    device const uint * tables,
+    device float * attend_out,
+    device float * attend_ml,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg / 128u;
+  if (current[row_index].nkv > 0u) {
+  constant Row & row_current = current[row_index];
+  device const act_t * row_q_abs = q_abs_ + row_index * 1024u;
+  device const act_t * row_q_rope = q_rope + row_index * 512u;
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 1024u;
+  // 4 heads on one of 128 splits; one without rows says just that
+  const uint split = (tg % 128u);
+  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint nkv = row.z;
+  const uint per = split_rows<128u, 16u>(nkv);
+  const uint from = min(split * per, nkv);
+  const uint to = min(from + per, nkv);
+  device float * out = row_attend_out + split * 1024u;
+  device float * out_ml = row_attend_ml + split * 8u;
+  if (from == to) {
+    EARLIER_DONE;
+    for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+  } else { // 16 rows of 288 at a time
+    EARLIER_DONE;
+    threadgroup float * tile = scratch;
+    threadgroup float * shares = tile + 4608u;
+    threadgroup float * p = shares + 512u;
+    threadgroup float * ml = p + 64u;
+    threadgroup float * shrink = ml + 8u;
+    float q[5];
+    load_query<4u, 4u, 256u, 32u, 5u>(row_q_abs, 256u, row_q_rope + 96u, 128u, q, sg, lane);
+    float sums[4] = {};
+    for (uint h = tid; h < 4u; h += 256u) {
+      ml[2u * h] = -1e30f;
+      ml[2u * h + 1u] = 0.0f;
+    }
+    device const uint * pages = tables + row.w * 32u;
+    for (uint at = from, n = 0; at < to; at += n) {
+      n = min(min(16u, to - at), PAGE_ROWS - at % PAGE_ROWS);
+      device const uchar * rows = cache_ + cache_row(pages, at) * T_cache::row_bytes(288u);
+      for (uint i = tid; i < n * 288u; i += 256u) tile[i] = T_cache::get(rows, i);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      tile_scores<4u, 4u, 288u, 5u, 16u>(tile, n, q, shares, sg, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      tile_softmax<4u, 16u, 8u>(shares, n, 0.088388346f, p, ml, shrink, sg, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      tile_values<4u, 256u, 288u, 1u, 256u>(tile, n, p, shrink, sums, tid);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    store_values<4u, 256u, 1u, 256u>(out, sums, tid);
+    for (uint i = tid; i < 8u; i += 256u) out_ml[i] = ml[i];
+  }
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+
+//: attend_x16_halves_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+// The same of a cache of halves.
+template <typename T_cache>
+static inline void attend_x16_halves_body(
+    constant Row * current,
+    device const act_t * q_abs_,
+    device const act_t * q_rope,
+    device const uchar * cache_,
+    device const uint * tables,
+    device float * attend_out,
+    device float * attend_ml,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg / 128u;
+  if (current[row_index].nkv > 0u) {
+  constant Row & row_current = current[row_index];
+  device const act_t * row_q_abs = q_abs_ + row_index * 1024u;
+  device const act_t * row_q_rope = q_rope + row_index * 512u;
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 1024u;
+  // 4 heads on one of 128 splits; one without rows says just that
+  const uint split = (tg % 128u);
+  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint nkv = row.z;
+  const uint per = split_rows<128u, 16u>(nkv);
+  const uint from = min(split * per, nkv);
+  const uint to = min(from + per, nkv);
+  device float * out = row_attend_out + split * 1024u;
+  device float * out_ml = row_attend_ml + split * 8u;
+  if (from == to) {
+    EARLIER_DONE;
+    for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+  } else {
+    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, false>::run(
+        (device const half *)cache_, tables + row.w * 32u, from, to, nkv, in_acts{row_q_abs}, 256u, in_acts{row_q_rope + 96u}, 128u,
+        0.088388346f, out, out_ml, scratch, sg, lane);
+  }
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: attend_x16_f32 using Row act_t attend_x16_body f32
+kernel void attend_x16_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const mla::act_t * q_abs_ [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device const uchar * cache_ [[buffer(3)]],
+    device const uint * tables [[buffer(4)]],
+    device float * attend_out [[buffer(5)]],
+    device float * attend_ml [[buffer(6)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1336];
+  mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: attend_x16_f16 using Row act_t attend_x16_halves_body f16
+kernel void attend_x16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const mla::act_t * q_abs_ [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device const uchar * cache_ [[buffer(3)]],
+    device const uint * tables [[buffer(4)]],
+    device float * attend_out [[buffer(5)]],
+    device float * attend_ml [[buffer(6)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1336];
+  mla::attend_x16_halves_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: combine_x16_body using EARLIER_DONE Row combine_splits split_rows
+// combine: merges the attention splits.
+static inline void combine_x16_body(
+    constant Row * current,
+    device const float * attend_out,
+    device const float * attend_ml,
+    device float * o_lat,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg / 4u;
+  if (current[row_index].nkv > 0u) {
+  constant Row & row_current = current[row_index];
+  device const float * row_attend_out = attend_out + row_index * 131072u;
+  device const float * row_attend_ml = attend_ml + row_index * 1024u;
+  device float * row_o_lat = o_lat + row_index * 1024u;
+  EARLIER_DONE;
+  // merges the splits of one head per threadgroup
+  const uint entry = (tg % 4u);
+  const uint nkv = row_current.nkv, per = split_rows<128u, 16u>(nkv);
+  combine_splits<128u, 4u, 256u, 128u, 2u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 256u, tid, sg, lane);
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: combine_x16 using Row combine_x16_body
+kernel void combine_x16(
+    constant mla::Row * current [[buffer(0)]],
+    device const float * attend_out [[buffer(1)]],
+    device const float * attend_ml [[buffer(2)]],
+    device float * o_lat [[buffer(3)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[96];
+  mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: v_b_x16_args
+struct v_b_x16_args {
+  ulong stride0; // bytes between the entries of w_v_b_proj
+};
+
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_floats in_rows own sum_lanes v_b_x16_args
+// v_b: multiplies.
+template <typename T_w_v_b_proj>
+static inline void v_b_x16_body(
+    constant Row * current,
+    device const uchar * w_v_b_proj,
+    device const float * o_lat,
+    device act_t * attention,
+    constant v_b_x16_args & args,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 64 × 256 mat-vec, 4 of them
+  const uint g = (tg / 2u);
+  const uint entry = g / 4u;
+  const uint row = (g % 4u) * 16u + sg * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
+  WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
+  EARLIER_DONE;
+  float sum[32] = {};
+  dot_live<T_w_v_b_proj, 4, 256u, 32u, 1u>(w, in_rows<in_floats, 8, 1024u>{in_floats{o_lat + entry * 256u + first_row * 1024u}}, live, lane, sum);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  float v = own<32>(sum, lane);
+  if (mine) attention[entry * 64u + batch_row * 256u + at] = v;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: v_b_x16_q4_k using Row act_t q4_k v_b_x16_args v_b_x16_body
+kernel void v_b_x16_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_v_b_proj [[buffer(1)]],
+    device const float * o_lat [[buffer(2)]],
+    device mla::act_t * attention [[buffer(3)]],
+    constant mla::v_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::v_b_x16_body<mla::q4_k>(current, w_v_b_proj, o_lat, attention, args, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_acts in_rows own sum_group sum_lanes
+// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
+// dispatch and the trips of what lies between through memory.
+template <typename T_w_o_proj>
+static inline void o_proj_x16_body(
+    constant Row * current,
+    device const uchar * w_o_proj,
+    device const act_t * attention,
+    device const float * x_,
+    device float * x_2,
+    device const float * w_next_norm,
+    device act_t * ready,
+    device float * ready_squares,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 256 × 256 mat-vec
+  const uint g = (tg / 2u);
+  const uint row = g * 16u + sg * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(256u);
+  WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(256u));
+  EARLIER_DONE;
+  const float residual = mine ? float(x_[batch_row * 256u + at]) : 0.0f;
+  const float next_norm = mine ? w_next_norm[at] : 0.0f;
+  float sum[32] = {};
+  dot_live<T_w_o_proj, 4, 256u, 32u, 1u>(w, in_rows<in_acts, 8, 256u>{in_acts{attention + first_row * 256u}}, live, lane, sum);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  float v = own<32>(sum, lane);
+  v += residual;
+  if (mine) x_2[batch_row * 256u + at] = v;
+  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  if (mine) ready[batch_row * 256u + at] = v * next_norm;
+  if (mine && at % 4u == 0u) ready_squares[batch_row * 64u + at / 4u] = square;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: o_proj_x16_q4_k using Row act_t o_proj_x16_body q4_k
+kernel void o_proj_x16_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_o_proj [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::o_proj_x16_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t dot_both_live in_acts in_rows load_partials norm_factor own silu sum_lanes sum_of sum_up
+// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
+// Fused to save three dispatches and the trips of what lies between through memory.
+template <typename T_w_gate_proj, typename T_w_up_proj>
+static inline void gate_up_x16_body(
+    constant Row * current,
+    device const uchar * w_gate_proj,
+    device const act_t * ready,
+    device const float * ready_squares,
+    device const uchar * w_up_proj,
+    device act_t * swiglu,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 768 × 256 mat-vec
+  const uint g = (tg / 2u);
+  const uint row = g * 16u + sg * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(256u);
+  device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
+  WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(256u));
+  WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(256u));
+  EARLIER_DONE;
+  float sum[32] = {};
+  float sum_up[32] = {};
+  dot_both_live<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 1u>(w, w_up, in_rows<in_acts, 8, 256u>{in_acts{ready + first_row * 256u}}, live, lane, sum, sum_up);
+  float partials[16];
+  UNROLL for (ushort i = 0; i < 8; ++i) {
+    load_partials<64u, 32u>(ready_squares + (first_row + i) * 64u, lane, partials + i * 2);
+  }
+  float squares[8];
+  UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<2>(partials + i * 2);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  sum_lanes<32>(sum_up);
+  sum_lanes<8>(squares);
+  float v = own<32>(sum, lane);
+  float up = own<32>(sum_up, lane);
+  const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 256.0f, 1e-05f);
+  v *= factor;
+  v = silu(v) * (up * factor);
+  if (mine) swiglu[batch_row * 768u + at] = v;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: gate_up_x16_q4_k_q4_k using Row act_t gate_up_x16_body q4_k
+kernel void gate_up_x16_q4_k_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_gate_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const uchar * w_up_proj [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::gate_up_x16_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t add_slices dot_live in_acts in_rows own put_slice sum_group sum_lanes
+// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
+// and the trips of what lies between through memory.
+template <typename T_w_down_proj>
+static inline void down_x16_body(
+    constant Row * current,
+    device const uchar * w_down_proj,
+    device const act_t * swiglu,
+    device const float * x_,
+    device float * x_2,
+    device const float * w_next_norm,
+    device act_t * ready,
+    device float * ready_squares,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 256 × 768 mat-vec
+  const uint g = (tg / 2u);
+  const uint slice = sg % 2u; // of the columns
+  const uint part = slice * 32u + lane;
+  const uint row = g * 8u + sg / 2u * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32 && slice == 0u;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(768u);
+  WEIGHTS_SOON(w + slice * (4u * T_w_down_proj::row_bytes(768u) / 2u), 4u * T_w_down_proj::row_bytes(768u) / 2u);
+  EARLIER_DONE;
+  const float residual = mine ? float(x_[batch_row * 256u + at]) : 0.0f;
+  const float next_norm = mine ? w_next_norm[at] : 0.0f;
+  float sum[32] = {};
+  dot_live<T_w_down_proj, 4, 768u, 64u, 1u>(w, in_rows<in_acts, 8, 768u>{in_acts{swiglu + first_row * 768u}}, live, part, sum);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  float v = own<32>(sum, lane);
+  threadgroup float * slices = scratch + 0u;
+  put_slice<32>(v, slices, sg, lane);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  v = add_slices<32, 2>(slices, sg, lane);
+  v += residual;
+  if (mine) x_2[batch_row * 256u + at] = v;
+  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  if (mine) ready[batch_row * 256u + at] = v * next_norm;
+  if (mine && at % 4u == 0u) ready_squares[batch_row * 64u + at / 4u] = square;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: down_x16_q4_k using Row act_t down_x16_body q4_k
+kernel void down_x16_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_down_proj [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[32];
+  mla::down_x16_body<mla::q4_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t dot_both_live dot_live in_acts in_rows load_partials norm_factor own silu sum_lanes sum_of sum_up
+// router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
+// finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
+// five dispatches and the trips of what lies between through memory.
+template <typename T_w_gate, typename T_w_shared_experts_gate_proj, typename T_w_shared_experts_up_proj>
+static inline void router_shared_gate_shared_up_x16_body(
+    constant Row * current,
+    device const uchar * w_gate,
+    device const act_t * ready,
+    device const float * ready_squares,
+    device float * router,
+    device const uchar * w_shared_experts_gate_proj,
+    device const uchar * w_shared_experts_up_proj,
+    device act_t * shared_swiglu,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  if (tg < 2u) {
+    const uint first_row = tg % 2u * 8u;
+    if (current[first_row].nkv > 0u) {
+    // 6 × 256 mat-vec
+    const uint g = (tg / 2u);
+    const uint row = g * 16u + sg * 4u;
+    const uint end = min(g * 16u + 16u, 6u);
+    const uint first = min(row, 2u); // a last simdgroup repeats rows, but stores only its own
+    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+    const bool mine = lane < 32 && at >= row && at < end;
+    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+    const uint batch_row = first_row + min(lane / 4u, 7u);
+    device const uchar * w = w_gate + first * T_w_gate::row_bytes(256u);
+    WEIGHTS_SOON(w, 4u * T_w_gate::row_bytes(256u));
+    EARLIER_DONE;
+    float sum[32] = {};
+    if (row < end) dot_live<T_w_gate, 4, 256u, 32u, 1u>(w, in_rows<in_acts, 8, 256u>{in_acts{ready + first_row * 256u}}, live, lane, sum);
+    float partials[16];
+    UNROLL for (ushort i = 0; i < 8; ++i) {
+      load_partials<64u, 32u>(ready_squares + (first_row + i) * 64u, lane, partials + i * 2);
+    }
+    float squares[8];
+    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<2>(partials + i * 2);
+    LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
+    sum_lanes<32>(sum);
+    sum_lanes<8>(squares);
+    float v = own<32>(sum, lane);
+    const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 256.0f, 1e-05f);
+    v *= factor;
+    if (mine) router[batch_row * 16u + at] = v;
+    } else { // dead rows
+      EARLIER_DONE;
+    }
+  } else {
+    const uint first_row = (tg - 2u) % 2u * 8u;
+    if (current[first_row].nkv > 0u) {
+    // 256 × 256 mat-vec
+    const uint g = ((tg - 2u) / 2u);
+    const uint row = g * 16u + sg * 4u;
+    const uint first = row;
+    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+    const bool mine = lane < 32;
+    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+    const uint batch_row = first_row + min(lane / 4u, 7u);
+    device const uchar * w = w_shared_experts_gate_proj + first * T_w_shared_experts_gate_proj::row_bytes(256u);
+    device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(256u);
+    WEIGHTS_SOON(w, 4u * T_w_shared_experts_gate_proj::row_bytes(256u));
+    WEIGHTS_SOON(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(256u));
+    EARLIER_DONE;
+    float sum[32] = {};
+    float sum_up[32] = {};
+    dot_both_live<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 1u>(w, w_up, in_rows<in_acts, 8, 256u>{in_acts{ready + first_row * 256u}}, live, lane, sum, sum_up);
+    float partials[16];
+    UNROLL for (ushort i = 0; i < 8; ++i) {
+      load_partials<64u, 32u>(ready_squares + (first_row + i) * 64u, lane, partials + i * 2);
+    }
+    float squares[8];
+    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<2>(partials + i * 2);
+    LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
+    sum_lanes<32>(sum);
+    sum_lanes<32>(sum_up);
+    sum_lanes<8>(squares);
+    float v = own<32>(sum, lane);
+    float up = own<32>(sum_up, lane);
+    const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 256.0f, 1e-05f);
+    v *= factor;
+    v = silu(v) * (up * factor);
+    if (mine) shared_swiglu[batch_row * 256u + at] = v;
+    } else { // dead rows
+      EARLIER_DONE;
+    }
+  }
+}
+//:
+} // namespace mla
+
+//: router_shared_gate_shared_up_x16_f32_q4_k_q4_k using Row act_t f32 q4_k router_shared_gate_shared_up_x16_body
+kernel void router_shared_gate_shared_up_x16_f32_q4_k_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_gate [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device float * router [[buffer(4)]],
+    device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
+    device const uchar * w_shared_experts_up_proj [[buffer(6)]],
+    device mla::act_t * shared_swiglu [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q4_k, mla::q4_k>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: group_experts_x16_body using EARLIER_DONE Routing Row UNROLL key_of normalized own picks sigmoid
+// group_experts: scores the experts, selects them again in every threadgroup, hands their weights
+// on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of
+// what lies between through memory.
+static inline void group_experts_x16_body(
+    constant Row * current,
+    device const float * router,
+    device const float * w_e_score_correction_bias,
+    device Routing * routing,
+    device uint * expert_starts,
+    device uint * expert_members,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  EARLIER_DONE;
+  // 2 of 6 experts for each row, a simdgroup each; then what all have selected, by expert
+  threadgroup uint * selected = (threadgroup uint *)scratch, * leads = selected + 32u;
+  uint live = 0u;
+  while (live < 16u && current[live].nkv > 0u) ++live;
+  for (uint row_index = sg; row_index < live; row_index += 4u) {
+  device const float * row_router = router + row_index * 16u;
+  device Routing * row_routing = routing + row_index * 16u;
+    // all loads first: a sigmoid ends in a division, which later ones would wait for
+    float own[1], biases[1];
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint e = 32u * i + lane;
+      own[i] = e < 6u ? row_router[e] : 0.0f;
+      biases[i] = e < 6u ? w_e_score_correction_bias[e] : 0.0f;
+    }
+    uint keys[1];
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const float score = sigmoid(own[i]) + biases[i];
+      keys[i] = 32u * i + lane < 6u ? key_of(score) : 0u;
+    }
+    const uint picked = picks<1u>(keys, 2u, lane);
+    float weight = sigmoid(row_router[picked]);
+    weight = normalized<2u>(weight, lane);
+    if (lane < 2u) {
+      row_routing[lane].expert = picked;
+      row_routing[lane].weight = weight * 1.8f;
+    }
+    if (lane < 2u) selected[row_index * 2u + lane] = picked;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  const uint n = live * 2u;
+  // A selection leads that is the first one of its expert.
+  for (uint s = tid; s < n; s += 128u) {
+    uint before = 0u;
+    for (uint j = 0; j < s; ++j) before += selected[j] == selected[s] ? 1u : 0u;
+    leads[s] = before == 0u ? 1u : 0u;
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint s = tid; s < n; s += 128u) {
+    uint place = 0u, experts = 0u;
+    for (uint j = 0; j < n; ++j) {
+      place += selected[j] < selected[s] || (selected[j] == selected[s] && j < s) ? 1u : 0u;
+      experts += selected[j] < selected[s] ? leads[j] : 0u;
+    }
+    expert_members[place] = s;
+    if (leads[s] != 0u) expert_starts[experts] = place;
+  }
+  uint experts = 0u;
+  for (uint j = 0; j < n; ++j) experts += leads[j];
+  for (uint e = experts + tid; e <= 6u; e += 128u) expert_starts[e] = n;
+}
+//:
+} // namespace mla
+
+//: group_experts_x16 using Routing Row group_experts_x16_body
+kernel void group_experts_x16(
+    constant mla::Row * current [[buffer(0)]],
+    device const float * router [[buffer(1)]],
+    device const float * w_e_score_correction_bias [[buffer(2)]],
+    device mla::Routing * routing [[buffer(3)]],
+    device uint * expert_starts [[buffer(4)]],
+    device uint * expert_members [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[16];
+  mla::group_experts_x16_body(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: experts_gate_experts_up_x16_args
+struct experts_gate_experts_up_x16_args {
+  ulong stride0; // bytes between the entries of w_experts_gate_proj
+  ulong stride1; // bytes between the entries of w_experts_up_proj
+};
+
+//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL act_t dot_both experts_gate_experts_up_x16_args in_acts in_each load_partials norm_factor own silu sum_lanes sum_of sum_up
+// experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
+// experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
+// between through memory.
+template <typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
+static inline void experts_gate_experts_up_x16_body(
+    constant Row * current,
+    device const uchar * w_experts_gate_proj,
+    device const Routing * routing,
+    device const uint * expert_starts,
+    device const uint * expert_members,
+    device const act_t * ready,
+    device const float * ready_squares,
+    device const uchar * w_experts_up_proj,
+    device act_t * experts_swiglu,
+    constant experts_gate_experts_up_x16_args & args,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  // 256 × 256 mat-vec of an expert for all rows that have selected it, 2 at a time
+  const uint g = tg;
+  const uint entry = g / 16u;
+  const uint row = (g % 16u) * 16u + sg * 4u;
+  const uint end = min((g % 16u) * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 8 && at >= row && at < end;
+  EARLIER_DONE;
+  const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
+  if (begin < behind) { // else fewer experts were selected
+  const uint expert = routing[expert_members[begin] / 2u * 16u + expert_members[begin] % 2u].expert;
+  device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(256u);
+  device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(256u);
+  for (uint next = begin; next < behind; next += 2u) {
+    uint selections[2];
+    UNROLL for (ushort i = 0; i < 2; ++i) selections[i] = expert_members[min(next + i, behind - 1u)];
+    const uint which = min(lane / 4u, 1u);
+    uint selection = selections[0];
+    UNROLL for (ushort i = 1; i < 2; ++i) selection = which == i ? selections[i] : selection;
+    const uint batch_row = selection / 2u, nth = selection % 2u;
+    in_each<in_acts, 2> inputs;
+    UNROLL for (ushort i = 0; i < 2; ++i) inputs.x[i].p = ready + selections[i] / 2u * 256u;
+  float sum[8] = {};
+  float sum_up[8] = {};
+  if (row < end) dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 1u>(w, w_up, inputs, 0u, 256u, lane, sum, sum_up);
+  float partials[4];
+  UNROLL for (ushort i = 0; i < 2; ++i) {
+    load_partials<64u, 32u>(ready_squares + (selections[i] / 2u) * 64u, lane, partials + i * 2);
+  }
+  float squares[2];
+  UNROLL for (ushort i = 0; i < 2; ++i) squares[i] = sum_of<2>(partials + i * 2);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<8>(sum);
+  sum_lanes<8>(sum_up);
+  sum_lanes<2>(squares);
+  float v = own<8>(sum, lane);
+  float up = own<8>(sum_up, lane);
+  const float factor = norm_factor(own<2>(squares, min(lane / 4u, 1u)), 256.0f, 1e-05f);
+  v *= factor;
+  v = silu(v) * (up * factor);
+    if (mine && next + which < behind) experts_swiglu[nth * 256u + batch_row * 512u + at] = v;
+  }
+  }
+}
+//:
+} // namespace mla
+
+//: experts_gate_experts_up_x16_q4_k_q4_k using Routing Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_k
+kernel void experts_gate_experts_up_x16_q4_k_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_experts_gate_proj [[buffer(1)]],
+    device const mla::Routing * routing [[buffer(2)]],
+    device const uint * expert_starts [[buffer(3)]],
+    device const uint * expert_members [[buffer(4)]],
+    device const mla::act_t * ready [[buffer(5)]],
+    device const float * ready_squares [[buffer(6)]],
+    device const uchar * w_experts_up_proj [[buffer(7)]],
+    device mla::act_t * experts_swiglu [[buffer(8)]],
+    constant mla::experts_gate_experts_up_x16_args & args [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::experts_gate_experts_up_x16_body<mla::q4_k, mla::q4_k>(current, w_experts_gate_proj, routing, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: experts_down_x16_args
+struct experts_down_x16_args {
+  ulong stride0; // bytes between the entries of w_experts_down_proj
+};
+
+//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL act_t dot_one experts_down_x16_args in_acts in_each own sum_lanes
+// experts_down: multiplies by the selected experts.
+template <typename T_w_experts_down_proj>
+static inline void experts_down_x16_body(
+    constant Row * current,
+    device const uchar * w_experts_down_proj,
+    device const Routing * routing,
+    device const uint * expert_starts,
+    device const uint * expert_members,
+    device const act_t * experts_swiglu,
+    device float * experts_down,
+    constant experts_down_x16_args & args,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  // 256 × 256 mat-vec of an expert for all rows that have selected it, 2 at a time
+  const uint g = tg;
+  const uint entry = g / 16u;
+  const uint row = (g % 16u) * 16u + sg * 4u;
+  const uint end = min((g % 16u) * 16u + 16u, 256u);
+  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 8 && at >= row && at < end;
+  EARLIER_DONE;
+  const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
+  if (begin < behind) { // else fewer experts were selected
+  const uint expert = routing[expert_members[begin] / 2u * 16u + expert_members[begin] % 2u].expert;
+  device const uchar * w = w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(256u);
+  for (uint next = begin; next < behind; next += 2u) {
+    uint selections[2];
+    UNROLL for (ushort i = 0; i < 2; ++i) selections[i] = expert_members[min(next + i, behind - 1u)];
+    const uint which = min(lane / 4u, 1u);
+    uint selection = selections[0];
+    UNROLL for (ushort i = 1; i < 2; ++i) selection = which == i ? selections[i] : selection;
+    const uint batch_row = selection / 2u, nth = selection % 2u;
+    in_each<in_acts, 2> inputs;
+    UNROLL for (ushort i = 0; i < 2; ++i) inputs.x[i].p = experts_swiglu + selections[i] / 2u * 512u + selections[i] % 2u * 256u;
+  float sum[8] = {};
+  if (row < end) dot_one<T_w_experts_down_proj, 4, 256u, 32u, 1u>(w, inputs, 0u, 256u, lane, sum);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<8>(sum);
+  float v = own<8>(sum, lane);
+    if (mine && next + which < behind) experts_down[nth * 256u + batch_row * 512u + at] = v;
+  }
+  }
+}
+//:
+} // namespace mla
+
+//: experts_down_x16_q4_k using Routing Row act_t experts_down_x16_args experts_down_x16_body q4_k
+kernel void experts_down_x16_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_experts_down_proj [[buffer(1)]],
+    device const mla::Routing * routing [[buffer(2)]],
+    device const uint * expert_starts [[buffer(3)]],
+    device const uint * expert_members [[buffer(4)]],
+    device const mla::act_t * experts_swiglu [[buffer(5)]],
+    device float * experts_down [[buffer(6)]],
+    constant mla::experts_down_x16_args & args [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::experts_down_x16_body<mla::q4_k>(current, w_experts_down_proj, routing, expert_starts, expert_members, experts_swiglu, experts_down, args, tg, tid, sg, lane);
+}
+
+//: experts_down_x16_q6_k using Routing Row act_t experts_down_x16_args experts_down_x16_body q6_k
+kernel void experts_down_x16_q6_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_experts_down_proj [[buffer(1)]],
+    device const mla::Routing * routing [[buffer(2)]],
+    device const uint * expert_starts [[buffer(3)]],
+    device const uint * expert_members [[buffer(4)]],
+    device const mla::act_t * experts_swiglu [[buffer(5)]],
+    device float * experts_down [[buffer(6)]],
+    constant mla::experts_down_x16_args & args [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::experts_down_x16_body<mla::q6_k>(current, w_experts_down_proj, routing, expert_starts, expert_members, experts_swiglu, experts_down, args, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: shared_down_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_acts in_rows own sum_lanes
+// shared_down: multiplies.
+template <typename T_w_shared_experts_down_proj>
+static inline void shared_down_x16_body(
+    constant Row * current,
+    device const uchar * w_shared_experts_down_proj,
+    device const act_t * shared_swiglu,
+    device float * shared_down,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 256 × 256 mat-vec
+  const uint g = (tg / 2u);
+  const uint row = g * 16u + sg * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(256u);
+  WEIGHTS_SOON(w, 4u * T_w_shared_experts_down_proj::row_bytes(256u));
+  EARLIER_DONE;
+  float sum[32] = {};
+  dot_live<T_w_shared_experts_down_proj, 4, 256u, 32u, 1u>(w, in_rows<in_acts, 8, 256u>{in_acts{shared_swiglu + first_row * 256u}}, live, lane, sum);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  float v = own<32>(sum, lane);
+  if (mine) shared_down[batch_row * 256u + at] = v;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: shared_down_x16_q4_k using Row act_t q4_k shared_down_x16_body
+kernel void shared_down_x16_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_shared_experts_down_proj [[buffer(1)]],
+    device const mla::act_t * shared_swiglu [[buffer(2)]],
+    device float * shared_down [[buffer(3)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::shared_down_x16_body<mla::q4_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, tg, tid, sg, lane);
+}
+
+//: shared_down_x16_q6_k using Row act_t q6_k shared_down_x16_body
+kernel void shared_down_x16_q6_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_shared_experts_down_proj [[buffer(1)]],
+    device const mla::act_t * shared_swiglu [[buffer(2)]],
+    device float * shared_down [[buffer(3)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::shared_down_x16_body<mla::q6_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: attn_norm_x16_body using EARLIER_DONE Routing Row act_t sum_group
+// attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input
+// over. Fused to save two dispatches and the trips of what lies between through memory.
+static inline void attn_norm_x16_body(
+    constant Row * current,
+    device const float * experts_down,
+    device const Routing * routing,
+    device const float * shared_down,
+    device const float * x_,
+    device float * x_2,
+    device const float * w_next_norm,
+    device act_t * ready,
+    device float * ready_squares,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg / 2u;
+  if (current[row_index].nkv > 0u) {
+  device const float * row_experts_down = experts_down + row_index * 512u;
+  device const Routing * row_routing = routing + row_index * 16u;
+  device const float * row_shared_down = shared_down + row_index * 256u;
+  device const float * row_x = x_ + row_index * 256u;
+  device float * row_x_2 = x_2 + row_index * 256u;
+  device act_t * row_ready = ready + row_index * 256u;
+  device float * row_ready_squares = ready_squares + row_index * 64u;
+  EARLIER_DONE;
+  // sum of 2 expert outputs with their routing weights
+  const uint at = (tg % 2u) * 128u + tid;
+  const bool mine = at < 256u;
+  const float next_norm = mine ? w_next_norm[at] : 0.0f;
+  float v = 0.0f;
+  for (uint k = 0; mine && k < 2u; ++k) v = fma(row_routing[k].weight, float(row_experts_down[k * 256u + at]), v);
+  if (mine) v += float(row_shared_down[at]);
+  if (mine) v += float(row_x[at]);
+  if (mine) row_x_2[at] = v;
+  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  if (mine) row_ready[at] = v * next_norm;
+  if (mine && at % 4u == 0u) row_ready_squares[at / 4u] = square;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: attn_norm_x16 using Routing Row act_t attn_norm_x16_body
+kernel void attn_norm_x16(
+    constant mla::Row * current [[buffer(0)]],
+    device const float * experts_down [[buffer(1)]],
+    device const mla::Routing * routing [[buffer(2)]],
+    device const float * shared_down [[buffer(3)]],
+    device const float * x_ [[buffer(4)]],
+    device float * x_2 [[buffer(5)]],
+    device const float * w_next_norm [[buffer(6)]],
+    device mla::act_t * ready [[buffer(7)]],
+    device float * ready_squares [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::attn_norm_x16_body(current, experts_down, routing, shared_down, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: final_norm_x16_body using EARLIER_DONE Routing Row act_t sum_group
+// final_norm: sums the experts with their weights, adds the residual, hands the next norm's input
+// over. Fused to save two dispatches and the trips of what lies between through memory.
+static inline void final_norm_x16_body(
+    constant Row * current,
+    device const float * experts_down,
+    device const Routing * routing,
+    device const float * shared_down,
+    device const float * x_,
+    device float * x_2,
+    device const float * w_next_norm,
+    device act_t * ready,
+    device float * ready_squares,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg / 2u;
+  if (current[row_index].nkv > 0u) {
+  device const float * row_experts_down = experts_down + row_index * 512u;
+  device const Routing * row_routing = routing + row_index * 16u;
+  device const float * row_shared_down = shared_down + row_index * 256u;
+  device const float * row_x = x_ + row_index * 256u;
+  device float * row_x_2 = x_2 + row_index * 256u;
+  device act_t * row_ready = ready + row_index * 256u;
+  device float * row_ready_squares = ready_squares + row_index * 64u;
+  EARLIER_DONE;
+  // sum of 2 expert outputs with their routing weights
+  const uint at = (tg % 2u) * 128u + tid;
+  const bool mine = at < 256u;
+  const float next_norm = mine ? w_next_norm[at] : 0.0f;
+  float v = 0.0f;
+  for (uint k = 0; mine && k < 2u; ++k) v = fma(row_routing[k].weight, float(row_experts_down[k * 256u + at]), v);
+  if (mine) v += float(row_shared_down[at]);
+  if (mine) v += float(row_x[at]);
+  if (mine) row_x_2[at] = v;
+  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  if (mine) row_ready[at] = v * next_norm;
+  if (mine && at % 4u == 0u) row_ready_squares[at / 4u] = square;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: final_norm_x16 using Routing Row act_t final_norm_x16_body
+kernel void final_norm_x16(
+    constant mla::Row * current [[buffer(0)]],
+    device const float * experts_down [[buffer(1)]],
+    device const mla::Routing * routing [[buffer(2)]],
+    device const float * shared_down [[buffer(3)]],
+    device const float * x_ [[buffer(4)]],
+    device float * x_2 [[buffer(5)]],
+    device const float * w_next_norm [[buffer(6)]],
+    device mla::act_t * ready [[buffer(7)]],
+    device float * ready_squares [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::final_norm_x16_body(current, experts_down, routing, shared_down, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t dot_live in_acts in_rows load_partials norm_factor own sum_lanes sum_of
+// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
+// the trips of what lies between through memory.
+template <typename T_w_lm_head>
+static inline void lm_head_x16_body(
+    constant Row * current,
+    device const uchar * w_lm_head,
+    device const act_t * ready,
+    device const float * ready_squares,
+    device float * lm_head,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 4096 × 256 mat-vec
+  const uint g = (tg / 2u);
+  const uint row = g * 16u + sg * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
+  WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(256u));
+  EARLIER_DONE;
+  float sum[32] = {};
+  dot_live<T_w_lm_head, 4, 256u, 32u, 1u>(w, in_rows<in_acts, 8, 256u>{in_acts{ready + first_row * 256u}}, live, lane, sum);
+  float partials[16];
+  UNROLL for (ushort i = 0; i < 8; ++i) {
+    load_partials<64u, 32u>(ready_squares + (first_row + i) * 64u, lane, partials + i * 2);
+  }
+  float squares[8];
+  UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<2>(partials + i * 2);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  sum_lanes<8>(squares);
+  float v = own<32>(sum, lane);
+  const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 256.0f, 1e-05f);
+  v *= factor;
+  if (mine) lm_head[batch_row * 4096u + at] = v;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: lm_head_x16_q6_k using Row act_t lm_head_x16_body q6_k
+kernel void lm_head_x16_q6_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_lm_head [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device float * lm_head [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::lm_head_x16_body<mla::q6_k>(current, w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 //:

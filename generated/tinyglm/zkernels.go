@@ -21,6 +21,24 @@ const (
 	kExpertsGateExpertsUp
 	kExpertsDownSharedDown
 	kLmHead
+	kEmbedX16
+	kQAKvAX16
+	kQBStoreKvX16
+	kKBX16
+	kAttendX16
+	kCombineX16
+	kVBX16
+	kOProjX16
+	kGateUpX16
+	kDownX16
+	kRouterSharedGateSharedUpX16
+	kGroupExpertsX16
+	kExpertsGateExpertsUpX16
+	kExpertsDownX16
+	kSharedDownX16
+	kAttnNormX16
+	kFinalNormX16
+	kLmHeadX16
 	kSampleScan
 	kSamplePick
 )
@@ -295,6 +313,396 @@ var kernels = []plan.Kernel{
 		},
 		Variants: []plan.Variant{
 			{Func: "lm_head_q6_k", Types: []quant.Type{quant.Q6_K}},
+		},
+	},
+	{
+		Name:    "embed_x16",
+		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+			{Name: "x", Space: plan.SpaceArena, Write: true, Stride: 256},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
+		},
+		Variants: []plan.Variant{
+			{Func: "embed_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "q_a_kv_a_x16",
+		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "w_next_norm"},
+			{Name: "ready_2", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares_2", Space: plan.SpaceArena, Write: true, Stride: 64},
+			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 288},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_a_kv_a_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "q_b_store_kv_x16",
+		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "rope", Space: plan.SpaceRope},
+			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 512},
+			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 288},
+			{Name: "w_kv_a_layernorm"},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_b_store_kv_x16_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
+			{Func: "q_b_store_kv_x16_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
+		},
+	},
+	{
+		Name:    "k_b_x16",
+		Doc:     "k_b: multiplies.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
+			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 512},
+			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 1024},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 16,
+		Args:  []int{1},
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 4, Rows: 256, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "k_b_x16_q5_0", Types: []quant.Type{quant.Q5_0}},
+		},
+	},
+	{
+		Name:    "attend_x16",
+		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 1024},
+			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 512},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			{Name: "attend_out", Space: plan.SpaceArena, Write: true, Stride: 131072},
+			{Name: "attend_ml", Space: plan.SpaceArena, Write: true, Stride: 1024},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 96, Stride: 128}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.08838834764831843, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
+		},
+		Variants: []plan.Variant{
+			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
+			{Func: "attend_x16_f16", Types: []quant.Type{quant.F16}},
+		},
+	},
+	{
+		Name:    "combine_x16",
+		Doc:     "combine: merges the attention splits.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "attend_out", Space: plan.SpaceArena, Stride: 131072},
+			{Name: "attend_ml", Space: plan.SpaceArena, Stride: 1024},
+			{Name: "o_lat", Space: plan.SpaceArena, Write: true, Stride: 1024},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 256}, Dim: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "combine_x16"},
+		},
+	},
+	{
+		Name:    "v_b_x16",
+		Doc:     "v_b: multiplies.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
+			{Name: "o_lat", Space: plan.SpaceArena, Stride: 1024},
+			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 16,
+		Args:  []int{1},
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "v_b_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "o_proj_x16",
+		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_o_proj", Elem: plan.ElemTyped},
+			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "x", Space: plan.SpaceArena, Stride: 256},
+			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 256},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}},
+		},
+		Variants: []plan.Variant{
+			{Func: "o_proj_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "gate_up_x16",
+		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "w_up_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 768},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: 4, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "gate_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "down_x16",
+		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_down_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 768},
+			{Name: "x", Space: plan.SpaceArena, Stride: 256},
+			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 256},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}},
+		},
+		Variants: []plan.Variant{
+			{Func: "down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "router_shared_gate_shared_up_x16",
+		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate", Elem: plan.ElemTyped},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "router", Space: plan.SpaceArena, Write: true, Stride: 16},
+			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "shared_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 6, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 6}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 256}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: 6, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "router_shared_gate_shared_up_x16_f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "group_experts_x16",
+		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "router", Space: plan.SpaceArena, Stride: 16},
+			{Name: "w_e_score_correction_bias"},
+			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Write: true, Stride: 16},
+			{Name: "expert_starts", Space: plan.SpaceArena, Elem: plan.ElemU32, Write: true},
+			{Name: "expert_members", Space: plan.SpaceArena, Elem: plan.ElemU32, Write: true},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.RouteVec{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 6, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: &plan.Grouping{Starts: 4, Members: 5, Experts: 6, K: 2}},
+		},
+		Variants: []plan.Variant{
+			{Func: "group_experts_x16"},
+		},
+	},
+	{
+		Name:    "experts_gate_experts_up_x16",
+		Doc:     "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Stride: 16},
+			{Name: "expert_starts", Space: plan.SpaceArena, Elem: plan.ElemU32},
+			{Name: "expert_members", Space: plan.SpaceArena, Elem: plan.ElemU32},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "experts_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 512},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 16,
+		Args:  []int{1, 7},
+		Parts: []plan.Part{
+			&plan.Experts{W: 1, Up: 7, K: 2, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 256}, Rescale: &plan.Rescale{Squares: 6, Count: 64, Eps: 1e-05}, Routing: 2, Grouping: &plan.Grouping{Starts: 3, Members: 4, Experts: 6, K: 2}},
+		},
+		Variants: []plan.Variant{
+			{Func: "experts_gate_experts_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "experts_down_x16",
+		Doc:     "experts_down: multiplies by the selected experts.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
+			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Stride: 16},
+			{Name: "expert_starts", Space: plan.SpaceArena, Elem: plan.ElemU32},
+			{Name: "expert_members", Space: plan.SpaceArena, Elem: plan.ElemU32},
+			{Name: "experts_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 512},
+			{Name: "experts_down", Space: plan.SpaceArena, Write: true, Stride: 512},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 16,
+		Args:  []int{1},
+		Parts: []plan.Part{
+			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 5, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 256}, Routing: 2, Grouping: &plan.Grouping{Starts: 3, Members: 4, Experts: 6, K: 2}},
+		},
+		Variants: []plan.Variant{
+			{Func: "experts_down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "experts_down_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
+		},
+	},
+	{
+		Name:    "shared_down_x16",
+		Doc:     "shared_down: multiplies.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+			{Name: "shared_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "shared_down", Space: plan.SpaceArena, Write: true, Stride: 256},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "shared_down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "shared_down_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
+		},
+	},
+	{
+		Name:    "attn_norm_x16",
+		Doc:     "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "experts_down", Space: plan.SpaceArena, Stride: 512},
+			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Stride: 16},
+			{Name: "shared_down", Space: plan.SpaceArena, Stride: 256},
+			{Name: "x", Space: plan.SpaceArena, Stride: 256},
+			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 256},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 4}},
+		},
+		Variants: []plan.Variant{
+			{Func: "attn_norm_x16"},
+		},
+	},
+	{
+		Name:    "final_norm_x16",
+		Doc:     "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "experts_down", Space: plan.SpaceArena, Stride: 512},
+			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Stride: 16},
+			{Name: "shared_down", Space: plan.SpaceArena, Stride: 256},
+			{Name: "x", Space: plan.SpaceArena, Stride: 256},
+			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 256},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 4}},
+		},
+		Variants: []plan.Variant{
+			{Func: "final_norm_x16"},
+		},
+	},
+	{
+		Name:    "lm_head_x16",
+		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_lm_head", Elem: plan.ElemTyped},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 4096},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 4096, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 4096}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "lm_head_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
 		},
 	},
 	{

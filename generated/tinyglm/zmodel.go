@@ -11,14 +11,12 @@ import (
 //go:embed tinyglm.metal
 var source string
 
-//go:embed tinyglmf16.metal
-var sourceF16 string
-
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  539392,
+		Batches:     batches,
 		Decode:      decode,
 		Head:        54,
 		Kernels:     kernels,
@@ -37,6 +35,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF16,
 		ArenaBytes:  535296,
+		Batches:     batchesF16,
 		Decode:      decodeF16,
 		Head:        54,
 		Kernels:     kernels,
@@ -47,7 +46,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 100096,
-		Source:      sourceF16,
+		Source:      source,
 		Spec:        "tinyglm.yaml",
 		SpecHash:    "4c786e62a7f05591003ee495dca23eaf3bc9a3a48eb626e9b44ccdb55bd2dc57",
 		Weights:     weights,

@@ -3,6 +3,13 @@
 #include <metal_stdlib>
 #include <metal_simdgroup_matrix>
 
+//: MLA_ACT
+// The type of activations: float, or half in bundles that say so.
+#ifndef MLA_ACT
+#define MLA_ACT float
+#endif
+
+//:
 // Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
 // statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
 // holds however the source is compiled. It has the language's own name from version 3.2 on.
@@ -35,8 +42,8 @@
 namespace mla {
 using namespace metal;
 
-//: act_t
-typedef float act_t; // element of the activation buffers
+//: act_t using MLA_ACT
+typedef MLA_ACT act_t; // element of the activation buffers
 
 //: Row
 // One token of a session: its position, the number of cache rows it attends to, its block table.
@@ -275,6 +282,16 @@ struct in_floats { typedef eight_floats eight; device const float * p; };
 struct in_halves { typedef eight_halves eight; device const half * p; };
 //: in_shared using eight_floats
 struct in_shared { typedef eight_floats eight; threadgroup const float * p; uint first; }; // from input first on
+
+//: activations
+// Activations as an input.
+template <typename T> struct activations;
+//: activations using in_floats
+template <> struct activations<float> { typedef in_floats input; };
+//: activations using in_halves
+template <> struct activations<half> { typedef in_halves input; };
+//: in_acts using act_t activations
+typedef activations<act_t>::input in_acts;
 
 //: as_floats
 static inline void as_floats(half4 v, thread float * y) {
@@ -617,7 +634,34 @@ struct dealt<T<SHARE>, BLOCKS, LANES> {
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
 
-//: dot_one using IN_FLIGHT dealt share
+//: in_rows
+// The inputs of ROWS rows, STRIDE elements apart, and those of ROWS selections, wherever they are.
+// A block of weights is loaded and decoded once for all of them: sum[i * N + r] is that of input i.
+template <typename X, ushort ROWS, uint STRIDE> struct in_rows { X first; };
+//: in_each
+template <typename X, ushort ROWS> struct in_each { X x[ROWS]; };
+
+//: take_block
+// One block of N rows of weights times one input, or times several. Each input's sums are those
+// that it would have alone.
+template <typename T, ushort N, uint COLS, typename X>
+static inline void take_block(device const uchar * w, X x, uint b, uint part, thread float * sum) {
+  T::template step<N, COLS>(w, x, b, part, sum);
+}
+
+//: take_block if in_rows using UNROLL in_rows
+template <typename T, ushort N, uint COLS, typename X, ushort ROWS, uint STRIDE>
+static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x, uint b, uint part, thread float * sum) {
+  UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, X{x.first.p + i * STRIDE}, b, part, sum + i * N);
+}
+
+//: take_block if in_each using UNROLL in_each
+template <typename T, ushort N, uint COLS, typename X, ushort ROWS>
+static inline void take_block(device const uchar * w, in_each<X, ROWS> x, uint b, uint part, thread float * sum) {
+  UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, x.x[i], b, part, sum + i * N);
+}
+
+//: dot_one using IN_FLIGHT dealt share take_block
 // sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
 // LANES lanes.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -626,11 +670,11 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
-  IN_FLIGHT for (; b + pass <= last; b += pass) T::template step<N, COLS>(w, x, b + mine, part, sum);
-  if (b + mine < last) T::template step<N, COLS>(w, x, b + mine, part, sum);
+  IN_FLIGHT for (; b + pass <= last; b += pass) take_block<T, N, COLS>(w, x, b + mine, part, sum);
+  if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share
+//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
 // dot_one with two matrices. Where their blocks are dealt out alike each input is loaded
 // once for both.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -644,16 +688,43 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
     const uint mine = lane / share, part = lane % share;
     uint b = begin / T::COLUMNS;
     BOTH_IN_FLIGHT for (; b + pass <= last; b += pass) {
-      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
-      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
+      take_block<T, N, COLS>(w, x, b + mine, part, sum_w);
+      take_block<U, N, COLS>(u, x, b + mine, part, sum_u);
     }
     if (b + mine < last) {
-      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
-      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
+      take_block<T, N, COLS>(w, x, b + mine, part, sum_w);
+      take_block<U, N, COLS>(u, x, b + mine, part, sum_u);
     }
   } else {
     dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, end, lane, sum_w);
     dot_one<OTHER, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
+  }
+}
+
+//: dot_live using dot_one in_rows
+// dot_one and dot_both of a tile of rows, of which the first few live: what lives decides how many
+// are multiplied, not their sums. All simdgroups of a threadgroup go the same way.
+template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X, ushort ROWS, uint STRIDE>
+static inline void dot_live(device const uchar * w, in_rows<X, ROWS, STRIDE> x, uint live, uint lane, thread float * sum) {
+  if (live > 4u) {
+    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, 0u, COLS, lane, sum);
+  } else if (live > 2u) {
+    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, in_rows<X, (ROWS < 4 ? ROWS : 4), STRIDE>{x.first}, 0u, COLS, lane, sum);
+  } else {
+    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, in_rows<X, (ROWS < 2 ? ROWS : 2), STRIDE>{x.first}, 0u, COLS, lane, sum);
+  }
+}
+
+//: dot_both_live using dot_both in_rows
+template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X, ushort ROWS, uint STRIDE>
+static inline void dot_both_live(device const uchar * w, device const uchar * u, in_rows<X, ROWS, STRIDE> x, uint live, uint lane,
+                                 thread float * sum_w, thread float * sum_u) {
+  if (live > 4u) {
+    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, 0u, COLS, lane, sum_w, sum_u);
+  } else if (live > 2u) {
+    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, in_rows<X, (ROWS < 4 ? ROWS : 4), STRIDE>{x.first}, 0u, COLS, lane, sum_w, sum_u);
+  } else {
+    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, in_rows<X, (ROWS < 2 ? ROWS : 2), STRIDE>{x.first}, 0u, COLS, lane, sum_w, sum_u);
   }
 }
 //: held using load
@@ -1985,8 +2056,9 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 //   S[TILE][heads] = Σ over simdgroups of rows · queries,  O[heads][columns] += P · rows
 // A query is the sum of TERMS halves. The weights P are e^(score - reference) in
 // halves, rounded as the cached values are; the reference follows the maximum only when
-// a weight would leave half's range, so that O is hardly ever rescaled.
-template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS>
+// a weight would leave half's range, so that O is hardly ever rescaled. ALONE says that the
+// dispatches before have stored no more than the newest row.
+template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, bool ALONE>
 struct attend_matrix {
   enum : uint {
     WIDTH = LAT + PE,
@@ -1998,7 +2070,7 @@ struct attend_matrix {
     VALUE_LOADS = (TILE * VALUES + 31u) / 32u,                      // a lane's loads of 16 bytes per tile
     LOADS = VALUE_LOADS + (TILE * (KEYS - VALUES) + 31u) / 32u,
     QUERY_LOADS = (16u * KEYS + 31u) / 32u,                         // a lane's loads of 4 columns per 8 heads
-    EARLY = WIDTH % 16u == 0u,                                      // whether no two rows share the 32 bytes that a cache keeps as one
+    EARLY = ALONE && WIDTH % 16u == 0u,                             // whether only one row is new, and no two share the 32 bytes that a cache keeps as one
     SHARE_ROW = TILE + 4u,                                          // floats; the odd ends keep the rows
     WEIGHT_ROW = TILE + 8u,                                         // halves; of a block in banks of their own
     STAGE_ROW = (KEYS | 1u) * 8u,                                   // halves
@@ -2268,7 +2340,7 @@ struct attend_matrix {
 } // namespace mla
 
 namespace mla {
-//: embed_body using EARLIER_DONE LATER_MAY_START Row sum_group
+//: embed_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
 // embed: reads the token's embedding row, hands the next norm's input over.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
@@ -2276,7 +2348,7 @@ static inline void embed_body(
     device const uchar * w_embed_tokens,
     device float * x_,
     device const float * w_next_norm,
-    device float * ready,
+    device act_t * ready,
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
@@ -2294,13 +2366,13 @@ static inline void embed_body(
 //:
 } // namespace mla
 
-//: embed_f16 using Row embed_body f16
+//: embed_f16 using Row act_t embed_body f16
 kernel void embed_f16(
     constant mla::Row & current [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready [[buffer(4)]],
+    device mla::act_t * ready [[buffer(4)]],
     device float * ready_squares [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -2309,13 +2381,13 @@ kernel void embed_f16(
   mla::embed_body<mla::f16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
-//: embed_q8_0 using Row embed_body q8_0
+//: embed_q8_0 using Row act_t embed_body q8_0
 kernel void embed_q8_0(
     constant mla::Row & current [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready [[buffer(4)]],
+    device mla::act_t * ready [[buffer(4)]],
     device float * ready_squares [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -2324,13 +2396,13 @@ kernel void embed_q8_0(
   mla::embed_body<mla::q8_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
-//: embed_q6_k using Row embed_body q6_k
+//: embed_q6_k using Row act_t embed_body q6_k
 kernel void embed_q6_k(
     constant mla::Row & current [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready [[buffer(4)]],
+    device mla::act_t * ready [[buffer(4)]],
     device float * ready_squares [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -2339,13 +2411,13 @@ kernel void embed_q6_k(
   mla::embed_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
-//: embed_bf16 using Row bf16 embed_body
+//: embed_bf16 using Row act_t bf16 embed_body
 kernel void embed_bf16(
     constant mla::Row & current [[buffer(0)]],
     device const uchar * w_embed_tokens [[buffer(1)]],
     device float * x_ [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready [[buffer(4)]],
+    device mla::act_t * ready [[buffer(4)]],
     device float * ready_squares [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -2356,20 +2428,20 @@ kernel void embed_bf16(
 
 //:
 namespace mla {
-//: q_a_kv_a_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON add_slices dot_held first_pass in_floats load_partials norm_factor own put_slice sum_group sum_lanes sum_of total
+//: q_a_kv_a_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts load_partials norm_factor own put_slice sum_group sum_lanes sum_of total
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_body(
     device const uchar * w_q_a_proj,
-    device const float * ready,
+    device const act_t * ready,
     device const float * ready_squares,
     device const float * w_next_norm,
-    device float * ready_2,
+    device act_t * ready_2,
     device float * ready_squares_2,
     device const uchar * w_kv_a_proj_with_mqa,
-    device float * kv_a,
+    device act_t * kv_a,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 384u) {
@@ -2391,7 +2463,7 @@ static inline void q_a_kv_a_body(
     float sum[4] = {};
     float partials[4];
     load_partials<512u, 128u>(ready_squares, tid, partials);
-    dot_held<T_w_q_a_proj, 4, 2048u, 128u, 4u>(held_w, w, in_floats{ready}, part, sum);
+    dot_held<T_w_q_a_proj, 4, 2048u, 128u, 4u>(held_w, w, in_acts{ready}, part, sum);
     float squares = sum_of<4>(partials);
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2425,7 +2497,7 @@ static inline void q_a_kv_a_body(
     float sum[4] = {};
     float partials[4];
     load_partials<512u, 128u>(ready_squares, tid, partials);
-    dot_held<T_w_kv_a_proj_with_mqa, 4, 2048u, 128u, 4u>(held_w, w, in_floats{ready}, part, sum);
+    dot_held<T_w_kv_a_proj_with_mqa, 4, 2048u, 128u, 4u>(held_w, w, in_acts{ready}, part, sum);
     float squares = sum_of<4>(partials);
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2444,16 +2516,16 @@ static inline void q_a_kv_a_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_f16_f16 using f16 q_a_kv_a_body
+//: q_a_kv_a_f16_f16 using act_t f16 q_a_kv_a_body
 kernel void q_a_kv_a_f16_f16(
     device const uchar * w_q_a_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready_2 [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(4)]],
     device float * ready_squares_2 [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device float * kv_a [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2462,16 +2534,16 @@ kernel void q_a_kv_a_f16_f16(
   mla::q_a_kv_a_body<mla::f16, mla::f16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_a_kv_a_q4_0_q4_0 using q4_0 q_a_kv_a_body
+//: q_a_kv_a_q4_0_q4_0 using act_t q4_0 q_a_kv_a_body
 kernel void q_a_kv_a_q4_0_q4_0(
     device const uchar * w_q_a_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready_2 [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(4)]],
     device float * ready_squares_2 [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device float * kv_a [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2480,16 +2552,16 @@ kernel void q_a_kv_a_q4_0_q4_0(
   mla::q_a_kv_a_body<mla::q4_0, mla::q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_a_kv_a_q4_1_q4_1 using q4_1 q_a_kv_a_body
+//: q_a_kv_a_q4_1_q4_1 using act_t q4_1 q_a_kv_a_body
 kernel void q_a_kv_a_q4_1_q4_1(
     device const uchar * w_q_a_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready_2 [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(4)]],
     device float * ready_squares_2 [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device float * kv_a [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2498,16 +2570,16 @@ kernel void q_a_kv_a_q4_1_q4_1(
   mla::q_a_kv_a_body<mla::q4_1, mla::q4_1>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_a_kv_a_q8_0_q8_0 using q8_0 q_a_kv_a_body
+//: q_a_kv_a_q8_0_q8_0 using act_t q8_0 q_a_kv_a_body
 kernel void q_a_kv_a_q8_0_q8_0(
     device const uchar * w_q_a_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready_2 [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(4)]],
     device float * ready_squares_2 [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device float * kv_a [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2516,16 +2588,16 @@ kernel void q_a_kv_a_q8_0_q8_0(
   mla::q_a_kv_a_body<mla::q8_0, mla::q8_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_a_kv_a_q4_k_q4_k using q4_k q_a_kv_a_body
+//: q_a_kv_a_q4_k_q4_k using act_t q4_k q_a_kv_a_body
 kernel void q_a_kv_a_q4_k_q4_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready_2 [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(4)]],
     device float * ready_squares_2 [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device float * kv_a [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2534,16 +2606,16 @@ kernel void q_a_kv_a_q4_k_q4_k(
   mla::q_a_kv_a_body<mla::q4_k, mla::q4_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_a_kv_a_q5_k_q5_k using q5_k q_a_kv_a_body
+//: q_a_kv_a_q5_k_q5_k using act_t q5_k q_a_kv_a_body
 kernel void q_a_kv_a_q5_k_q5_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready_2 [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(4)]],
     device float * ready_squares_2 [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device float * kv_a [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2552,16 +2624,16 @@ kernel void q_a_kv_a_q5_k_q5_k(
   mla::q_a_kv_a_body<mla::q5_k, mla::q5_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_a_kv_a_q6_k_q6_k using q6_k q_a_kv_a_body
+//: q_a_kv_a_q6_k_q6_k using act_t q6_k q_a_kv_a_body
 kernel void q_a_kv_a_q6_k_q6_k(
     device const uchar * w_q_a_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready_2 [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(4)]],
     device float * ready_squares_2 [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device float * kv_a [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2570,16 +2642,16 @@ kernel void q_a_kv_a_q6_k_q6_k(
   mla::q_a_kv_a_body<mla::q6_k, mla::q6_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_a_kv_a_bf16_bf16 using bf16 q_a_kv_a_body
+//: q_a_kv_a_bf16_bf16 using act_t bf16 q_a_kv_a_body
 kernel void q_a_kv_a_bf16_bf16(
     device const uchar * w_q_a_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const float * w_next_norm [[buffer(3)]],
-    device float * ready_2 [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(4)]],
     device float * ready_squares_2 [[buffer(5)]],
     device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device float * kv_a [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(7)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -2590,19 +2662,19 @@ kernel void q_a_kv_a_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON add_slices cache_row dot_held first_pass in_floats load_partials norm_factor own put_slice share sum_lanes sum_of total turn_by
+//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t add_slices cache_row dot_held first_pass in_acts load_partials norm_factor own put_slice share sum_lanes sum_of total turn_by
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_body(
     device const uchar * w_q_b_proj,
-    device const float * ready,
+    device const act_t * ready,
     device const float * ready_squares,
     constant Row & current,
     device const float * rope,
-    device float * q_rope,
-    device const float * kv_a,
+    device act_t * q_rope,
+    device const act_t * kv_a,
     device const float * w_kv_a_layernorm,
     device uchar * cache_,
     device const uint * tables,
@@ -2662,7 +2734,7 @@ static inline void q_b_store_kv_body(
     float sum[4] = {};
     float partials[3];
     load_partials<384u, 128u>(ready_squares, tid, partials);
-    dot_held<T_w_q_b_proj, 4, 1536u, 64u, 4u>(held_w, w, in_floats{ready}, part, sum);
+    dot_held<T_w_q_b_proj, 4, 1536u, 64u, 4u>(held_w, w, in_acts{ready}, part, sum);
     float squares = sum_of<3>(partials);
     // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
@@ -2683,15 +2755,15 @@ static inline void q_b_store_kv_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_f16_f32 using Row f16 f32 q_b_store_kv_body
+//: q_b_store_kv_f16_f32 using Row act_t f16 f32 q_b_store_kv_body
 kernel void q_b_store_kv_f16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2703,15 +2775,15 @@ kernel void q_b_store_kv_f16_f32(
   mla::q_b_store_kv_body<mla::f16, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_f16_f16 using Row f16 q_b_store_kv_body
+//: q_b_store_kv_f16_f16 using Row act_t f16 q_b_store_kv_body
 kernel void q_b_store_kv_f16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2723,15 +2795,15 @@ kernel void q_b_store_kv_f16_f16(
   mla::q_b_store_kv_body<mla::f16, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q4_0_f32 using Row f32 q4_0 q_b_store_kv_body
+//: q_b_store_kv_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_body
 kernel void q_b_store_kv_q4_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2743,15 +2815,15 @@ kernel void q_b_store_kv_q4_0_f32(
   mla::q_b_store_kv_body<mla::q4_0, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q4_0_f16 using Row f16 q4_0 q_b_store_kv_body
+//: q_b_store_kv_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_body
 kernel void q_b_store_kv_q4_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2763,15 +2835,15 @@ kernel void q_b_store_kv_q4_0_f16(
   mla::q_b_store_kv_body<mla::q4_0, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q4_1_f32 using Row f32 q4_1 q_b_store_kv_body
+//: q_b_store_kv_q4_1_f32 using Row act_t f32 q4_1 q_b_store_kv_body
 kernel void q_b_store_kv_q4_1_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2783,15 +2855,15 @@ kernel void q_b_store_kv_q4_1_f32(
   mla::q_b_store_kv_body<mla::q4_1, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q4_1_f16 using Row f16 q4_1 q_b_store_kv_body
+//: q_b_store_kv_q4_1_f16 using Row act_t f16 q4_1 q_b_store_kv_body
 kernel void q_b_store_kv_q4_1_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2803,15 +2875,15 @@ kernel void q_b_store_kv_q4_1_f16(
   mla::q_b_store_kv_body<mla::q4_1, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q8_0_f32 using Row f32 q8_0 q_b_store_kv_body
+//: q_b_store_kv_q8_0_f32 using Row act_t f32 q8_0 q_b_store_kv_body
 kernel void q_b_store_kv_q8_0_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2823,15 +2895,15 @@ kernel void q_b_store_kv_q8_0_f32(
   mla::q_b_store_kv_body<mla::q8_0, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q8_0_f16 using Row f16 q8_0 q_b_store_kv_body
+//: q_b_store_kv_q8_0_f16 using Row act_t f16 q8_0 q_b_store_kv_body
 kernel void q_b_store_kv_q8_0_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2843,15 +2915,15 @@ kernel void q_b_store_kv_q8_0_f16(
   mla::q_b_store_kv_body<mla::q8_0, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q4_k_f32 using Row f32 q4_k q_b_store_kv_body
+//: q_b_store_kv_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_body
 kernel void q_b_store_kv_q4_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2863,15 +2935,15 @@ kernel void q_b_store_kv_q4_k_f32(
   mla::q_b_store_kv_body<mla::q4_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q4_k_f16 using Row f16 q4_k q_b_store_kv_body
+//: q_b_store_kv_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_body
 kernel void q_b_store_kv_q4_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2883,15 +2955,15 @@ kernel void q_b_store_kv_q4_k_f16(
   mla::q_b_store_kv_body<mla::q4_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q5_k_f32 using Row f32 q5_k q_b_store_kv_body
+//: q_b_store_kv_q5_k_f32 using Row act_t f32 q5_k q_b_store_kv_body
 kernel void q_b_store_kv_q5_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2903,15 +2975,15 @@ kernel void q_b_store_kv_q5_k_f32(
   mla::q_b_store_kv_body<mla::q5_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q5_k_f16 using Row f16 q5_k q_b_store_kv_body
+//: q_b_store_kv_q5_k_f16 using Row act_t f16 q5_k q_b_store_kv_body
 kernel void q_b_store_kv_q5_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2923,15 +2995,15 @@ kernel void q_b_store_kv_q5_k_f16(
   mla::q_b_store_kv_body<mla::q5_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q6_k_f32 using Row f32 q6_k q_b_store_kv_body
+//: q_b_store_kv_q6_k_f32 using Row act_t f32 q6_k q_b_store_kv_body
 kernel void q_b_store_kv_q6_k_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2943,15 +3015,15 @@ kernel void q_b_store_kv_q6_k_f32(
   mla::q_b_store_kv_body<mla::q6_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_q6_k_f16 using Row f16 q6_k q_b_store_kv_body
+//: q_b_store_kv_q6_k_f16 using Row act_t f16 q6_k q_b_store_kv_body
 kernel void q_b_store_kv_q6_k_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2963,15 +3035,15 @@ kernel void q_b_store_kv_q6_k_f16(
   mla::q_b_store_kv_body<mla::q6_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_bf16_f32 using Row bf16 f32 q_b_store_kv_body
+//: q_b_store_kv_bf16_f32 using Row act_t bf16 f32 q_b_store_kv_body
 kernel void q_b_store_kv_bf16_f32(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -2983,15 +3055,15 @@ kernel void q_b_store_kv_bf16_f32(
   mla::q_b_store_kv_body<mla::bf16, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_bf16_f16 using Row bf16 f16 q_b_store_kv_body
+//: q_b_store_kv_bf16_f16 using Row act_t bf16 f16 q_b_store_kv_body
 kernel void q_b_store_kv_bf16_f16(
     device const uchar * w_q_b_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const float * rope [[buffer(4)]],
-    device float * q_rope [[buffer(5)]],
-    device const float * kv_a [[buffer(6)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
     device const float * w_kv_a_layernorm [[buffer(7)]],
     device uchar * cache_ [[buffer(8)]],
     device const uint * tables [[buffer(9)]],
@@ -3010,13 +3082,13 @@ struct k_b_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
-//: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON dot_held first_pass in_floats k_b_args own sum_lanes
+//: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts k_b_args own sum_lanes
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_body(
     device const uchar * w_k_b_proj,
-    device const float * q_rope,
-    device float * q_abs_,
+    device const act_t * q_rope,
+    device act_t * q_abs_,
     constant k_b_args & args,
     uint tg, uint tid, ushort sg, ushort lane) {
   // 512 × 128 mat-vec, 16 of them
@@ -3033,7 +3105,7 @@ static inline void k_b_body(
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
-  dot_held<T_w_k_b_proj, 4, 128u, 32u, 4u>(held_w, w, in_floats{q_rope + entry * 192u}, lane, sum);
+  dot_held<T_w_k_b_proj, 4, 128u, 32u, 4u>(held_w, w, in_acts{q_rope + entry * 192u}, lane, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -3042,11 +3114,11 @@ static inline void k_b_body(
 //:
 } // namespace mla
 
-//: k_b_f16 using f16 k_b_args k_b_body
+//: k_b_f16 using act_t f16 k_b_args k_b_body
 kernel void k_b_f16(
     device const uchar * w_k_b_proj [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
-    device float * q_abs_ [[buffer(2)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
+    device mla::act_t * q_abs_ [[buffer(2)]],
     constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3055,11 +3127,11 @@ kernel void k_b_f16(
   mla::k_b_body<mla::f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-//: k_b_q4_0 using k_b_args k_b_body q4_0
+//: k_b_q4_0 using act_t k_b_args k_b_body q4_0
 kernel void k_b_q4_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
-    device float * q_abs_ [[buffer(2)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
+    device mla::act_t * q_abs_ [[buffer(2)]],
     constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3068,11 +3140,11 @@ kernel void k_b_q4_0(
   mla::k_b_body<mla::q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-//: k_b_q4_1 using k_b_args k_b_body q4_1
+//: k_b_q4_1 using act_t k_b_args k_b_body q4_1
 kernel void k_b_q4_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
-    device float * q_abs_ [[buffer(2)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
+    device mla::act_t * q_abs_ [[buffer(2)]],
     constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3081,11 +3153,11 @@ kernel void k_b_q4_1(
   mla::k_b_body<mla::q4_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-//: k_b_q5_0 using k_b_args k_b_body q5_0
+//: k_b_q5_0 using act_t k_b_args k_b_body q5_0
 kernel void k_b_q5_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
-    device float * q_abs_ [[buffer(2)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
+    device mla::act_t * q_abs_ [[buffer(2)]],
     constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3094,11 +3166,11 @@ kernel void k_b_q5_0(
   mla::k_b_body<mla::q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-//: k_b_q5_1 using k_b_args k_b_body q5_1
+//: k_b_q5_1 using act_t k_b_args k_b_body q5_1
 kernel void k_b_q5_1(
     device const uchar * w_k_b_proj [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
-    device float * q_abs_ [[buffer(2)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
+    device mla::act_t * q_abs_ [[buffer(2)]],
     constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3107,11 +3179,11 @@ kernel void k_b_q5_1(
   mla::k_b_body<mla::q5_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-//: k_b_q8_0 using k_b_args k_b_body q8_0
+//: k_b_q8_0 using act_t k_b_args k_b_body q8_0
 kernel void k_b_q8_0(
     device const uchar * w_k_b_proj [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
-    device float * q_abs_ [[buffer(2)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
+    device mla::act_t * q_abs_ [[buffer(2)]],
     constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3120,11 +3192,11 @@ kernel void k_b_q8_0(
   mla::k_b_body<mla::q8_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
-//: k_b_bf16 using bf16 k_b_args k_b_body
+//: k_b_bf16 using act_t bf16 k_b_args k_b_body
 kernel void k_b_bf16(
     device const uchar * w_k_b_proj [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
-    device float * q_abs_ [[buffer(2)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
+    device mla::act_t * q_abs_ [[buffer(2)]],
     constant mla::k_b_args & args [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3135,12 +3207,12 @@ kernel void k_b_bf16(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row cache_row load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache_row load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
-    device const float * q_abs_,
-    device const float * q_rope,
+    device const act_t * q_abs_,
+    device const act_t * q_rope,
     device const uchar * cache_,
     constant Row & current,
     device const uint * tables,
@@ -3192,12 +3264,12 @@ static inline void attend_body(
   }
 }
 
-//: attend_halves_body using EARLIER_DONE Row attend_matrix in_floats split_rows whole
+//: attend_halves_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of halves.
 template <typename T_cache>
 static inline void attend_halves_body(
-    device const float * q_abs_,
-    device const float * q_rope,
+    device const act_t * q_abs_,
+    device const act_t * q_rope,
     device const uchar * cache_,
     constant Row & current,
     device const uint * tables,
@@ -3218,18 +3290,18 @@ static inline void attend_halves_body(
     EARLIER_DONE;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u>::run(
-        (device const half *)cache_, tables + row.w * 2048u, from, to, nkv, in_floats{q_abs_}, 512u, in_floats{q_rope + 128u}, 192u,
+    attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, true>::run(
+        (device const half *)cache_, tables + row.w * 2048u, from, to, nkv, in_acts{q_abs_}, 512u, in_acts{q_rope + 128u}, 192u,
         0.07216878f, out, out_ml, scratch, sg, lane);
   }
 }
 //:
 } // namespace mla
 
-//: attend_f32 using Row attend_body f32
+//: attend_f32 using Row act_t attend_body f32
 kernel void attend_f32(
-    device const float * q_abs_ [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
+    device const mla::act_t * q_abs_ [[buffer(0)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
     device const uchar * cache_ [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const uint * tables [[buffer(4)]],
@@ -3243,10 +3315,10 @@ kernel void attend_f32(
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_f16 using Row attend_halves_body f16
+//: attend_f16 using Row act_t attend_halves_body f16
 kernel void attend_f16(
-    device const float * q_abs_ [[buffer(0)]],
-    device const float * q_rope [[buffer(1)]],
+    device const mla::act_t * q_abs_ [[buffer(0)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
     device const uchar * cache_ [[buffer(2)]],
     constant mla::Row & current [[buffer(3)]],
     device const uint * tables [[buffer(4)]],
@@ -3267,7 +3339,7 @@ struct v_b_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
 
-//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -3276,7 +3348,7 @@ static inline void v_b_body(
     constant Row & current,
     device const float * attend_out,
     device const float * attend_ml,
-    device float * attention,
+    device act_t * attention,
     constant v_b_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -3308,13 +3380,13 @@ static inline void v_b_body(
 //:
 } // namespace mla
 
-//: v_b_f16 using Row f16 v_b_args v_b_body
+//: v_b_f16 using Row act_t f16 v_b_args v_b_body
 kernel void v_b_f16(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Row & current [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
-    device float * attention [[buffer(4)]],
+    device mla::act_t * attention [[buffer(4)]],
     constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3324,13 +3396,13 @@ kernel void v_b_f16(
   mla::v_b_body<mla::f16>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: v_b_q4_0 using Row q4_0 v_b_args v_b_body
+//: v_b_q4_0 using Row act_t q4_0 v_b_args v_b_body
 kernel void v_b_q4_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Row & current [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
-    device float * attention [[buffer(4)]],
+    device mla::act_t * attention [[buffer(4)]],
     constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3340,13 +3412,13 @@ kernel void v_b_q4_0(
   mla::v_b_body<mla::q4_0>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: v_b_q4_1 using Row q4_1 v_b_args v_b_body
+//: v_b_q4_1 using Row act_t q4_1 v_b_args v_b_body
 kernel void v_b_q4_1(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Row & current [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
-    device float * attention [[buffer(4)]],
+    device mla::act_t * attention [[buffer(4)]],
     constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3356,13 +3428,13 @@ kernel void v_b_q4_1(
   mla::v_b_body<mla::q4_1>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: v_b_q8_0 using Row q8_0 v_b_args v_b_body
+//: v_b_q8_0 using Row act_t q8_0 v_b_args v_b_body
 kernel void v_b_q8_0(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Row & current [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
-    device float * attention [[buffer(4)]],
+    device mla::act_t * attention [[buffer(4)]],
     constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3372,13 +3444,13 @@ kernel void v_b_q8_0(
   mla::v_b_body<mla::q8_0>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: v_b_q4_k using Row q4_k v_b_args v_b_body
+//: v_b_q4_k using Row act_t q4_k v_b_args v_b_body
 kernel void v_b_q4_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Row & current [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
-    device float * attention [[buffer(4)]],
+    device mla::act_t * attention [[buffer(4)]],
     constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3388,13 +3460,13 @@ kernel void v_b_q4_k(
   mla::v_b_body<mla::q4_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: v_b_q5_k using Row q5_k v_b_args v_b_body
+//: v_b_q5_k using Row act_t q5_k v_b_args v_b_body
 kernel void v_b_q5_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Row & current [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
-    device float * attention [[buffer(4)]],
+    device mla::act_t * attention [[buffer(4)]],
     constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3404,13 +3476,13 @@ kernel void v_b_q5_k(
   mla::v_b_body<mla::q5_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: v_b_q6_k using Row q6_k v_b_args v_b_body
+//: v_b_q6_k using Row act_t q6_k v_b_args v_b_body
 kernel void v_b_q6_k(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Row & current [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
-    device float * attention [[buffer(4)]],
+    device mla::act_t * attention [[buffer(4)]],
     constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3420,13 +3492,13 @@ kernel void v_b_q6_k(
   mla::v_b_body<mla::q6_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: v_b_bf16 using Row bf16 v_b_args v_b_body
+//: v_b_bf16 using Row act_t bf16 v_b_args v_b_body
 kernel void v_b_bf16(
     device const uchar * w_v_b_proj [[buffer(0)]],
     constant mla::Row & current [[buffer(1)]],
     device const float * attend_out [[buffer(2)]],
     device const float * attend_ml [[buffer(3)]],
-    device float * attention [[buffer(4)]],
+    device mla::act_t * attention [[buffer(4)]],
     constant mla::v_b_args & args [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3438,17 +3510,17 @@ kernel void v_b_bf16(
 
 //:
 namespace mla {
-//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON add_slices dot_held first_pass in_floats own put_slice sum_group sum_lanes
+//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
-    device const float * attention,
+    device const act_t * attention,
     device const float * x_,
     device float * x_2,
     device const float * w_next_norm,
-    device float * ready,
+    device act_t * ready,
     device float * ready_squares,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -3469,7 +3541,7 @@ static inline void o_proj_body(
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot_held<T_w_o_proj, 4, 2048u, 128u, 4u>(held_w, w, in_floats{attention}, part, sum);
+  dot_held<T_w_o_proj, 4, 2048u, 128u, 4u>(held_w, w, in_acts{attention}, part, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -3486,14 +3558,14 @@ static inline void o_proj_body(
 //:
 } // namespace mla
 
-//: o_proj_f16 using f16 o_proj_body
+//: o_proj_f16 using act_t f16 o_proj_body
 kernel void o_proj_f16(
     device const uchar * w_o_proj [[buffer(0)]],
-    device const float * attention [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3503,14 +3575,14 @@ kernel void o_proj_f16(
   mla::o_proj_body<mla::f16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: o_proj_q4_0 using o_proj_body q4_0
+//: o_proj_q4_0 using act_t o_proj_body q4_0
 kernel void o_proj_q4_0(
     device const uchar * w_o_proj [[buffer(0)]],
-    device const float * attention [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3520,14 +3592,14 @@ kernel void o_proj_q4_0(
   mla::o_proj_body<mla::q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: o_proj_q4_1 using o_proj_body q4_1
+//: o_proj_q4_1 using act_t o_proj_body q4_1
 kernel void o_proj_q4_1(
     device const uchar * w_o_proj [[buffer(0)]],
-    device const float * attention [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3537,14 +3609,14 @@ kernel void o_proj_q4_1(
   mla::o_proj_body<mla::q4_1>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: o_proj_q8_0 using o_proj_body q8_0
+//: o_proj_q8_0 using act_t o_proj_body q8_0
 kernel void o_proj_q8_0(
     device const uchar * w_o_proj [[buffer(0)]],
-    device const float * attention [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3554,14 +3626,14 @@ kernel void o_proj_q8_0(
   mla::o_proj_body<mla::q8_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: o_proj_q4_k using o_proj_body q4_k
+//: o_proj_q4_k using act_t o_proj_body q4_k
 kernel void o_proj_q4_k(
     device const uchar * w_o_proj [[buffer(0)]],
-    device const float * attention [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3571,14 +3643,14 @@ kernel void o_proj_q4_k(
   mla::o_proj_body<mla::q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: o_proj_q5_k using o_proj_body q5_k
+//: o_proj_q5_k using act_t o_proj_body q5_k
 kernel void o_proj_q5_k(
     device const uchar * w_o_proj [[buffer(0)]],
-    device const float * attention [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3588,14 +3660,14 @@ kernel void o_proj_q5_k(
   mla::o_proj_body<mla::q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: o_proj_q6_k using o_proj_body q6_k
+//: o_proj_q6_k using act_t o_proj_body q6_k
 kernel void o_proj_q6_k(
     device const uchar * w_o_proj [[buffer(0)]],
-    device const float * attention [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3605,14 +3677,14 @@ kernel void o_proj_q6_k(
   mla::o_proj_body<mla::q6_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: o_proj_bf16 using bf16 o_proj_body
+//: o_proj_bf16 using act_t bf16 o_proj_body
 kernel void o_proj_bf16(
     device const uchar * w_o_proj [[buffer(0)]],
-    device const float * attention [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3624,16 +3696,16 @@ kernel void o_proj_bf16(
 
 //:
 namespace mla {
-//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON add_slices dot_both_held first_pass in_floats load_partials norm_factor own put_slice silu sum_lanes sum_of sum_up total
+//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_both_held first_pass in_acts load_partials norm_factor own put_slice silu sum_lanes sum_of sum_up total
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_body(
     device const uchar * w_gate_proj,
-    device const float * ready,
+    device const act_t * ready,
     device const float * ready_squares,
     device const uchar * w_up_proj,
-    device float * swiglu,
+    device act_t * swiglu,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   // 6144 × 2048 mat-vec
@@ -3658,7 +3730,7 @@ static inline void gate_up_body(
   float sum_up[2] = {};
   float partials[4];
   load_partials<512u, 128u>(ready_squares, tid, partials);
-  dot_both_held<T_w_gate_proj, T_w_up_proj, 2, 2048u, 64u, 4u>(held_w, held_up, w, w_up, in_floats{ready}, part, sum, sum_up);
+  dot_both_held<T_w_gate_proj, T_w_up_proj, 2, 2048u, 64u, 4u>(held_w, held_up, w, w_up, in_acts{ready}, part, sum, sum_up);
   float squares = sum_of<4>(partials);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<2>(sum);
@@ -3681,13 +3753,13 @@ static inline void gate_up_body(
 //:
 } // namespace mla
 
-//: gate_up_f16_f16 using f16 gate_up_body
+//: gate_up_f16_f16 using act_t f16 gate_up_body
 kernel void gate_up_f16_f16(
     device const uchar * w_gate_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const uchar * w_up_proj [[buffer(3)]],
-    device float * swiglu [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -3696,13 +3768,13 @@ kernel void gate_up_f16_f16(
   mla::gate_up_body<mla::f16, mla::f16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: gate_up_q4_0_q4_0 using gate_up_body q4_0
+//: gate_up_q4_0_q4_0 using act_t gate_up_body q4_0
 kernel void gate_up_q4_0_q4_0(
     device const uchar * w_gate_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const uchar * w_up_proj [[buffer(3)]],
-    device float * swiglu [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -3711,13 +3783,13 @@ kernel void gate_up_q4_0_q4_0(
   mla::gate_up_body<mla::q4_0, mla::q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: gate_up_q4_1_q4_1 using gate_up_body q4_1
+//: gate_up_q4_1_q4_1 using act_t gate_up_body q4_1
 kernel void gate_up_q4_1_q4_1(
     device const uchar * w_gate_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const uchar * w_up_proj [[buffer(3)]],
-    device float * swiglu [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -3726,13 +3798,13 @@ kernel void gate_up_q4_1_q4_1(
   mla::gate_up_body<mla::q4_1, mla::q4_1>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: gate_up_q8_0_q8_0 using gate_up_body q8_0
+//: gate_up_q8_0_q8_0 using act_t gate_up_body q8_0
 kernel void gate_up_q8_0_q8_0(
     device const uchar * w_gate_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const uchar * w_up_proj [[buffer(3)]],
-    device float * swiglu [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -3741,13 +3813,13 @@ kernel void gate_up_q8_0_q8_0(
   mla::gate_up_body<mla::q8_0, mla::q8_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: gate_up_q4_k_q4_k using gate_up_body q4_k
+//: gate_up_q4_k_q4_k using act_t gate_up_body q4_k
 kernel void gate_up_q4_k_q4_k(
     device const uchar * w_gate_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const uchar * w_up_proj [[buffer(3)]],
-    device float * swiglu [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -3756,13 +3828,13 @@ kernel void gate_up_q4_k_q4_k(
   mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: gate_up_q5_k_q5_k using gate_up_body q5_k
+//: gate_up_q5_k_q5_k using act_t gate_up_body q5_k
 kernel void gate_up_q5_k_q5_k(
     device const uchar * w_gate_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const uchar * w_up_proj [[buffer(3)]],
-    device float * swiglu [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -3771,13 +3843,13 @@ kernel void gate_up_q5_k_q5_k(
   mla::gate_up_body<mla::q5_k, mla::q5_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: gate_up_q6_k_q6_k using gate_up_body q6_k
+//: gate_up_q6_k_q6_k using act_t gate_up_body q6_k
 kernel void gate_up_q6_k_q6_k(
     device const uchar * w_gate_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const uchar * w_up_proj [[buffer(3)]],
-    device float * swiglu [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -3786,13 +3858,13 @@ kernel void gate_up_q6_k_q6_k(
   mla::gate_up_body<mla::q6_k, mla::q6_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: gate_up_bf16_bf16 using bf16 gate_up_body
+//: gate_up_bf16_bf16 using act_t bf16 gate_up_body
 kernel void gate_up_bf16_bf16(
     device const uchar * w_gate_proj [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device const uchar * w_up_proj [[buffer(3)]],
-    device float * swiglu [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -3803,17 +3875,17 @@ kernel void gate_up_bf16_bf16(
 
 //:
 namespace mla {
-//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON add_slices dot_held first_pass in_floats own put_slice sum_group sum_lanes
+//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
-    device const float * swiglu,
+    device const act_t * swiglu,
     device const float * x_,
     device float * x_2,
     device const float * w_next_norm,
-    device float * ready,
+    device act_t * ready,
     device float * ready_squares,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -3834,7 +3906,7 @@ static inline void down_body(
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot_held<T_w_down_proj, 4, 6144u, 128u, 4u>(held_w, w, in_floats{swiglu}, part, sum);
+  dot_held<T_w_down_proj, 4, 6144u, 128u, 4u>(held_w, w, in_acts{swiglu}, part, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
@@ -3851,14 +3923,14 @@ static inline void down_body(
 //:
 } // namespace mla
 
-//: down_f16 using down_body f16
+//: down_f16 using act_t down_body f16
 kernel void down_f16(
     device const uchar * w_down_proj [[buffer(0)]],
-    device const float * swiglu [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3868,14 +3940,14 @@ kernel void down_f16(
   mla::down_body<mla::f16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: down_q4_0 using down_body q4_0
+//: down_q4_0 using act_t down_body q4_0
 kernel void down_q4_0(
     device const uchar * w_down_proj [[buffer(0)]],
-    device const float * swiglu [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3885,14 +3957,14 @@ kernel void down_q4_0(
   mla::down_body<mla::q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: down_q4_1 using down_body q4_1
+//: down_q4_1 using act_t down_body q4_1
 kernel void down_q4_1(
     device const uchar * w_down_proj [[buffer(0)]],
-    device const float * swiglu [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3902,14 +3974,14 @@ kernel void down_q4_1(
   mla::down_body<mla::q4_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: down_q8_0 using down_body q8_0
+//: down_q8_0 using act_t down_body q8_0
 kernel void down_q8_0(
     device const uchar * w_down_proj [[buffer(0)]],
-    device const float * swiglu [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3919,14 +3991,14 @@ kernel void down_q8_0(
   mla::down_body<mla::q8_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: down_q4_k using down_body q4_k
+//: down_q4_k using act_t down_body q4_k
 kernel void down_q4_k(
     device const uchar * w_down_proj [[buffer(0)]],
-    device const float * swiglu [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3936,14 +4008,14 @@ kernel void down_q4_k(
   mla::down_body<mla::q4_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: down_q5_k using down_body q5_k
+//: down_q5_k using act_t down_body q5_k
 kernel void down_q5_k(
     device const uchar * w_down_proj [[buffer(0)]],
-    device const float * swiglu [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3953,14 +4025,14 @@ kernel void down_q5_k(
   mla::down_body<mla::q5_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: down_q6_k using down_body q6_k
+//: down_q6_k using act_t down_body q6_k
 kernel void down_q6_k(
     device const uchar * w_down_proj [[buffer(0)]],
-    device const float * swiglu [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3970,14 +4042,14 @@ kernel void down_q6_k(
   mla::down_body<mla::q6_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: down_bf16 using bf16 down_body
+//: down_bf16 using act_t bf16 down_body
 kernel void down_bf16(
     device const uchar * w_down_proj [[buffer(0)]],
-    device const float * swiglu [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(1)]],
     device const float * x_ [[buffer(2)]],
     device float * x_2 [[buffer(3)]],
     device const float * w_next_norm [[buffer(4)]],
-    device float * ready [[buffer(5)]],
+    device mla::act_t * ready [[buffer(5)]],
     device float * ready_squares [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
@@ -3989,13 +4061,13 @@ kernel void down_bf16(
 
 //:
 namespace mla {
-//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON dot_held first_pass in_floats load_partials norm_factor own sum_lanes sum_of
+//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
 static inline void lm_head_body(
     device const uchar * w_embed_tokens,
-    device const float * ready,
+    device const act_t * ready,
     device const float * ready_squares,
     device float * lm_head,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -4014,7 +4086,7 @@ static inline void lm_head_body(
   float sum[4] = {};
   float partials[16];
   load_partials<512u, 32u>(ready_squares, lane, partials);
-  dot_held<T_w_embed_tokens, 4, 2048u, 32u, 4u>(held_w, w, in_floats{ready}, lane, sum);
+  dot_held<T_w_embed_tokens, 4, 2048u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
   float squares = sum_of<16>(partials);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
@@ -4027,10 +4099,10 @@ static inline void lm_head_body(
 //:
 } // namespace mla
 
-//: lm_head_f16 using f16 lm_head_body
+//: lm_head_f16 using act_t f16 lm_head_body
 kernel void lm_head_f16(
     device const uchar * w_embed_tokens [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device float * lm_head [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
@@ -4040,10 +4112,10 @@ kernel void lm_head_f16(
   mla::lm_head_body<mla::f16>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
-//: lm_head_q8_0 using lm_head_body q8_0
+//: lm_head_q8_0 using act_t lm_head_body q8_0
 kernel void lm_head_q8_0(
     device const uchar * w_embed_tokens [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device float * lm_head [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
@@ -4053,10 +4125,10 @@ kernel void lm_head_q8_0(
   mla::lm_head_body<mla::q8_0>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
-//: lm_head_q6_k using lm_head_body q6_k
+//: lm_head_q6_k using act_t lm_head_body q6_k
 kernel void lm_head_q6_k(
     device const uchar * w_embed_tokens [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device float * lm_head [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
@@ -4066,10 +4138,10 @@ kernel void lm_head_q6_k(
   mla::lm_head_body<mla::q6_k>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
-//: lm_head_bf16 using bf16 lm_head_body
+//: lm_head_bf16 using act_t bf16 lm_head_body
 kernel void lm_head_bf16(
     device const uchar * w_embed_tokens [[buffer(0)]],
-    device const float * ready [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(1)]],
     device const float * ready_squares [[buffer(2)]],
     device float * lm_head [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
@@ -4077,6 +4149,1981 @@ kernel void lm_head_bf16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   mla::lm_head_body<mla::bf16>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: embed_x16_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
+// embed: reads the token's embedding row, hands the next norm's input over.
+template <typename T_w_embed_tokens>
+static inline void embed_x16_body(
+    constant Row * current,
+    device const uchar * w_embed_tokens,
+    device float * x_,
+    device const float * w_next_norm,
+    device act_t * ready,
+    device float * ready_squares,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg / 16u;
+  if (current[row_index].nkv > 0u) {
+  constant Row & row_current = current[row_index];
+  device float * row_x = x_ + row_index * 2048u;
+  device act_t * row_ready = ready + row_index * 2048u;
+  device float * row_ready_squares = ready_squares + row_index * 512u;
+  EARLIER_DONE;
+  // the token's row of the embedding, 2048 wide
+  LATER_MAY_START;
+  const uint at = (tg % 16u) * 128u + tid;
+  const bool mine = at < 2048u;
+  const float v = mine ? T_w_embed_tokens::template element<2048u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(2048u), at) : 0.0f;
+  const float next_norm = mine ? w_next_norm[at] : 0.0f;
+  if (mine) row_x[at] = v;
+  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  if (mine) row_ready[at] = v * next_norm;
+  if (mine && at % 4u == 0u) row_ready_squares[at / 4u] = square;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: embed_x16_f16 using Row act_t embed_x16_body f16
+kernel void embed_x16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_embed_tokens [[buffer(1)]],
+    device float * x_ [[buffer(2)]],
+    device const float * w_next_norm [[buffer(3)]],
+    device mla::act_t * ready [[buffer(4)]],
+    device float * ready_squares [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::embed_x16_body<mla::f16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+}
+
+//: embed_x16_q8_0 using Row act_t embed_x16_body q8_0
+kernel void embed_x16_q8_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_embed_tokens [[buffer(1)]],
+    device float * x_ [[buffer(2)]],
+    device const float * w_next_norm [[buffer(3)]],
+    device mla::act_t * ready [[buffer(4)]],
+    device float * ready_squares [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::embed_x16_body<mla::q8_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+}
+
+//: embed_x16_q6_k using Row act_t embed_x16_body q6_k
+kernel void embed_x16_q6_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_embed_tokens [[buffer(1)]],
+    device float * x_ [[buffer(2)]],
+    device const float * w_next_norm [[buffer(3)]],
+    device mla::act_t * ready [[buffer(4)]],
+    device float * ready_squares [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::embed_x16_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+}
+
+//: embed_x16_bf16 using Row act_t bf16 embed_x16_body
+kernel void embed_x16_bf16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_embed_tokens [[buffer(1)]],
+    device float * x_ [[buffer(2)]],
+    device const float * w_next_norm [[buffer(3)]],
+    device mla::act_t * ready [[buffer(4)]],
+    device float * ready_squares [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::embed_x16_body<mla::bf16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t add_slices dot_live in_acts in_rows load_partials norm_factor own put_slice sum_group sum_lanes sum_of total
+// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
+// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
+// dispatches and the trips of what lies between through memory.
+template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
+static inline void q_a_kv_a_x16_body(
+    constant Row * current,
+    device const uchar * w_q_a_proj,
+    device const act_t * ready,
+    device const float * ready_squares,
+    device const float * w_next_norm,
+    device act_t * ready_2,
+    device float * ready_squares_2,
+    device const uchar * w_kv_a_proj_with_mqa,
+    device act_t * kv_a,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  if (tg < 768u) {
+    const uint first_row = tg % 2u * 8u;
+    if (current[first_row].nkv > 0u) {
+    // 1536 × 2048 mat-vec
+    const uint g = (tg / 2u);
+    const uint slice = sg % 4u; // of the columns
+    const uint part = slice * 32u + lane;
+    const uint row = g * 4u + sg / 4u * 4u;
+    const uint first = row;
+    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+    const bool mine = lane < 32 && slice == 0u;
+    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+    const uint batch_row = first_row + min(lane / 4u, 7u);
+    device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(2048u);
+    WEIGHTS_SOON(w + slice * (4u * T_w_q_a_proj::row_bytes(2048u) / 4u), 4u * T_w_q_a_proj::row_bytes(2048u) / 4u);
+    EARLIER_DONE;
+    const float next_norm = mine ? w_next_norm[at] : 0.0f;
+    float sum[32] = {};
+    dot_live<T_w_q_a_proj, 4, 2048u, 128u, 1u>(w, in_rows<in_acts, 8, 2048u>{in_acts{ready + first_row * 2048u}}, live, part, sum);
+    float partials[32];
+    UNROLL for (ushort i = 0; i < 8; ++i) {
+      load_partials<512u, 128u>(ready_squares + (first_row + i) * 512u, tid, partials + i * 4);
+    }
+    float squares[8];
+    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<4>(partials + i * 4);
+    LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
+    sum_lanes<32>(sum);
+    sum_lanes<8>(squares);
+    float v = own<32>(sum, lane);
+    threadgroup float * slices = scratch + 0u;
+    put_slice<32>(v, slices, sg, lane);
+    if (lane < 8) slices[128u + lane * 4u + sg] = own<8>(squares, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    v = add_slices<32, 4>(slices, sg, lane);
+    const float factor = norm_factor(total<4u>(slices + 128u + min(lane / 4u, 7u) * 4u), 2048.0f, 1e-06f);
+    v *= factor;
+    const float square = sum_group<4>(mine ? v * v : 0.0f);
+    if (mine) ready_2[batch_row * 1536u + at] = v * next_norm;
+    if (mine && at % 4u == 0u) ready_squares_2[batch_row * 384u + at / 4u] = square;
+    } else { // dead rows
+      EARLIER_DONE;
+    }
+  } else {
+    const uint first_row = (tg - 768u) % 2u * 8u;
+    if (current[first_row].nkv > 0u) {
+    // 576 × 2048 mat-vec
+    const uint g = ((tg - 768u) / 2u);
+    const uint slice = sg % 4u; // of the columns
+    const uint part = slice * 32u + lane;
+    const uint row = g * 4u + sg / 4u * 4u;
+    const uint first = row;
+    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+    const bool mine = lane < 32 && slice == 0u;
+    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+    const uint batch_row = first_row + min(lane / 4u, 7u);
+    device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(2048u);
+    WEIGHTS_SOON(w + slice * (4u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u), 4u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u);
+    EARLIER_DONE;
+    float sum[32] = {};
+    dot_live<T_w_kv_a_proj_with_mqa, 4, 2048u, 128u, 1u>(w, in_rows<in_acts, 8, 2048u>{in_acts{ready + first_row * 2048u}}, live, part, sum);
+    float partials[32];
+    UNROLL for (ushort i = 0; i < 8; ++i) {
+      load_partials<512u, 128u>(ready_squares + (first_row + i) * 512u, tid, partials + i * 4);
+    }
+    float squares[8];
+    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<4>(partials + i * 4);
+    LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
+    sum_lanes<32>(sum);
+    sum_lanes<8>(squares);
+    float v = own<32>(sum, lane);
+    threadgroup float * slices = scratch + 0u;
+    put_slice<32>(v, slices, sg, lane);
+    if (lane < 8) slices[128u + lane * 4u + sg] = own<8>(squares, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    v = add_slices<32, 4>(slices, sg, lane);
+    const float factor = norm_factor(total<4u>(slices + 128u + min(lane / 4u, 7u) * 4u), 2048.0f, 1e-06f);
+    v *= factor;
+    if (mine) kv_a[batch_row * 576u + at] = v;
+    } else { // dead rows
+      EARLIER_DONE;
+    }
+  }
+}
+//:
+} // namespace mla
+
+//: q_a_kv_a_x16_f16_f16 using Row act_t f16 q_a_kv_a_x16_body
+kernel void q_a_kv_a_x16_f16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_a_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * w_next_norm [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(5)]],
+    device float * ready_squares_2 [[buffer(6)]],
+    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_a_kv_a_x16_body<mla::f16, mla::f16>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_a_kv_a_x16_q4_0_q4_0 using Row act_t q4_0 q_a_kv_a_x16_body
+kernel void q_a_kv_a_x16_q4_0_q4_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_a_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * w_next_norm [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(5)]],
+    device float * ready_squares_2 [[buffer(6)]],
+    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_a_kv_a_x16_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_a_kv_a_x16_q4_1_q4_1 using Row act_t q4_1 q_a_kv_a_x16_body
+kernel void q_a_kv_a_x16_q4_1_q4_1(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_a_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * w_next_norm [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(5)]],
+    device float * ready_squares_2 [[buffer(6)]],
+    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_a_kv_a_x16_body<mla::q4_1, mla::q4_1>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_a_kv_a_x16_q8_0_q8_0 using Row act_t q8_0 q_a_kv_a_x16_body
+kernel void q_a_kv_a_x16_q8_0_q8_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_a_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * w_next_norm [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(5)]],
+    device float * ready_squares_2 [[buffer(6)]],
+    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_a_kv_a_x16_body<mla::q8_0, mla::q8_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_a_kv_a_x16_q4_k_q4_k using Row act_t q4_k q_a_kv_a_x16_body
+kernel void q_a_kv_a_x16_q4_k_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_a_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * w_next_norm [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(5)]],
+    device float * ready_squares_2 [[buffer(6)]],
+    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_a_kv_a_x16_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_a_kv_a_x16_q5_k_q5_k using Row act_t q5_k q_a_kv_a_x16_body
+kernel void q_a_kv_a_x16_q5_k_q5_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_a_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * w_next_norm [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(5)]],
+    device float * ready_squares_2 [[buffer(6)]],
+    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_a_kv_a_x16_body<mla::q5_k, mla::q5_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_a_kv_a_x16_q6_k_q6_k using Row act_t q6_k q_a_kv_a_x16_body
+kernel void q_a_kv_a_x16_q6_k_q6_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_a_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * w_next_norm [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(5)]],
+    device float * ready_squares_2 [[buffer(6)]],
+    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_a_kv_a_x16_body<mla::q6_k, mla::q6_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_a_kv_a_x16_bf16_bf16 using Row act_t bf16 q_a_kv_a_x16_body
+kernel void q_a_kv_a_x16_bf16_bf16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_a_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * w_next_norm [[buffer(4)]],
+    device mla::act_t * ready_2 [[buffer(5)]],
+    device float * ready_squares_2 [[buffer(6)]],
+    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+    device mla::act_t * kv_a [[buffer(8)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_a_kv_a_x16_body<mla::bf16, mla::bf16>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t add_slices cache_row dot_live in_acts in_rows load_partials norm_factor own put_slice share sum_lanes sum_of total turn_by
+// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
+// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
+// Fused to save five dispatches and the trips of what lies between through memory.
+template <typename T_w_q_b_proj, typename T_cache>
+static inline void q_b_store_kv_x16_body(
+    constant Row * current,
+    device const uchar * w_q_b_proj,
+    device const act_t * ready,
+    device const float * ready_squares,
+    device const float * rope,
+    device act_t * q_rope,
+    device const act_t * kv_a,
+    device const float * w_kv_a_layernorm,
+    device uchar * cache_,
+    device const uint * tables,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  if (tg < 16u) {
+    const uint row_index = tg;
+    if (current[row_index].nkv > 0u) {
+    constant Row & row_current = current[row_index];
+    device const act_t * row_kv_a = kv_a + row_index * 576u;
+    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    device uchar * row = cache_ + cache_row(tables + row_current.table * 2048u, row_current.pos) * T_cache::row_bytes(576u);
+    float weight[4];
+    UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
+    const uint pair = min(tid, 31u); // the thread's first one
+    device const float * cs = rope + (ulong(row_current.pos) * 32u + pair) * 2u;
+    float cosine = cs[0], sine = cs[1];
+    EARLIER_DONE;
+    float lat[4];
+    UNROLL for (uint k = 0; k < 4u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 511u)]);
+    for (uint i = tid; i < 32u; i += 128u) {
+      if (i != pair) {
+        cosine = cs[(i - pair) * 2u];
+        sine = cs[(i - pair) * 2u + 1u];
+      }
+      const float a = float(row_kv_a[512u + 2u * i]);
+      const float b = float(row_kv_a[512u + 2u * i + 1u]);
+      T_cache::put(row, 512u + 2u * i, turn_by(a, b, cosine, sine, false));
+      T_cache::put(row, 512u + 2u * i + 1u, turn_by(b, a, cosine, sine, true));
+    }
+    float squares = 0.0f;
+    UNROLL for (uint k = 0; k < 4u; ++k) {
+      if (tid + k * 128u < 512u) squares = fma(lat[k], lat[k], squares);
+    }
+    share(squares, scratch, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const float factor = norm_factor(total<4u>(scratch), 512.0f, 1e-06f);
+    UNROLL for (uint k = 0; k < 4u; ++k) {
+      const uint i = tid + k * 128u;
+      if (i < 512u) T_cache::put(row, i, lat[k] * factor * weight[k]);
+    }
+    } else { // dead rows
+      EARLIER_DONE;
+    }
+  } else {
+    const uint first_row = (tg - 16u) % 2u * 8u;
+    if (current[first_row].nkv > 0u) {
+    // 3072 × 1536 mat-vec
+    const uint g = ((tg - 16u) / 2u);
+    const uint slice = sg % 2u; // of the columns
+    const uint part = slice * 32u + lane;
+    const uint row = g * 8u + sg / 2u * 4u;
+    const uint first = row;
+    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+    const bool mine = lane < 32 && slice == 0u;
+    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+    const uint batch_row = first_row + min(lane / 4u, 7u);
+    device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(1536u);
+    WEIGHTS_SOON(w + slice * (4u * T_w_q_b_proj::row_bytes(1536u) / 2u), 4u * T_w_q_b_proj::row_bytes(1536u) / 2u);
+    EARLIER_DONE;
+    const uint d = at % 192u;
+    const bool turns = mine && d >= 128u;
+    device const float * cs = rope + (ulong(current[batch_row].pos) * 32u + (turns ? (d - 128u) / 2u : 0u)) * 2u;
+    const float cosine = cs[0], sine = cs[1];
+    float sum[32] = {};
+    dot_live<T_w_q_b_proj, 4, 1536u, 64u, 1u>(w, in_rows<in_acts, 8, 1536u>{in_acts{ready + first_row * 1536u}}, live, part, sum);
+    float partials[24];
+    UNROLL for (ushort i = 0; i < 8; ++i) {
+      load_partials<384u, 128u>(ready_squares + (first_row + i) * 384u, tid, partials + i * 3);
+    }
+    float squares[8];
+    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<3>(partials + i * 3);
+    LATER_MAY_START;
+    // Each sum over lanes is a chain of shuffles: all chains run side by side.
+    sum_lanes<32>(sum);
+    sum_lanes<8>(squares);
+    float v = own<32>(sum, lane);
+    threadgroup float * slices = scratch + 0u;
+    put_slice<32>(v, slices, sg, lane);
+    if (lane < 8) slices[128u + lane * 4u + sg] = own<8>(squares, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    v = add_slices<32, 2>(slices, sg, lane);
+    const float factor = norm_factor(total<4u>(slices + 128u + min(lane / 4u, 7u) * 4u), 1536.0f, 1e-06f);
+    v *= factor;
+    const float neighbour = simd_shuffle_xor(v, ushort(1));
+    if (turns) v = turn_by(v, neighbour, cosine, sine, (d & 1u) != 0u);
+    if (mine) q_rope[batch_row * 3072u + at] = v;
+    } else { // dead rows
+      EARLIER_DONE;
+    }
+  }
+}
+//:
+} // namespace mla
+
+//: q_b_store_kv_x16_f16_f32 using Row act_t f16 f32 q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_f16_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::f16, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_f16_f16 using Row act_t f16 q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_f16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::f16, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q4_0_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q4_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q4_0_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q4_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q4_1_f32 using Row act_t f32 q4_1 q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q4_1_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q4_1, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q4_1_f16 using Row act_t f16 q4_1 q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q4_1_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q4_1, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q8_0_f32 using Row act_t f32 q8_0 q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q8_0_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q8_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q8_0_f16 using Row act_t f16 q8_0 q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q8_0_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q8_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q4_k_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q4_k_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q5_k_f32 using Row act_t f32 q5_k q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q5_k_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q5_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q5_k_f16 using Row act_t f16 q5_k q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q5_k_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q5_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q6_k_f32 using Row act_t f32 q6_k q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q6_k_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q6_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_q6_k_f16 using Row act_t f16 q6_k q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_q6_k_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::q6_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_bf16_f32 using Row act_t bf16 f32 q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_bf16_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::bf16, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: q_b_store_kv_x16_bf16_f16 using Row act_t bf16 f16 q_b_store_kv_x16_body
+kernel void q_b_store_kv_x16_bf16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_q_b_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    device mla::act_t * q_rope [[buffer(5)]],
+    device const mla::act_t * kv_a [[buffer(6)]],
+    device const float * w_kv_a_layernorm [[buffer(7)]],
+    device uchar * cache_ [[buffer(8)]],
+    device const uint * tables [[buffer(9)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::q_b_store_kv_x16_body<mla::bf16, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: k_b_x16_args
+struct k_b_x16_args {
+  ulong stride0; // bytes between the entries of w_k_b_proj
+};
+
+//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_acts in_rows k_b_x16_args own sum_lanes
+// k_b: multiplies.
+template <typename T_w_k_b_proj>
+static inline void k_b_x16_body(
+    constant Row * current,
+    device const uchar * w_k_b_proj,
+    device const act_t * q_rope,
+    device act_t * q_abs_,
+    constant k_b_x16_args & args,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 512 × 128 mat-vec, 16 of them
+  const uint g = (tg / 2u);
+  const uint entry = g / 32u;
+  const uint row = (g % 32u) * 16u + sg * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(128u);
+  WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(128u));
+  EARLIER_DONE;
+  float sum[32] = {};
+  dot_live<T_w_k_b_proj, 4, 128u, 32u, 1u>(w, in_rows<in_acts, 8, 3072u>{in_acts{q_rope + entry * 192u + first_row * 3072u}}, live, lane, sum);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  float v = own<32>(sum, lane);
+  if (mine) q_abs_[entry * 512u + batch_row * 8192u + at] = v;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: k_b_x16_f16 using Row act_t f16 k_b_x16_args k_b_x16_body
+kernel void k_b_x16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_k_b_proj [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device mla::act_t * q_abs_ [[buffer(3)]],
+    constant mla::k_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::k_b_x16_body<mla::f16>(current, w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+}
+
+//: k_b_x16_q4_0 using Row act_t k_b_x16_args k_b_x16_body q4_0
+kernel void k_b_x16_q4_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_k_b_proj [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device mla::act_t * q_abs_ [[buffer(3)]],
+    constant mla::k_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::k_b_x16_body<mla::q4_0>(current, w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+}
+
+//: k_b_x16_q4_1 using Row act_t k_b_x16_args k_b_x16_body q4_1
+kernel void k_b_x16_q4_1(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_k_b_proj [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device mla::act_t * q_abs_ [[buffer(3)]],
+    constant mla::k_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::k_b_x16_body<mla::q4_1>(current, w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+}
+
+//: k_b_x16_q5_0 using Row act_t k_b_x16_args k_b_x16_body q5_0
+kernel void k_b_x16_q5_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_k_b_proj [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device mla::act_t * q_abs_ [[buffer(3)]],
+    constant mla::k_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::k_b_x16_body<mla::q5_0>(current, w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+}
+
+//: k_b_x16_q5_1 using Row act_t k_b_x16_args k_b_x16_body q5_1
+kernel void k_b_x16_q5_1(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_k_b_proj [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device mla::act_t * q_abs_ [[buffer(3)]],
+    constant mla::k_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::k_b_x16_body<mla::q5_1>(current, w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+}
+
+//: k_b_x16_q8_0 using Row act_t k_b_x16_args k_b_x16_body q8_0
+kernel void k_b_x16_q8_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_k_b_proj [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device mla::act_t * q_abs_ [[buffer(3)]],
+    constant mla::k_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::k_b_x16_body<mla::q8_0>(current, w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+}
+
+//: k_b_x16_bf16 using Row act_t bf16 k_b_x16_args k_b_x16_body
+kernel void k_b_x16_bf16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_k_b_proj [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device mla::act_t * q_abs_ [[buffer(3)]],
+    constant mla::k_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::k_b_x16_body<mla::bf16>(current, w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: attend_x16_body using EARLIER_DONE PAGE_ROWS Row act_t cache_row load_query split_rows store_values tile_scores tile_softmax tile_values whole
+// attend: attends over one split of the latent cache for all heads.
+template <typename T_cache>
+static inline void attend_x16_body(
+    constant Row * current,
+    device const act_t * q_abs_,
+    device const act_t * q_rope,
+    device const uchar * cache_,
+    device const uint * tables,
+    device float * attend_out,
+    device float * attend_ml,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg / 128u;
+  if (current[row_index].nkv > 0u) {
+  constant Row & row_current = current[row_index];
+  device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
+  device const act_t * row_q_rope = q_rope + row_index * 3072u;
+  device float * row_attend_out = attend_out + row_index * 1048576u;
+  device float * row_attend_ml = attend_ml + row_index * 4096u;
+  // 16 heads on one of 128 splits; one without rows says just that
+  const uint split = (tg % 128u);
+  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint nkv = row.z;
+  const uint per = split_rows<128u, 16u>(nkv);
+  const uint from = min(split * per, nkv);
+  const uint to = min(from + per, nkv);
+  device float * out = row_attend_out + split * 8192u;
+  device float * out_ml = row_attend_ml + split * 32u;
+  if (from == to) {
+    EARLIER_DONE;
+    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+  } else { // 8 rows of 576 at a time
+    EARLIER_DONE;
+    threadgroup float * tile = scratch;
+    threadgroup float * shares = tile + 4608u;
+    threadgroup float * p = shares + 1024u;
+    threadgroup float * ml = p + 128u;
+    threadgroup float * shrink = ml + 32u;
+    float q[36];
+    load_query<16u, 16u, 512u, 64u, 36u>(row_q_abs, 512u, row_q_rope + 128u, 192u, q, sg, lane);
+    float sums[32] = {};
+    for (uint h = tid; h < 16u; h += 256u) {
+      ml[2u * h] = -1e30f;
+      ml[2u * h + 1u] = 0.0f;
+    }
+    device const uint * pages = tables + row.w * 2048u;
+    for (uint at = from, n = 0; at < to; at += n) {
+      n = min(min(8u, to - at), PAGE_ROWS - at % PAGE_ROWS);
+      device const uchar * rows = cache_ + cache_row(pages, at) * T_cache::row_bytes(576u);
+      for (uint i = tid; i < n * 576u; i += 256u) tile[i] = T_cache::get(rows, i);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      tile_scores<16u, 16u, 576u, 36u, 8u>(tile, n, q, shares, sg, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      tile_softmax<16u, 8u, 8u>(shares, n, 0.07216878f, p, ml, shrink, sg, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      tile_values<16u, 512u, 576u, 2u, 256u>(tile, n, p, shrink, sums, tid);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    store_values<16u, 512u, 2u, 256u>(out, sums, tid);
+    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = ml[i];
+  }
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+
+//: attend_x16_halves_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+// The same of a cache of halves.
+template <typename T_cache>
+static inline void attend_x16_halves_body(
+    constant Row * current,
+    device const act_t * q_abs_,
+    device const act_t * q_rope,
+    device const uchar * cache_,
+    device const uint * tables,
+    device float * attend_out,
+    device float * attend_ml,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg / 128u;
+  if (current[row_index].nkv > 0u) {
+  constant Row & row_current = current[row_index];
+  device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
+  device const act_t * row_q_rope = q_rope + row_index * 3072u;
+  device float * row_attend_out = attend_out + row_index * 1048576u;
+  device float * row_attend_ml = attend_ml + row_index * 4096u;
+  // 16 heads on one of 128 splits; one without rows says just that
+  const uint split = (tg % 128u);
+  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint nkv = row.z;
+  const uint per = split_rows<128u, 16u>(nkv);
+  const uint from = min(split * per, nkv);
+  const uint to = min(from + per, nkv);
+  device float * out = row_attend_out + split * 8192u;
+  device float * out_ml = row_attend_ml + split * 32u;
+  if (from == to) {
+    EARLIER_DONE;
+    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+  } else {
+    attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, false>::run(
+        (device const half *)cache_, tables + row.w * 2048u, from, to, nkv, in_acts{row_q_abs}, 512u, in_acts{row_q_rope + 128u}, 192u,
+        0.07216878f, out, out_ml, scratch, sg, lane);
+  }
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: attend_x16_f32 using Row act_t attend_x16_body f32
+kernel void attend_x16_f32(
+    constant mla::Row * current [[buffer(0)]],
+    device const mla::act_t * q_abs_ [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device const uchar * cache_ [[buffer(3)]],
+    device const uint * tables [[buffer(4)]],
+    device float * attend_out [[buffer(5)]],
+    device float * attend_ml [[buffer(6)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1452];
+  mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: attend_x16_f16 using Row act_t attend_x16_halves_body f16
+kernel void attend_x16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const mla::act_t * q_abs_ [[buffer(1)]],
+    device const mla::act_t * q_rope [[buffer(2)]],
+    device const uchar * cache_ [[buffer(3)]],
+    device const uint * tables [[buffer(4)]],
+    device float * attend_out [[buffer(5)]],
+    device float * attend_ml [[buffer(6)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1452];
+  mla::attend_x16_halves_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: combine_x16_body using EARLIER_DONE Row combine_splits split_rows
+// combine: merges the attention splits.
+static inline void combine_x16_body(
+    constant Row * current,
+    device const float * attend_out,
+    device const float * attend_ml,
+    device float * o_lat,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg / 16u;
+  if (current[row_index].nkv > 0u) {
+  constant Row & row_current = current[row_index];
+  device const float * row_attend_out = attend_out + row_index * 1048576u;
+  device const float * row_attend_ml = attend_ml + row_index * 4096u;
+  device float * row_o_lat = o_lat + row_index * 8192u;
+  EARLIER_DONE;
+  // merges the splits of one head per threadgroup
+  const uint entry = (tg % 16u);
+  const uint nkv = row_current.nkv, per = split_rows<128u, 16u>(nkv);
+  combine_splits<128u, 16u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: combine_x16 using Row combine_x16_body
+kernel void combine_x16(
+    constant mla::Row * current [[buffer(0)]],
+    device const float * attend_out [[buffer(1)]],
+    device const float * attend_ml [[buffer(2)]],
+    device float * o_lat [[buffer(3)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[32];
+  mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: v_b_x16_args
+struct v_b_x16_args {
+  ulong stride0; // bytes between the entries of w_v_b_proj
+};
+
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_floats in_rows own sum_lanes v_b_x16_args
+// v_b: multiplies.
+template <typename T_w_v_b_proj>
+static inline void v_b_x16_body(
+    constant Row * current,
+    device const uchar * w_v_b_proj,
+    device const float * o_lat,
+    device act_t * attention,
+    constant v_b_x16_args & args,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 128 × 512 mat-vec, 16 of them
+  const uint g = (tg / 2u);
+  const uint entry = g / 4u;
+  const uint row = (g % 4u) * 32u + sg * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(512u);
+  WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(512u));
+  EARLIER_DONE;
+  float sum[32] = {};
+  dot_live<T_w_v_b_proj, 4, 512u, 32u, 1u>(w, in_rows<in_floats, 8, 8192u>{in_floats{o_lat + entry * 512u + first_row * 8192u}}, live, lane, sum);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  float v = own<32>(sum, lane);
+  if (mine) attention[entry * 128u + batch_row * 2048u + at] = v;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: v_b_x16_f16 using Row act_t f16 v_b_x16_args v_b_x16_body
+kernel void v_b_x16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_v_b_proj [[buffer(1)]],
+    device const float * o_lat [[buffer(2)]],
+    device mla::act_t * attention [[buffer(3)]],
+    constant mla::v_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::v_b_x16_body<mla::f16>(current, w_v_b_proj, o_lat, attention, args, tg, tid, sg, lane);
+}
+
+//: v_b_x16_q4_0 using Row act_t q4_0 v_b_x16_args v_b_x16_body
+kernel void v_b_x16_q4_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_v_b_proj [[buffer(1)]],
+    device const float * o_lat [[buffer(2)]],
+    device mla::act_t * attention [[buffer(3)]],
+    constant mla::v_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::v_b_x16_body<mla::q4_0>(current, w_v_b_proj, o_lat, attention, args, tg, tid, sg, lane);
+}
+
+//: v_b_x16_q4_1 using Row act_t q4_1 v_b_x16_args v_b_x16_body
+kernel void v_b_x16_q4_1(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_v_b_proj [[buffer(1)]],
+    device const float * o_lat [[buffer(2)]],
+    device mla::act_t * attention [[buffer(3)]],
+    constant mla::v_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::v_b_x16_body<mla::q4_1>(current, w_v_b_proj, o_lat, attention, args, tg, tid, sg, lane);
+}
+
+//: v_b_x16_q8_0 using Row act_t q8_0 v_b_x16_args v_b_x16_body
+kernel void v_b_x16_q8_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_v_b_proj [[buffer(1)]],
+    device const float * o_lat [[buffer(2)]],
+    device mla::act_t * attention [[buffer(3)]],
+    constant mla::v_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::v_b_x16_body<mla::q8_0>(current, w_v_b_proj, o_lat, attention, args, tg, tid, sg, lane);
+}
+
+//: v_b_x16_q4_k using Row act_t q4_k v_b_x16_args v_b_x16_body
+kernel void v_b_x16_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_v_b_proj [[buffer(1)]],
+    device const float * o_lat [[buffer(2)]],
+    device mla::act_t * attention [[buffer(3)]],
+    constant mla::v_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::v_b_x16_body<mla::q4_k>(current, w_v_b_proj, o_lat, attention, args, tg, tid, sg, lane);
+}
+
+//: v_b_x16_q5_k using Row act_t q5_k v_b_x16_args v_b_x16_body
+kernel void v_b_x16_q5_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_v_b_proj [[buffer(1)]],
+    device const float * o_lat [[buffer(2)]],
+    device mla::act_t * attention [[buffer(3)]],
+    constant mla::v_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::v_b_x16_body<mla::q5_k>(current, w_v_b_proj, o_lat, attention, args, tg, tid, sg, lane);
+}
+
+//: v_b_x16_q6_k using Row act_t q6_k v_b_x16_args v_b_x16_body
+kernel void v_b_x16_q6_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_v_b_proj [[buffer(1)]],
+    device const float * o_lat [[buffer(2)]],
+    device mla::act_t * attention [[buffer(3)]],
+    constant mla::v_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::v_b_x16_body<mla::q6_k>(current, w_v_b_proj, o_lat, attention, args, tg, tid, sg, lane);
+}
+
+//: v_b_x16_bf16 using Row act_t bf16 v_b_x16_args v_b_x16_body
+kernel void v_b_x16_bf16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_v_b_proj [[buffer(1)]],
+    device const float * o_lat [[buffer(2)]],
+    device mla::act_t * attention [[buffer(3)]],
+    constant mla::v_b_x16_args & args [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::v_b_x16_body<mla::bf16>(current, w_v_b_proj, o_lat, attention, args, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t add_slices dot_live in_acts in_rows own put_slice sum_group sum_lanes
+// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
+// dispatch and the trips of what lies between through memory.
+template <typename T_w_o_proj>
+static inline void o_proj_x16_body(
+    constant Row * current,
+    device const uchar * w_o_proj,
+    device const act_t * attention,
+    device const float * x_,
+    device float * x_2,
+    device const float * w_next_norm,
+    device act_t * ready,
+    device float * ready_squares,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 2048 × 2048 mat-vec
+  const uint g = (tg / 2u);
+  const uint slice = sg % 4u; // of the columns
+  const uint part = slice * 32u + lane;
+  const uint row = g * 4u + sg / 4u * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32 && slice == 0u;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(2048u);
+  WEIGHTS_SOON(w + slice * (4u * T_w_o_proj::row_bytes(2048u) / 4u), 4u * T_w_o_proj::row_bytes(2048u) / 4u);
+  EARLIER_DONE;
+  const float residual = mine ? float(x_[batch_row * 2048u + at]) : 0.0f;
+  const float next_norm = mine ? w_next_norm[at] : 0.0f;
+  float sum[32] = {};
+  dot_live<T_w_o_proj, 4, 2048u, 128u, 1u>(w, in_rows<in_acts, 8, 2048u>{in_acts{attention + first_row * 2048u}}, live, part, sum);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  float v = own<32>(sum, lane);
+  threadgroup float * slices = scratch + 0u;
+  put_slice<32>(v, slices, sg, lane);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  v = add_slices<32, 4>(slices, sg, lane);
+  v += residual;
+  if (mine) x_2[batch_row * 2048u + at] = v;
+  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  if (mine) ready[batch_row * 2048u + at] = v * next_norm;
+  if (mine && at % 4u == 0u) ready_squares[batch_row * 512u + at / 4u] = square;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: o_proj_x16_f16 using Row act_t f16 o_proj_x16_body
+kernel void o_proj_x16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_o_proj [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[32];
+  mla::o_proj_x16_body<mla::f16>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: o_proj_x16_q4_0 using Row act_t o_proj_x16_body q4_0
+kernel void o_proj_x16_q4_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_o_proj [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[32];
+  mla::o_proj_x16_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: o_proj_x16_q4_1 using Row act_t o_proj_x16_body q4_1
+kernel void o_proj_x16_q4_1(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_o_proj [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[32];
+  mla::o_proj_x16_body<mla::q4_1>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: o_proj_x16_q8_0 using Row act_t o_proj_x16_body q8_0
+kernel void o_proj_x16_q8_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_o_proj [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[32];
+  mla::o_proj_x16_body<mla::q8_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: o_proj_x16_q4_k using Row act_t o_proj_x16_body q4_k
+kernel void o_proj_x16_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_o_proj [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[32];
+  mla::o_proj_x16_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: o_proj_x16_q5_k using Row act_t o_proj_x16_body q5_k
+kernel void o_proj_x16_q5_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_o_proj [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[32];
+  mla::o_proj_x16_body<mla::q5_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: o_proj_x16_q6_k using Row act_t o_proj_x16_body q6_k
+kernel void o_proj_x16_q6_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_o_proj [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[32];
+  mla::o_proj_x16_body<mla::q6_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: o_proj_x16_bf16 using Row act_t bf16 o_proj_x16_body
+kernel void o_proj_x16_bf16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_o_proj [[buffer(1)]],
+    device const mla::act_t * attention [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[32];
+  mla::o_proj_x16_body<mla::bf16>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t add_slices dot_both_live in_acts in_rows load_partials norm_factor own put_slice silu sum_lanes sum_of sum_up total
+// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
+// Fused to save three dispatches and the trips of what lies between through memory.
+template <typename T_w_gate_proj, typename T_w_up_proj>
+static inline void gate_up_x16_body(
+    constant Row * current,
+    device const uchar * w_gate_proj,
+    device const act_t * ready,
+    device const float * ready_squares,
+    device const uchar * w_up_proj,
+    device act_t * swiglu,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 6144 × 2048 mat-vec
+  const uint g = (tg / 2u);
+  const uint slice = sg % 2u; // of the columns
+  const uint part = slice * 32u + lane;
+  const uint row = g * 4u + sg / 2u * 2u;
+  const uint first = row;
+  const uint at = first + lane % 2u; // lane i * 2 + r finishes row r for input i
+  const bool mine = lane < 16 && slice == 0u;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 2u, 7u);
+  device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(2048u);
+  device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(2048u);
+  WEIGHTS_SOON(w + slice * (2u * T_w_gate_proj::row_bytes(2048u) / 2u), 2u * T_w_gate_proj::row_bytes(2048u) / 2u);
+  WEIGHTS_SOON(w_up + slice * (2u * T_w_up_proj::row_bytes(2048u) / 2u), 2u * T_w_up_proj::row_bytes(2048u) / 2u);
+  EARLIER_DONE;
+  float sum[16] = {};
+  float sum_up[16] = {};
+  dot_both_live<T_w_gate_proj, T_w_up_proj, 2, 2048u, 64u, 1u>(w, w_up, in_rows<in_acts, 8, 2048u>{in_acts{ready + first_row * 2048u}}, live, part, sum, sum_up);
+  float partials[32];
+  UNROLL for (ushort i = 0; i < 8; ++i) {
+    load_partials<512u, 128u>(ready_squares + (first_row + i) * 512u, tid, partials + i * 4);
+  }
+  float squares[8];
+  UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<4>(partials + i * 4);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<16>(sum);
+  sum_lanes<16>(sum_up);
+  sum_lanes<8>(squares);
+  float v = own<16>(sum, lane);
+  float up = own<16>(sum_up, lane);
+  threadgroup float * slices = scratch + 0u;
+  put_slice<16>(v, slices, sg, lane);
+  put_slice<16>(up, slices + 64u, sg, lane);
+  if (lane < 8) slices[128u + lane * 4u + sg] = own<8>(squares, lane);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  v = add_slices<16, 2>(slices, sg, lane);
+  up = add_slices<16, 2>(slices + 64u, sg, lane);
+  const float factor = norm_factor(total<4u>(slices + 128u + min(lane / 2u, 7u) * 4u), 2048.0f, 1e-06f);
+  v *= factor;
+  v = silu(v) * (up * factor);
+  if (mine) swiglu[batch_row * 6144u + at] = v;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: gate_up_x16_f16_f16 using Row act_t f16 gate_up_x16_body
+kernel void gate_up_x16_f16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_gate_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const uchar * w_up_proj [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::gate_up_x16_body<mla::f16, mla::f16>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: gate_up_x16_q4_0_q4_0 using Row act_t gate_up_x16_body q4_0
+kernel void gate_up_x16_q4_0_q4_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_gate_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const uchar * w_up_proj [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::gate_up_x16_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: gate_up_x16_q4_1_q4_1 using Row act_t gate_up_x16_body q4_1
+kernel void gate_up_x16_q4_1_q4_1(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_gate_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const uchar * w_up_proj [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::gate_up_x16_body<mla::q4_1, mla::q4_1>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: gate_up_x16_q8_0_q8_0 using Row act_t gate_up_x16_body q8_0
+kernel void gate_up_x16_q8_0_q8_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_gate_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const uchar * w_up_proj [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::gate_up_x16_body<mla::q8_0, mla::q8_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: gate_up_x16_q4_k_q4_k using Row act_t gate_up_x16_body q4_k
+kernel void gate_up_x16_q4_k_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_gate_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const uchar * w_up_proj [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::gate_up_x16_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: gate_up_x16_q5_k_q5_k using Row act_t gate_up_x16_body q5_k
+kernel void gate_up_x16_q5_k_q5_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_gate_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const uchar * w_up_proj [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::gate_up_x16_body<mla::q5_k, mla::q5_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: gate_up_x16_q6_k_q6_k using Row act_t gate_up_x16_body q6_k
+kernel void gate_up_x16_q6_k_q6_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_gate_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const uchar * w_up_proj [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::gate_up_x16_body<mla::q6_k, mla::q6_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: gate_up_x16_bf16_bf16 using Row act_t bf16 gate_up_x16_body
+kernel void gate_up_x16_bf16_bf16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_gate_proj [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device const uchar * w_up_proj [[buffer(4)]],
+    device mla::act_t * swiglu [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[40];
+  mla::gate_up_x16_body<mla::bf16, mla::bf16>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t add_slices dot_live in_acts in_rows own put_slice sum_group sum_lanes
+// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
+// and the trips of what lies between through memory.
+template <typename T_w_down_proj>
+static inline void down_x16_body(
+    constant Row * current,
+    device const uchar * w_down_proj,
+    device const act_t * swiglu,
+    device const float * x_,
+    device float * x_2,
+    device const float * w_next_norm,
+    device act_t * ready,
+    device float * ready_squares,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 2048 × 6144 mat-vec
+  const uint g = (tg / 2u);
+  const uint slice = sg % 4u; // of the columns
+  const uint part = slice * 32u + lane;
+  const uint row = g * 8u + sg / 4u * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32 && slice == 0u;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(6144u);
+  WEIGHTS_SOON(w + slice * (4u * T_w_down_proj::row_bytes(6144u) / 4u), 4u * T_w_down_proj::row_bytes(6144u) / 4u);
+  EARLIER_DONE;
+  const float residual = mine ? float(x_[batch_row * 2048u + at]) : 0.0f;
+  const float next_norm = mine ? w_next_norm[at] : 0.0f;
+  float sum[32] = {};
+  dot_live<T_w_down_proj, 4, 6144u, 128u, 1u>(w, in_rows<in_acts, 8, 6144u>{in_acts{swiglu + first_row * 6144u}}, live, part, sum);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  float v = own<32>(sum, lane);
+  threadgroup float * slices = scratch + 0u;
+  put_slice<32>(v, slices, sg, lane);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  v = add_slices<32, 4>(slices, sg, lane);
+  v += residual;
+  if (mine) x_2[batch_row * 2048u + at] = v;
+  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  if (mine) ready[batch_row * 2048u + at] = v * next_norm;
+  if (mine && at % 4u == 0u) ready_squares[batch_row * 512u + at / 4u] = square;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: down_x16_f16 using Row act_t down_x16_body f16
+kernel void down_x16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_down_proj [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[64];
+  mla::down_x16_body<mla::f16>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: down_x16_q4_0 using Row act_t down_x16_body q4_0
+kernel void down_x16_q4_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_down_proj [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[64];
+  mla::down_x16_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: down_x16_q4_1 using Row act_t down_x16_body q4_1
+kernel void down_x16_q4_1(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_down_proj [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[64];
+  mla::down_x16_body<mla::q4_1>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: down_x16_q8_0 using Row act_t down_x16_body q8_0
+kernel void down_x16_q8_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_down_proj [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[64];
+  mla::down_x16_body<mla::q8_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: down_x16_q4_k using Row act_t down_x16_body q4_k
+kernel void down_x16_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_down_proj [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[64];
+  mla::down_x16_body<mla::q4_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: down_x16_q5_k using Row act_t down_x16_body q5_k
+kernel void down_x16_q5_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_down_proj [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[64];
+  mla::down_x16_body<mla::q5_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: down_x16_q6_k using Row act_t down_x16_body q6_k
+kernel void down_x16_q6_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_down_proj [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[64];
+  mla::down_x16_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: down_x16_bf16 using Row act_t bf16 down_x16_body
+kernel void down_x16_bf16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_down_proj [[buffer(1)]],
+    device const mla::act_t * swiglu [[buffer(2)]],
+    device const float * x_ [[buffer(3)]],
+    device float * x_2 [[buffer(4)]],
+    device const float * w_next_norm [[buffer(5)]],
+    device mla::act_t * ready [[buffer(6)]],
+    device float * ready_squares [[buffer(7)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[64];
+  mla::down_x16_body<mla::bf16>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t dot_live in_acts in_rows load_partials norm_factor own sum_lanes sum_of
+// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
+// the trips of what lies between through memory.
+template <typename T_w_embed_tokens>
+static inline void lm_head_x16_body(
+    constant Row * current,
+    device const uchar * w_embed_tokens,
+    device const act_t * ready,
+    device const float * ready_squares,
+    device float * lm_head,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint first_row = tg % 2u * 8u;
+  if (current[first_row].nkv > 0u) {
+  // 128256 × 2048 mat-vec
+  const uint g = (tg / 2u);
+  const uint row = g * 16u + sg * 4u;
+  const uint first = row;
+  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
+  const bool mine = lane < 32;
+  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
+  const uint batch_row = first_row + min(lane / 4u, 7u);
+  device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(2048u);
+  WEIGHTS_SOON(w, 4u * T_w_embed_tokens::row_bytes(2048u));
+  EARLIER_DONE;
+  float sum[32] = {};
+  dot_live<T_w_embed_tokens, 4, 2048u, 32u, 1u>(w, in_rows<in_acts, 8, 2048u>{in_acts{ready + first_row * 2048u}}, live, lane, sum);
+  float partials[128];
+  UNROLL for (ushort i = 0; i < 8; ++i) {
+    load_partials<512u, 32u>(ready_squares + (first_row + i) * 512u, lane, partials + i * 16);
+  }
+  float squares[8];
+  UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<16>(partials + i * 16);
+  LATER_MAY_START;
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<32>(sum);
+  sum_lanes<8>(squares);
+  float v = own<32>(sum, lane);
+  const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 2048.0f, 1e-06f);
+  v *= factor;
+  if (mine) lm_head[batch_row * 128256u + at] = v;
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: lm_head_x16_f16 using Row act_t f16 lm_head_x16_body
+kernel void lm_head_x16_f16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_embed_tokens [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device float * lm_head [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::lm_head_x16_body<mla::f16>(current, w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
+}
+
+//: lm_head_x16_q8_0 using Row act_t lm_head_x16_body q8_0
+kernel void lm_head_x16_q8_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_embed_tokens [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device float * lm_head [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::lm_head_x16_body<mla::q8_0>(current, w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
+}
+
+//: lm_head_x16_q6_k using Row act_t lm_head_x16_body q6_k
+kernel void lm_head_x16_q6_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_embed_tokens [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device float * lm_head [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::lm_head_x16_body<mla::q6_k>(current, w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
+}
+
+//: lm_head_x16_bf16 using Row act_t bf16 lm_head_x16_body
+kernel void lm_head_x16_bf16(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_embed_tokens [[buffer(1)]],
+    device const mla::act_t * ready [[buffer(2)]],
+    device const float * ready_squares [[buffer(3)]],
+    device float * lm_head [[buffer(4)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::lm_head_x16_body<mla::bf16>(current, w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
 //:

@@ -11,20 +11,15 @@ import (
 //go:embed youtu2b.metal
 var source string
 
-//go:embed youtu2bf16.metal
-var sourceF16 string
-
 //go:embed youtu2bnvidia.metal
 var sourceNvidia string
-
-//go:embed youtu2bf16nvidia.metal
-var sourceF16Nvidia string
 
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  4273408,
+		Batches:     batches,
 		Decode:      decode,
 		Head:        257,
 		Kernels:     kernels,
@@ -43,6 +38,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF16,
 		ArenaBytes:  4255744,
+		Batches:     batchesF16,
 		Decode:      decodeF16,
 		Head:        257,
 		Kernels:     kernels,
@@ -53,7 +49,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 2586880,
-		Source:      sourceF16,
+		Source:      source,
 		Spec:        "youtu2b.yaml",
 		SpecHash:    "25fc79d6b44ffc082fbe6c0f759eb78f8cc45056db1039f406105ab69c04372f",
 		Weights:     weights,
@@ -61,6 +57,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  4268288,
+		Batches:     batchesNvidia,
 		Class:       "nvidia",
 		Decode:      decodeNvidia,
 		Head:        257,
@@ -80,6 +77,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF16,
 		ArenaBytes:  4265984,
+		Batches:     batchesF16Nvidia,
 		Class:       "nvidia",
 		Decode:      decodeF16Nvidia,
 		Head:        257,
@@ -91,7 +89,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 2586880,
-		Source:      sourceF16Nvidia,
+		Source:      sourceNvidia,
 		Spec:        "youtu2b.yaml",
 		SpecHash:    "25fc79d6b44ffc082fbe6c0f759eb78f8cc45056db1039f406105ab69c04372f",
 		Weights:     weights,

@@ -18,6 +18,17 @@ const (
 	kGateUp
 	kDown
 	kLmHead
+	kEmbedX16
+	kQAKvAX16
+	kQBStoreKvX16
+	kKBX16
+	kAttendX16
+	kCombineX16
+	kVBX16
+	kOProjX16
+	kGateUpX16
+	kDownX16
+	kLmHeadX16
 	kSampleScan
 	kSamplePick
 )
@@ -231,6 +242,248 @@ var kernels = []plan.Kernel{
 		},
 		Variants: []plan.Variant{
 			{Func: "lm_head_q6_k", Types: []quant.Type{quant.Q6_K}},
+		},
+	},
+	{
+		Name:    "embed_x16",
+		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+			{Name: "x", Space: plan.SpaceArena, Write: true, Stride: 256},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
+		},
+		Variants: []plan.Variant{
+			{Func: "embed_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
+		},
+	},
+	{
+		Name:    "q_a_kv_a_x16",
+		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "w_next_norm"},
+			{Name: "ready_2", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares_2", Space: plan.SpaceArena, Write: true, Stride: 64},
+			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 288},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_a_kv_a_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
+			{Func: "q_a_kv_a_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "q_b_store_kv_x16",
+		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "rope", Space: plan.SpaceRope},
+			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 384},
+			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 288},
+			{Name: "w_kv_a_layernorm"},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_b_store_kv_x16_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
+			{Func: "q_b_store_kv_x16_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
+			{Func: "q_b_store_kv_x16_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
+			{Func: "q_b_store_kv_x16_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
+		},
+	},
+	{
+		Name:    "k_b_x16",
+		Doc:     "k_b: multiplies.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
+			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 384},
+			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 1024},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 16,
+		Args:  []int{1},
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "k_b_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "k_b_x16_q5_0", Types: []quant.Type{quant.Q5_0}},
+		},
+	},
+	{
+		Name:    "attend_x16",
+		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 1024},
+			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 384},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			{Name: "attend_out", Space: plan.SpaceArena, Write: true, Stride: 131072},
+			{Name: "attend_ml", Space: plan.SpaceArena, Write: true, Stride: 1024},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.10206207261596577, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
+		},
+		Variants: []plan.Variant{
+			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
+			{Func: "attend_x16_f16", Types: []quant.Type{quant.F16}},
+		},
+	},
+	{
+		Name:    "combine_x16",
+		Doc:     "combine: merges the attention splits.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "attend_out", Space: plan.SpaceArena, Stride: 131072},
+			{Name: "attend_ml", Space: plan.SpaceArena, Stride: 1024},
+			{Name: "o_lat", Space: plan.SpaceArena, Write: true, Stride: 1024},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 256}, Dim: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "combine_x16"},
+		},
+	},
+	{
+		Name:    "v_b_x16",
+		Doc:     "v_b: multiplies.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
+			{Name: "o_lat", Space: plan.SpaceArena, Stride: 1024},
+			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 16,
+		Args:  []int{1},
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "v_b_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "v_b_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "o_proj_x16",
+		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_o_proj", Elem: plan.ElemTyped},
+			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "x", Space: plan.SpaceArena, Stride: 256},
+			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 256},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}},
+		},
+		Variants: []plan.Variant{
+			{Func: "o_proj_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "o_proj_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "gate_up_x16",
+		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "w_up_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 768},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: 4, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "gate_up_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
+			{Func: "gate_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "down_x16",
+		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_down_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 768},
+			{Name: "x", Space: plan.SpaceArena, Stride: 256},
+			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 256},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}},
+		},
+		Variants: []plan.Variant{
+			{Func: "down_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "down_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
+		},
+	},
+	{
+		Name:    "lm_head_x16",
+		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 512},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
+		},
+		Variants: []plan.Variant{
+			{Func: "lm_head_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
 		},
 	},
 	{

@@ -11,14 +11,12 @@ import (
 //go:embed youtumini.metal
 var source string
 
-//go:embed youtuminif16.metal
-var sourceF16 string
-
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  538880,
+		Batches:     batches,
 		Decode:      decode,
 		Head:        33,
 		Kernels:     kernels,
@@ -37,6 +35,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF16,
 		ArenaBytes:  534016,
+		Batches:     batchesF16,
 		Decode:      decodeF16,
 		Head:        33,
 		Kernels:     kernels,
@@ -47,7 +46,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 28416,
-		Source:      sourceF16,
+		Source:      source,
 		Spec:        "youtumini.yaml",
 		SpecHash:    "a337a69b655bbc4437bf27eed340642948f666ade4cce873985949fa211d67b5",
 		Weights:     weights,

@@ -16,6 +16,7 @@ var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
 		ArenaBytes:  104192,
+		Batches:     batches,
 		Decode:      decode,
 		Head:        25,
 		Kernels:     kernels,

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -34,23 +35,52 @@ type Command struct {
 	Bindings []Binding // one per slot
 }
 
-// Commands is all dispatches of a bundle, checked against the memory they run on.
-type Commands struct {
-	Decode, Sample []Command
-	Constants      []byte // of SpaceArgs
+// Recording is a sequence with its dispatches resolved.
+type Recording struct {
+	Width, Head int // see plan.Sequence
+	Commands    []Command
 }
 
-// Commands resolves the dispatches of a bundle for caches of type kv, on devices of a
+// Commands is the dispatches of a bundle that a configuration loads, checked against the
+// memory they run on.
+type Commands struct {
+	Sequences []Recording // by rising width, that of one row first
+	Sample    []Command
+	Constants []byte // of SpaceArgs
+}
+
+// Decode is the sequence of one row.
+func (c *Commands) Decode() *Recording { return &c.Sequences[0] }
+
+// For is the narrowest sequence that holds so many rows, which one does.
+func (c *Commands) For(rows int) int {
+	return slices.IndexFunc(c.Sequences, func(r Recording) bool { return r.Width >= rows })
+}
+
+// All lists the commands of all sequences, then the sampler's.
+func (c *Commands) All() []Command {
+	var all []Command
+	for _, r := range c.Sequences {
+		all = append(all, r.Commands...)
+	}
+	return append(all, c.Sample...)
+}
+
+// Commands resolves the dispatches of a bundle that cfg loads, on devices of a
 // kernel class (see plan.Kernel). A combination of types without a variant is a
 // *VariantError.
-func (m *Model) Commands(l *Layout, kv quant.Type, class string) (*Commands, error) {
-	r := &resolver{Commands: &Commands{}, model: m, layout: l, kv: kv, class: class, known: map[string]int64{}}
+func (m *Model) Commands(l *Layout, cfg Config, class string) (*Commands, error) {
+	r := &resolver{Commands: &Commands{}, model: m, layout: l, kv: cfg.KV, class: class, known: map[string]int64{}}
 	if len(m.Bundle.Decode) == 0 {
 		return nil, fmt.Errorf("bundle %s has no dispatches", m.Bundle.Name)
 	}
 	var err error
-	if r.Decode, err = r.list(m.Bundle.Decode); err != nil {
-		return nil, err
+	for _, q := range m.Sequences(cfg) {
+		list, err := r.list(q.Dispatches)
+		if err != nil {
+			return nil, err
+		}
+		r.Sequences = append(r.Sequences, Recording{q.Width, q.Head, list})
 	}
 	if r.Sample, err = r.list(m.Bundle.Sample); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ func resolve(m *device.Model, cfg device.Config) (*device.Commands, *device.Layo
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := m.Commands(l, cfg.KV, "")
+	c, err := m.Commands(l, cfg, "")
 	return c, l, err
 }
 
@@ -28,14 +28,14 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Decode) != 3 || len(c.Sample) != 1 || c.Sample[0].Bindings[0] != (device.Binding{Space: plan.SpaceSample, Offset: 256}) {
+	if len(c.Decode().Commands) != 3 || len(c.Sample) != 1 || c.Sample[0].Bindings[0] != (device.Binding{Space: plan.SpaceSample, Offset: 256}) {
 		t.Errorf("%+v", c)
 	}
 	want := []device.Binding{
 		{Space: plan.SpaceWeight, Weight: &m.Weights[0][1]}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceArena, Offset: 256},
 		{Space: plan.SpaceArgs, Offset: device.ConstantsAlign}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope},
 	}
-	second := c.Decode[1]
+	second := c.Decode().Commands[1]
 	if second.Groups != 7 || second.Variant.Func != "k_f16" || second.Kernel != &m.Bundle.Kernels[0] || second.Dispatch != &m.Bundle.Decode[1] {
 		t.Errorf("%+v", second)
 	}
@@ -49,13 +49,13 @@ func TestCommands(t *testing.T) {
 	if !bytes.Equal(c.Constants, constants) {
 		t.Errorf("constants %v", c.Constants)
 	}
-	layout := device.Layout{Arena: 1024, Rope: 80, Logits: 40, Sample: 512, Tables: 4, Cache: 64 * 16 * 2, Layers: 2, Pages: 1, MaxPages: 1, Freqs: []float64{1, 0.5}}
+	layout := device.Layout{Width: 1, Arena: 1024, Rope: 80, Logits: 40, Sample: 512, Tables: 4, Cache: 64 * 16 * 2, Layers: 2, Pages: 1, MaxPages: 1, Freqs: []float64{1, 0.5}}
 	if !reflect.DeepEqual(*l, layout) || l.Bytes() != 1024+80+40+512+4+2*2048 {
 		t.Errorf("%+v: %d bytes", l, l.Bytes())
 	}
 	// With float32 caches, and equal strides, which are shared.
 	cfg.KV, m.Weights[0][1].BatchStride = quant.F32, 34
-	if c, l, err = resolve(m, cfg); err != nil || l.Cache != 64*16*4 || c.Decode[0].Variant.Func != "k_f32" || len(c.Constants) != device.ConstantsAlign {
+	if c, l, err = resolve(m, cfg); err != nil || l.Cache != 64*16*4 || c.Decode().Commands[0].Variant.Func != "k_f32" || len(c.Constants) != device.ConstantsAlign {
 		t.Errorf("%+v, %d bytes of constants, %v", l, len(c.Constants), err)
 	}
 }
@@ -129,12 +129,12 @@ func TestCommandsForClass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := m.Commands(l, cfg.KV, class)
+		c, err := m.Commands(l, cfg, class)
 		if err != nil {
 			t.Fatal(err)
 		}
 		v, err := m.VariantFor(&m.Bundle.Decode[1], cfg.KV, class)
-		if got := c.Decode[1]; err != nil || got.Variant.Func != want || v != got.Variant || got.Kernel.Threads != 96 && class == plan.ClassApple7 || c.Decode[2].Variant.Func != "head" {
+		if got := c.Decode().Commands[1]; err != nil || got.Variant.Func != want || v != got.Variant || got.Kernel.Threads != 96 && class == plan.ClassApple7 || c.Decode().Commands[2].Variant.Func != "head" {
 			t.Errorf("%q: %+v, %v", class, got, err)
 		}
 	}

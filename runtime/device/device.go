@@ -56,6 +56,7 @@ type Config struct {
 	Pages   int        // pages of every latent cache, for all sessions; 0: what one session of Context tokens takes
 	Tables  int        // block tables: sessions that can run at a time; 0: 1
 	KV      quant.Type // F16 or F32
+	Width   int        // rows of a replay; 0: 1. Wider sequences than these need are not loaded
 	Threads int        // CPU workers; 0: one per core
 	// Progress, if not nil, is called while Load copies weights to a device with
 	// memory of its own: bytes copied, and bytes in all.
@@ -81,7 +82,7 @@ type Separate interface {
 	OwnMemory() bool
 }
 
-// Runner is a loaded model. It replays the recorded sequence for tokens of any session;
+// Runner is a loaded model. It replays the recorded sequences for rows of any sessions;
 // what belongs to a session is a block table and the pages in it.
 type Runner interface {
 	// Assign makes pages the entries of a block table from entry first on: the cache
@@ -98,11 +99,14 @@ type Runner interface {
 	// WritePage copies src, which has PageBytes and may be used again afterwards, to a
 	// page of the device, before rows that are run later.
 	WritePage(page uint32, src []byte) error
-	// Replay runs one token. With logits false, the dispatches from
-	// Bundle.Head on are left out and the result is nil. The slice is
-	// [VocabSize] and valid until the next Replay.
-	Replay(row plan.Row, logits bool) ([]float32, error)
-	// Dispatches is the number of dispatches that a full Replay launches.
+	// Replay runs rows of any sessions side by side; those of one session follow each
+	// other. It takes the narrowest sequence that holds them. With logits false, the
+	// dispatches from the sequence's Head on are left out and the result is nil. The
+	// slice is [len(rows)][VocabSize] and valid until the next Replay.
+	Replay(rows []plan.Row, logits bool) ([]float32, error)
+	// Width is the most rows of a Replay.
+	Width() int
+	// Dispatches is the number of dispatches that a full Replay of one row launches.
 	Dispatches() int
 	// Bytes is the memory that the runner allocated, weights not included.
 	Bytes() int64

@@ -10,7 +10,8 @@ import (
 
 // Layout is the memory that a recording takes beside the weights, in bytes.
 type Layout struct {
-	Arena, Rope, Logits int64
+	Width               int       // rows of the widest sequence that is loaded
+	Arena, Rope, Logits int64     // the arena of the sequence that needs most
 	Sample              int64     // the sampler's; 0: the bundle has none
 	Counters            int64     // of tails, to be zeroed; 0: the bundle has none
 	Tables              int64     // block tables
@@ -32,7 +33,19 @@ const (
 const (
 	MaxTables = 1 << 12
 	MaxPages  = 1 << 22
+	MaxWidth  = 1 << 10 // rows of a sequence
 )
+
+// Sequences lists the sequences that a configuration loads: up to the narrowest that holds
+// as many rows as it asks for.
+func (m *Model) Sequences(cfg Config) []plan.Sequence {
+	all := m.Bundle.Sequences()
+	n := 1
+	for n < len(all) && all[n-1].Width < cfg.Width {
+		n++
+	}
+	return all[:n]
+}
 
 // Layout checks a configuration, and what of the bundle sizes depend on, for
 // devices that hold the cache as F16 or F32. It also makes sure that every weight
@@ -53,8 +66,8 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 		return nil, fmt.Errorf("%d pages of the KV cache; expected 1 to %d", cfg.Pages, MaxPages)
 	case cfg.Context < 1 || cfg.Context > maxContext:
 		return nil, fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
-	case b.ArenaBytes < 1 || b.ArenaBytes > maxArena:
-		return nil, fmt.Errorf("an arena of %d bytes; expected 1 to %d", b.ArenaBytes, int64(maxArena))
+	case cfg.Width < 0 || cfg.Width > MaxWidth:
+		return nil, fmt.Errorf("%d rows at a time; expected 1 to %d", cfg.Width, MaxWidth)
 	case b.SampleBytes < 0 || b.SampleBytes > maxArena:
 		return nil, fmt.Errorf("a sampler's memory of %d bytes; expected 0 to %d", b.SampleBytes, int64(maxArena))
 	case b.Counters < 0 || b.Counters > maxArena:
@@ -63,8 +76,18 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 		return nil, fmt.Errorf("%d and %d factors for %d rotary frequencies", len(m.RopeFactors.Short), len(m.RopeFactors.Long), len(b.RopeFreqs))
 	case 2*len(b.RopeFreqs) != model.QKRopeHeadDim:
 		return nil, fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), model.QKRopeHeadDim)
-	case b.Head < 0 || b.Head > len(b.Decode):
-		return nil, fmt.Errorf("the head begins at dispatch %d of %d", b.Head, len(b.Decode))
+	}
+	width, arena := 0, int64(0)
+	for _, q := range m.Sequences(cfg) {
+		switch {
+		case q.Width <= width || q.Width > MaxWidth:
+			return nil, fmt.Errorf("a sequence of %d rows behind one of %d; expected more, up to %d", q.Width, width, MaxWidth)
+		case q.ArenaBytes < 1 || q.ArenaBytes > maxArena:
+			return nil, fmt.Errorf("an arena of %d bytes for %d rows; expected 1 to %d", q.ArenaBytes, q.Width, int64(maxArena))
+		case q.Head < 0 || q.Head > len(q.Dispatches):
+			return nil, fmt.Errorf("the head begins at dispatch %d of %d", q.Head, len(q.Dispatches))
+		}
+		width, arena = q.Width, max(arena, q.ArenaBytes)
 	}
 	for _, n := range []int{model.VocabSize, model.NumHiddenLayers, model.KVLoraRank, model.QKRopeHeadDim} {
 		if n < 1 || n > maxDimension {
@@ -83,11 +106,12 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 	}
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
 	return &Layout{
-		Arena:    b.ArenaBytes,
+		Width:    width,
+		Arena:    arena,
 		Sample:   b.SampleBytes,
 		Counters: b.Counters,
 		Rope:     int64(cfg.Context) * int64(model.QKRopeHeadDim) * 4,
-		Logits:   int64(model.VocabSize) * 4,
+		Logits:   int64(width) * int64(model.VocabSize) * 4,
 		Tables:   int64(max(cfg.Tables, 1)) * int64(model.MaxPages()) * 4,
 		Cache:    int64(pages) * plan.PageRows * int64(model.CacheDim()) * elem,
 		Layers:   model.NumHiddenLayers,

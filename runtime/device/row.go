@@ -6,6 +6,20 @@ import (
 	"mla/runtime/plan"
 )
 
+// CheckRows fails for rows that a Runner cannot run together: none, more than width, or one
+// that CheckRow fails for.
+func CheckRows(rows []plan.Row, width, vocab, context int) error {
+	if len(rows) < 1 || len(rows) > width {
+		return fmt.Errorf("%d rows at a time; expected 1 to %d", len(rows), width)
+	}
+	for i, r := range rows {
+		if err := CheckRow(r, vocab, context); err != nil {
+			return fmt.Errorf("row %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
 // CheckRow fails for a row that a Runner with a vocabulary and a context of that many
 // tokens cannot run: a token or a position that it does not have, or another number of
 // cache rows than that of the positions up to this one.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mla/runtime/plan"
 )
@@ -55,8 +56,26 @@ func (t *Tables) Write(dst []byte, at, n int) {
 	}
 }
 
-// Check fails for a row whose position has no page.
-func (t *Tables) Check(r plan.Row) error {
+// Check fails for rows whose position has no page, and for rows of one session that do
+// not follow each other.
+func (t *Tables) Check(rows ...plan.Row) error {
+	for i, r := range rows {
+		if err := t.check(r); err != nil {
+			return err
+		}
+		for _, before := range slices.Backward(rows[:i]) {
+			if before.Table == r.Table {
+				if r.Pos != before.Pos+1 {
+					return fmt.Errorf("position %d of block table %d behind %d; expected %d", r.Pos, r.Table, before.Pos, before.Pos+1)
+				}
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (t *Tables) check(r plan.Row) error {
 	if uint64(r.Table) >= uint64(len(t.assigned)) {
 		return fmt.Errorf("block table %d of %d", r.Table, len(t.assigned))
 	}

@@ -117,13 +117,13 @@ func (m *Model) variant(k *plan.Kernel, d *plan.Dispatch, kv quant.Type) (*plan.
 	return nil, e
 }
 
-// Functions are the kernel functions that the model needs with a cache of type kv on
+// Functions are the kernel functions that the model needs as configured on
 // devices of a kernel class, those of the sampler behind the others, each once.
-func (m *Model) Functions(kv quant.Type, class string) ([]string, error) {
+func (m *Model) Functions(cfg Config, class string) ([]string, error) {
 	var list []string
-	for _, dispatches := range [][]plan.Dispatch{m.Bundle.Decode, m.Bundle.Sample} {
-		for i := range dispatches {
-			v, err := m.VariantFor(&dispatches[i], kv, class)
+	for _, q := range append(m.Sequences(cfg), plan.Sequence{Dispatches: m.Bundle.Sample}) {
+		for i := range q.Dispatches {
+			v, err := m.VariantFor(&q.Dispatches[i], cfg.KV, class)
 			if err != nil {
 				return nil, err
 			}

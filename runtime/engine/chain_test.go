@@ -27,8 +27,9 @@ type fakeSampler struct {
 	most    int // tokens that were in flight together
 }
 
-func (f *fakeSampler) Replay(s plan.Row, logits bool) ([]float32, error) {
-	out, err := f.Runner.Replay(s, logits)
+func (f *fakeSampler) Replay(rows []plan.Row, logits bool) ([]float32, error) {
+	s := rows[0]
+	out, err := f.Runner.Replay(rows, logits)
 	if f.last = nil; err == nil && logits {
 		f.last = &s
 	}
@@ -51,7 +52,7 @@ func (f *fakeSampler) Ahead(n int) error {
 	for range n {
 		if len(f.picked) > 0 && f.picked[len(f.picked)-1] >= 0 {
 			pos := f.last.Pos + 1
-			if _, err := f.Replay(plan.Row{Token: uint32(f.picked[len(f.picked)-1]), Pos: pos, NKV: pos + 1, Table: f.last.Table}, true); err != nil {
+			if _, err := f.Replay([]plan.Row{{Token: uint32(f.picked[len(f.picked)-1]), Pos: pos, NKV: pos + 1, Table: f.last.Table}}, true); err != nil {
 				return err
 			}
 		}

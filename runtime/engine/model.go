@@ -22,9 +22,10 @@ type Model struct {
 	sessions []*Session
 	vocab    int
 	context  int
-	last     *Session // whose row was run last: the runner's logits are its own
-	chain    *chain   // that picks tokens on the device
-	failed   error    // of the runner: nobody knows what the pages hold
+	width    int
+	holders  []*Session // whose rows were run last: the runner's logits are theirs
+	chain    *chain     // that picks tokens on the device
+	failed   error      // of the runner: nobody knows what the pages hold
 }
 
 // Load brings the model to the device for cfg.Tables sessions at a time (0: 1), with
@@ -58,6 +59,7 @@ func NewModel(r device.Runner, vocab int, cfg device.Config) (*Model, error) {
 	}
 	return &Model{
 		runner: r, pool: pool, pages: pages, sessions: make([]*Session, cmp.Or(cfg.Tables, 1)), vocab: vocab, context: cfg.Context,
+		width: min(r.Width(), max(cfg.Width, 1)),
 	}, nil
 }
 
@@ -96,7 +98,7 @@ func (m *Model) forget() error {
 	if err != nil {
 		return err
 	}
-	m.pool, m.last = pool, nil
+	m.pool, m.holders, m.chain = pool, nil, nil
 	for _, s := range m.sessions {
 		if s != nil {
 			s.tokens, s.logits = nil, nil
@@ -120,24 +122,17 @@ func (m *Model) order(s *Session, o paging.Orders) error {
 	return m.fail(m.runner.Assign(s.table, o.First, s.pages.Table()[o.First:]))
 }
 
-// replay runs a row of a session. The logits of other sessions are gone, and so is a
-// chain of tokens that the device picks.
-func (m *Model) replay(s *Session, row plan.Row, logits bool) ([]float32, error) {
-	if m.failed != nil {
-		return nil, m.failed
-	}
-	m.turn(s)
-	out, err := m.runner.Replay(row, logits)
-	return out, m.fail(err)
+// holds says whether the runner's logits, or its chain, are a session's.
+func (m *Model) holds(s *Session) bool {
+	return slices.Contains(m.holders, s) || m.chain != nil && m.chain.session == s
 }
 
-// turn makes the runner's logits and chain those of a session.
-func (m *Model) turn(s *Session) {
-	m.chain = nil
-	if m.last != nil {
-		m.last.logits = nil
+// turn forgets whose logits and chain the runner has.
+func (m *Model) turn() {
+	for _, s := range m.holders {
+		s.logits = nil
 	}
-	m.last = s
+	m.holders, m.chain = m.holders[:0], nil
 }
 
 // fail remembers an error of the runner: rows that were reported as run may be missing.

@@ -40,14 +40,14 @@ func (e *NoTokenError) Error() string {
 	return fmt.Sprintf("no token can follow position %d: all logits are -Inf or NaN", e.Position)
 }
 
-// Progress is called before each token that Sync runs, with how many of the
+// Progress is called before each piece of the tokens that Sync runs, with how many of the
 // timeline's tokens are done.
 type Progress func(done, total int)
 
 // Sync makes the timeline equal to tokens. What they have in common with the
 // present timeline is kept, and what follows of them in the model's pages is reused;
 // the rest is run. Afterwards Logits belong to the last token. The context is looked
-// at between tokens: when Sync is cancelled, the timeline holds the tokens that were
+// at between pieces of Model.Width tokens: when Sync is cancelled, the timeline holds the tokens that were
 // finished. If pages run out, it fails with *OutOfPages before any token is run.
 func (s *Session) Sync(ctx context.Context, tokens []int32, progress Progress) error {
 	_, err := s.sync(ctx, tokens, progress)
@@ -79,18 +79,35 @@ func (s *Session) sync(ctx context.Context, tokens []int32, progress Progress) (
 	if err := s.Reserve(len(tokens) - keep); err != nil {
 		return keep, err
 	}
-	for i := keep; i < len(tokens); i++ {
+	for i := keep; i < len(tokens); {
 		if err := ctx.Err(); err != nil {
 			return keep, err
 		}
 		if progress != nil {
 			progress(i, len(tokens))
 		}
-		if err := s.run(tokens[i], i == len(tokens)-1); err != nil {
+		n := s.model.piece(len(tokens) - i)
+		if err := s.runAll(tokens[i:i+n], i+n == len(tokens)); err != nil {
 			return keep, err
 		}
+		i += n
 	}
 	return keep, nil
+}
+
+// piece is how many of the tokens that are left of a prompt are run next. The last one
+// runs alone: what follows it is picked by its logits.
+func (m *Model) piece(left int) int { return max(1, min(m.Width(), left-1)) }
+
+// runAll runs tokens behind the timeline in one replay, the last one with logits if they
+// are wanted.
+func (s *Session) runAll(tokens []int32, logits bool) error {
+	rows := make([]Row, len(tokens))
+	for i, t := range tokens {
+		rows[i] = Row{s, t, logits && i == len(tokens)-1}
+	}
+	_, err := s.model.replay(rows)
+	return err
 }
 
 // allows fails if the timeline cannot be tokens.
@@ -147,25 +164,12 @@ func (s *Session) Run(token int32, logits bool) error {
 	if token < 0 || int(token) >= s.model.vocab {
 		return fmt.Errorf("token %d is outside the vocabulary of %d", token, s.model.vocab)
 	}
-	return s.run(token, logits)
+	return s.runAll([]int32{token}, logits)
 }
 
-// run replays the sequence for a token at the end of the timeline.
-func (s *Session) run(token int32, logits bool) error {
-	if err := s.Reserve(1); err != nil {
-		return err
-	}
-	out, err := s.model.replay(s, s.row(token), logits)
-	if err != nil {
-		return fmt.Errorf("token %d at position %d: %w", token, len(s.tokens), err)
-	}
-	s.logits = out
-	return s.add(token)
-}
-
-// row is a token behind the timeline.
-func (s *Session) row(token int32) plan.Row {
-	pos := uint32(len(s.tokens))
+// row is a token behind the timeline and so many more.
+func (s *Session) row(token int32, behind int) plan.Row {
+	pos := uint32(len(s.tokens) + behind)
 	return plan.Row{Token: uint32(token), Pos: pos, NKV: pos + 1, Table: uint32(s.table)}
 }
 
@@ -189,8 +193,8 @@ func (s *Session) Close() error {
 	}
 	s.pages.Close()
 	s.model.sessions[s.table] = nil
-	if s.model.last == s {
-		s.model.last, s.model.chain = nil, nil
+	if s.model.holds(s) {
+		s.model.turn()
 	}
 	s.closed, s.tokens, s.logits = true, nil, nil
 	return nil

@@ -25,9 +25,9 @@ func (s *Session) Stress(ctx context.Context, prompt []int32, tokens [2]int32, r
 	}
 	what := &device.Stressing{Replays: replays, Progress: progress}
 	for i, t := range tokens {
-		what.Rows[i] = s.row(t)
+		what.Rows[i] = s.row(t, 0)
 	}
-	s.model.turn(s)
+	s.model.turn()
 	s.logits = nil
 	stressed, err := device.Stress(ctx, s.model.runner, what)
 	return stressed, errors.Join(err, s.rewind(0))

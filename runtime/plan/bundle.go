@@ -24,14 +24,15 @@ type Bundle struct {
 	Profiles    []Profile
 	RopeFreqs   []float64 // angle per position of each rotated pair, radians; len = QKRopeHeadDim/2
 	RopeMScale  float64   // factor on cos and sin
-	ArenaBytes  int64     // size of the activation arena
+	ArenaBytes  int64     // size of the activation arena for one row
 	Kernels     []Kernel
-	Decode      []Dispatch // one token, in order
+	Decode      []Dispatch // one row, in order
 	Head        int        // Decode[Head:] only computes logits; Decode[:Head] is enough inside a prompt
+	Batches     []Sequence // several rows at once, by rising Width
 	Sample      []Dispatch // picks a token by the logits and makes the row that of the token
 	SampleBytes int64      // size of the sampler's memory, see SampleLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel has a tail
-	Source      string     // Metal
+	Source      string     // Metal, of bundles for all activations; see Metal
 }
 
 // Model is what a GGUF file must have to fit a bundle. The names are those of
@@ -161,7 +162,7 @@ func (b *Bundle) Act() string { return ActNames[b.Activations] }
 // Row is one token of a session, as every kernel reads it (16 bytes).
 type Row struct {
 	Token, Pos uint32 // the token at this position
-	NKV        uint32 // cache rows that it attends to: Pos+1
+	NKV        uint32 // cache rows that it attends to: Pos+1; 0: a dead row, which stores nothing
 	Table      uint32 // the block table of its session, see SpaceTables
 }
 
@@ -180,9 +181,9 @@ const (
 	SpaceArena                 // the activation arena, at Offset
 	SpaceKV                    // latent cache of layer Index: [pages][PageRows][CacheDim]
 	SpaceRope                  // [n_ctx][QKRopeHeadDim/2][2] float32 (cos, sin)
-	SpaceRow                   // one Row
+	SpaceRow                   // [Width]Row
 	SpaceTables                // block tables: [tables][MaxPages]uint32, the page of each PageRows positions
-	SpaceLogits                // [VocabSize] float32
+	SpaceLogits                // [Width][VocabSize] float32
 	SpaceArgs                  // the dispatch's constants, see Kernel.Args
 	SpaceSample                // the sampler's memory, at Offset; see SampleLayout
 	SpaceCounters              // the counters of tails, at Offset; see Tail
@@ -213,6 +214,7 @@ type Kernel struct {
 	Name     string
 	Doc      string
 	Threads  int // threads per threadgroup, a multiple of 32
+	Width    int // rows that it computes; 0: one
 	Slots    []Slot
 	Args     []int // slots whose batch stride in bytes is passed, in order, as uint64
 	Parts    []Part
@@ -252,7 +254,7 @@ type Tail struct {
 }
 
 // Arrivals is how many threadgroups make one group of what a tail reads.
-func (k *Kernel) Arrivals(t *Tail) int { return k.Parts[t.After].Groups() / t.Part.Groups() }
+func (k *Kernel) Arrivals(t *Tail) int { return k.Parts[t.After].Groups() / t.Part.Groups() } // tails have one row
 
 // AllParts lists the kernel's parts, those of tails behind the others.
 func (k *Kernel) AllParts() []Part {
@@ -285,6 +287,9 @@ type Slot struct {
 	Space Space
 	Elem  Elem
 	Write bool
+	// Stride is the distance from one row's elements to the next in a kernel with a
+	// Width, a multiple of StrideAlign; 0: all rows share what is there.
+	Stride int
 }
 
 // Variant is one instantiation of a kernel: Types[i] is the type of the i-th
@@ -298,7 +303,7 @@ type Variant struct {
 func (k *Kernel) Groups() int {
 	n := 0
 	for _, p := range k.Parts {
-		n += p.Groups()
+		n += k.GroupsOf(p)
 	}
 	return n
 }

@@ -102,6 +102,9 @@ const DefaultUnroll = 4
 // Groups implements Part.
 func (p *MatVec) Groups() int { return p.Batch * ceil(p.Rows, p.RowsPerGroup) }
 
+// groupsOfAll: neighbouring threadgroups read the same weights for one tile of rows each.
+func (p *MatVec) groupsOfAll(k *Kernel) int { return p.Groups() * ceil(k.Width, k.Tile()) }
+
 // Gating turns router logits into selected experts (models: DeepSeek-V2 softmax,
 // GLM-4 sigmoid with selection bias). Ties go to the lower expert.
 type Gating struct {
@@ -130,12 +133,33 @@ type Experts struct {
 	In, Out      Vec
 	Norm         *Norm
 	Rescale      *Rescale
-	Gating       *Gating // recomputed by every threadgroup; one of them writes Routing
-	Routing      int     // [K]Routing; read when Gating is nil
+	Gating       *Gating   // recomputed by every threadgroup; one of them writes Routing
+	Routing      int       // [K]Routing; read when Gating is nil
+	Grouping     *Grouping // of a kernel with a Width; nil: of one without
 }
 
 // Groups implements Part.
 func (p *Experts) Groups() int { return p.K * ceil(p.Rows, p.RowsPerGroup) }
+
+// groupsOfAll: each expert that some row has selected has threadgroups of its own, which
+// read its weights for all of its rows. There are no more such experts than selections.
+func (p *Experts) groupsOfAll(k *Kernel) int {
+	return p.Grouping.Most(k.Width) * ceil(p.Rows, p.RowsPerGroup)
+}
+
+// Grouping lists what all rows have selected by expert. Selection s is the (s mod K)-th
+// expert of row s/K. Members holds the selections, those of one expert side by side and
+// experts in ascending order; the e-th expert that was selected has Members[Starts[e]] up
+// to Members[Starts[e+1]]. Behind the last one Starts repeats the number of selections.
+type Grouping struct {
+	Starts  int // [Most+1]uint32
+	Members int // [Width*K]uint32
+	Experts int // of the model
+	K       int // experts per row
+}
+
+// Most is the most experts that width rows can select.
+func (g *Grouping) Most(width int) int { return min(g.Experts, width*g.K) }
 
 // ExpertsSum is the down projection of the routed experts with their routing
 // weights, the shared experts and the residual:
@@ -265,21 +289,28 @@ type AddVec struct {
 // Groups implements Part.
 func (p *AddVec) Groups() int { return ceil(p.Dim, p.RowsPerGroup) }
 
-// RouteVec runs gating alone and writes Routing.
+// RouteVec runs gating alone and writes Routing. In a kernel with a Width one threadgroup
+// routes all rows, a simdgroup each, and groups what they select.
 type RouteVec struct {
-	Gating  Gating
-	Routing int
+	Gating   Gating
+	Routing  int
+	Grouping *Grouping // nil: none
 }
 
 // Groups implements Part.
 func (p *RouteVec) Groups() int { return 1 }
 
-// WeightedSum is out = Σ_i w_i in_i over the selected experts.
+func (p *RouteVec) groupsOfAll(*Kernel) int { return 1 }
+
+// WeightedSum is out = Σ_i w_i in_i over the selected experts, plus the other vectors in
+// their order.
 type WeightedSum struct {
 	In, Out      Vec // In.Stride = Dim
 	K, Dim       int
 	Routing      int
+	Add          []int // slots, laid out as Out
 	RowsPerGroup int
+	HandOver     *HandOver
 }
 
 // Groups implements Part.

@@ -73,7 +73,7 @@ func (l *lockstep) dispatch(i int, run func() error) error {
 	}
 	one := *l.model.Bundle
 	one.Decode, one.Head = one.Decode[i:i+1], 0
-	if err := cpu.Launch(&device.Model{Bundle: &one, Weights: l.model.Weights, Regions: l.model.Regions}, l.config, want, l.step); err != nil {
+	if err := cpu.Launch(&device.Model{Bundle: &one, Weights: l.model.Weights, Regions: l.model.Regions}, l.config, want, []plan.Row{l.step}); err != nil {
 		return err
 	}
 	k := &one.Kernels[one.Decode[0].Kernel]

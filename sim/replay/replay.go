@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"unsafe"
 
 	"mla/gen/msl/execute"
@@ -69,14 +70,15 @@ type Runner struct {
 	// Used counts the launches of each kernel function.
 	Used map[string]int
 
-	bundle    *plan.Bundle
 	program   *execute.Program
-	launches  []execute.Launch // one per dispatch
+	sequences []sequence // by rising width
 	regions   []*execute.Buffer
 	caches    []*execute.Buffer
 	arena     *execute.Buffer
 	rope      *execute.Buffer
-	row       *execute.Buffer
+	rows      *execute.Buffer
+	width     int
+	vocab     int
 	paged     *execute.Buffer // block tables
 	tables    *device.Tables  // the host's copy
 	pages     int             // of a cache
@@ -87,13 +89,19 @@ type Runner struct {
 	rng       *rand.Rand
 }
 
+// sequence is a plan.Sequence with its launches.
+type sequence struct {
+	plan.Sequence
+	launches []execute.Launch // one per dispatch
+}
+
 // Load implements device.Device.
 func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
-	p, err := d.program(m.Bundle.Source)
+	p, err := d.program(m.Bundle.Metal())
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
-	r := &Runner{Used: map[string]int{}, bundle: m.Bundle, program: p, rng: rand.New(rand.NewPCG(1, 2))}
+	r := &Runner{Used: map[string]int{}, program: p, vocab: m.Bundle.Model.VocabSize, rng: rand.New(rand.NewPCG(1, 2))}
 	layout, err := m.Layout(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
@@ -101,12 +109,16 @@ func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error)
 	if err := r.allocate(m, layout); err != nil {
 		return nil, err
 	}
-	for i := range m.Bundle.Decode {
-		l, err := r.launch(m, &m.Bundle.Decode[i], cfg.KV)
-		if err != nil {
-			return nil, fmt.Errorf("bundle %s, dispatch %d: %w", m.Bundle.Name, i, err)
+	for _, q := range m.Sequences(cfg) {
+		s := sequence{Sequence: q}
+		for i := range q.Dispatches {
+			l, err := r.launch(m, &q.Dispatches[i], cfg.KV)
+			if err != nil {
+				return nil, fmt.Errorf("bundle %s, %d rows, dispatch %d: %w", m.Bundle.Name, q.Width, i, err)
+			}
+			s.launches = append(s.launches, l)
 		}
-		r.launches = append(r.launches, l)
+		r.sequences = append(r.sequences, s)
 	}
 	return r, nil
 }
@@ -136,7 +148,8 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout) error {
 		r.caches = append(r.caches, buffer(l.Cache, true))
 	}
 	r.arena = buffer(l.Arena, true)
-	r.row = buffer(int64(unsafe.Sizeof(plan.Row{})), true)
+	r.width = l.Width
+	r.rows = buffer(rowBytes*int64(l.Width), true)
 	r.paged, r.tables, r.pages = buffer(l.Tables, true), l.NewTables(), l.Pages
 	r.pageBytes = l.PageBytes()
 	r.logits = buffer(l.Logits, true)
@@ -148,9 +161,12 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout) error {
 		return failed
 	}
 	device.RopeTable(floats(r.rope.Bytes), l.Freqs, m.Bundle.RopeMScale)
-	r.bytes += l.Bytes() - l.Sample + int64(len(r.row.Bytes))
+	r.bytes += l.Bytes() - l.Sample + int64(len(r.rows.Bytes))
 	return nil
 }
+
+// rowBytes is the size of a plan.Row.
+const rowBytes = int64(unsafe.Sizeof(plan.Row{}))
 
 func fill(b []byte) {
 	for i := range b {
@@ -194,7 +210,7 @@ func (r *Runner) operand(m *device.Model, d *plan.Dispatch, slot int) (execute.A
 	case plan.SpaceRope:
 		return r.rope.All(), nil
 	case plan.SpaceRow:
-		return r.row.All(), nil
+		return r.rows.All(), nil
 	case plan.SpaceTables:
 		return r.paged.All(), nil
 	case plan.SpaceLogits:
@@ -276,27 +292,34 @@ func (r *Runner) hostCaches() device.Caches {
 }
 
 // Replay implements device.Runner. Dispatches that no barrier separates run in
-// random order. The arena is poisoned first: nothing in it outlives a token.
-func (r *Runner) Replay(row plan.Row, logits bool) ([]float32, error) {
-	if err := r.tables.Check(row); err != nil {
+// random order. The arena is poisoned first: nothing in it outlives a replay.
+func (r *Runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
+	if len(rows) < 1 || len(rows) > r.width {
+		return nil, fmt.Errorf("%d rows; expected 1 to %d", len(rows), r.width)
+	}
+	if err := r.tables.Check(rows...); err != nil {
 		return nil, err
 	}
 	fill(r.arena.Bytes)
 	fill(r.logits.Bytes)
-	for i, v := range []uint32{row.Token, row.Pos, row.NKV, row.Table} {
-		binary.LittleEndian.PutUint32(r.row.Bytes[4*i:], v)
+	clear(r.rows.Bytes)
+	for i, row := range rows {
+		for j, v := range []uint32{row.Token, row.Pos, row.NKV, row.Table} {
+			binary.LittleEndian.PutUint32(r.rows.Bytes[16*i+4*j:], v)
+		}
 	}
-	end := len(r.launches)
+	s := &r.sequences[slices.IndexFunc(r.sequences, func(s sequence) bool { return s.Width >= len(rows) })]
+	end := len(s.launches)
 	if !logits {
-		end = r.bundle.Head
+		end = s.Head
 	}
 	for from := 0; from < end; {
 		to := from + 1
-		for to < end && !r.bundle.Decode[to].Barrier {
+		for to < end && !s.Dispatches[to].Barrier {
 			to++
 		}
 		for _, i := range r.rng.Perm(to - from) {
-			if err := r.around(from + i); err != nil {
+			if err := r.around(s, from+i); err != nil {
 				return nil, fmt.Errorf("dispatch %d: %w", from+i, err)
 			}
 		}
@@ -305,18 +328,21 @@ func (r *Runner) Replay(row plan.Row, logits bool) ([]float32, error) {
 	if !logits {
 		return nil, nil
 	}
-	return floats(r.logits.Bytes), nil
+	return floats(r.logits.Bytes)[:len(rows)*r.vocab], nil
 }
 
-func (r *Runner) around(i int) error {
+// Width implements device.Runner.
+func (r *Runner) Width() int { return r.width }
+
+func (r *Runner) around(s *sequence, i int) error {
 	if r.Around == nil {
-		return r.run(i)
+		return r.run(s, i)
 	}
-	return r.Around(i, func() error { return r.run(i) })
+	return r.Around(i, func() error { return r.run(s, i) })
 }
 
-func (r *Runner) run(i int) error {
-	l := r.launches[i]
+func (r *Runner) run(s *sequence, i int) error {
+	l := s.launches[i]
 	l.Seed, l.StoreDelay = r.rng.Uint64(), r.StoreDelay
 	var touched []execute.Range
 	if r.Touched != nil {
@@ -348,7 +374,7 @@ func (r *Runner) Counters() []byte {
 }
 
 // Dispatches implements device.Runner.
-func (r *Runner) Dispatches() int { return len(r.launches) }
+func (r *Runner) Dispatches() int { return len(r.sequences[0].launches) }
 
 // Bytes implements device.Runner.
 func (r *Runner) Bytes() int64 { return r.bytes }

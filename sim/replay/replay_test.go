@@ -137,7 +137,7 @@ func record(t *testing.T, d *replay.Device, m *device.Model, cfg device.Config) 
 
 func step(t *testing.T, r device.Runner, pos int, token int32) []float32 {
 	t.Helper()
-	logits, err := r.Replay(plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}, true)
+	logits, err := r.Replay([]plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

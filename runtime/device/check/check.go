@@ -39,7 +39,7 @@ type Twins struct{}
 // Launch implements Launcher.
 func (Twins) Launch(l *Launch) error {
 	m := l.memory
-	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Caches: [][]byte{m.cache}, Rope: m.rope, Tables: m.tables, Logits: m.logits}, m.row)
+	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Caches: [][]byte{m.cache}, Rope: m.rope, Tables: m.tables, Logits: m.logits}, m.live)
 }
 
 // Case is one variant of a kernel, at one position of the context.
@@ -111,9 +111,11 @@ func onlySamples(b *plan.Bundle, kernel int) bool {
 }
 
 func firstDispatch(b *plan.Bundle, kernel int) *plan.Dispatch {
-	for i := range b.Decode {
-		if d := &b.Decode[i]; d.Kernel == kernel && len(d.Operands) == len(b.Kernels[kernel].Slots) {
-			return d
+	for _, q := range b.Sequences() {
+		for i := range q.Dispatches {
+			if d := &q.Dispatches[i]; d.Kernel == kernel && len(d.Operands) == len(b.Kernels[kernel].Slots) {
+				return d
+			}
 		}
 	}
 	return nil

@@ -176,7 +176,7 @@ func TestShrink(t *testing.T) {
 		}
 		r := list[i].Check(altered(func(l *check.Launch) error {
 			for slot, b := range l.Buffers {
-				if len(b) > 32<<20 {
+				if len(b) > 32<<20 && l.Kernel.Slots[slot].Stride == 0 { // what each row has of its own is not cut
 					t.Errorf("%s: slot %s has %d bytes", list[i].Variant.Func, l.Kernel.Slots[slot].Name, len(b))
 				}
 			}
@@ -230,7 +230,7 @@ func TestWorst(t *testing.T) {
 			bad = append(bad, r.Case.Variant.Func+" "+r.Measured())
 		}
 	}
-	if len(worst) != 12 || len(bad) != 1 || !strings.HasPrefix(bad[0], "attend_f16 attend_out: ") {
+	if len(worst) != 25 || len(bad) != 1 || !strings.HasPrefix(bad[0], "attend_f16 attend_out: ") {
 		t.Errorf("%d results, of which bad: %q", len(worst), bad)
 	}
 }
@@ -260,7 +260,7 @@ func TestClass(t *testing.T) {
 	}
 	m := &device.Model{Bundle: &plan.Bundle{Kernels: b.Kernels, Decode: []plan.Dispatch{{Kernel: i, Operands: slices.Repeat([]plan.Operand{{Space: plan.SpaceKV}}, len(own.Slots))}}}}
 	for class, want := range map[string]string{"": "attend_f16", plan.ClassApple7: "attend_f16_own"} {
-		used, err := m.Functions(quant.F16, class)
+		used, err := m.Functions(device.Config{KV: quant.F16}, class)
 		if err != nil || len(used) != 1 || used[0] != want {
 			t.Errorf("%q: %v, %v", class, used, err)
 		}

@@ -55,7 +55,7 @@ func shrink(k *plan.Kernel, v *plan.Variant) *plan.Kernel {
 
 // weight returns the matrix of a slot; the first call makes it.
 func (m *memory) weight(slot int) (*device.Weight, error) {
-	op := &m.model.Bundle.Decode[0].Operands[slot]
+	op := &m.dispatch().Operands[slot]
 	if have := m.model.Weights[op.Index]; have != nil {
 		return &have[0], nil
 	}
@@ -92,7 +92,7 @@ func (m *memory) rows(format *quant.Format, cols, n int) []byte {
 
 // vector fills a slot with a vector of float32 weights.
 func (m *memory) vector(slot int, mean, deviation float64) error {
-	s, op := &m.kernel.Slots[slot], &m.model.Bundle.Decode[0].Operands[slot]
+	s, op := &m.kernel.Slots[slot], &m.dispatch().Operands[slot]
 	if s.Space != plan.SpaceWeight || s.Elem != plan.ElemF32 {
 		return fmt.Errorf("a vector of space %d, element type %d", s.Space, s.Elem)
 	}
@@ -106,7 +106,7 @@ func (m *memory) vector(slot int, mean, deviation float64) error {
 
 // bind adds a weight to the model.
 func (m *memory) bind(slot int, w device.Weight, data []byte) *device.Weight {
-	i := m.model.Bundle.Decode[0].Operands[slot].Index
+	i := m.dispatch().Operands[slot].Index
 	w.Tensor, w.Region, w.Bytes = m.kernel.Slots[slot].Name, len(m.model.Regions), int64(len(data))
 	m.model.Regions = append(m.model.Regions, data)
 	m.model.Weights[i] = []device.Weight{w}
@@ -116,9 +116,9 @@ func (m *memory) bind(slot int, w device.Weight, data []byte) *device.Weight {
 
 // choose fills a buffer with selected experts, all different, and their weights.
 func (m *memory) choose(buf []byte) {
-	experts := m.rng.Perm(max(m.model.Bundle.Model.MoE.NRoutedExperts, len(buf)/8))
-	for i := range len(buf) / 8 {
-		binary.LittleEndian.PutUint32(buf[8*i:], uint32(experts[i]))
+	experts := m.rng.Perm(max(m.model.Bundle.Model.MoE.NRoutedExperts, 1))
+	for i := range len(buf) / 8 { // the distance to the next row may be more than there are
+		binary.LittleEndian.PutUint32(buf[8*i:], uint32(experts[i%len(experts)]))
 		binary.LittleEndian.PutUint32(buf[8*i+4:], math.Float32bits(0.1+m.rng.Float32()))
 	}
 }
@@ -143,17 +143,17 @@ func (m *memory) squares(slot int) {
 	m.write(slot, x)
 }
 
-// usedSplits is how many splits hold rows, and how many there are.
-func (m *memory) usedSplits() (used, all int) {
-	s, n := m.arguments.splits, int(m.row.NKV)
+// usedSplits is how many splits hold rows for a row of the kernel, and how many there are.
+func (m *memory) usedSplits(row int) (used, all int) {
+	s, n := m.arguments.splits, int(m.live[row].NKV)
 	return (n + s.Per(n) - 1) / s.Per(n), s.Count
 }
 
-// partials fills a slot with what attention leaves: [splits] results, of which the
-// empty ones are not written, or (m, l), which are (-1e30, 0) there.
-func (m *memory) partials(slot int, holds contents) {
-	used, all := m.usedSplits()
-	n := len(m.buffers[slot]) / 4
+// partials fills a row's part of a slot with what attention leaves: [splits] results, of
+// which the empty ones are not written, or (m, l), which are (-1e30, 0) there.
+func (m *memory) partials(row int, buf []byte, holds contents) {
+	used, all := m.usedSplits(row)
+	n := len(buf) / 4
 	x := m.normal(n/all*used, 0, 1)
 	if holds == maxima {
 		x = append(x, make([]float32, n-len(x))...)
@@ -165,5 +165,5 @@ func (m *memory) partials(slot int, holds contents) {
 			}
 		}
 	}
-	m.write(slot, x)
+	copy(buf, bytesOf(x))
 }

@@ -22,8 +22,8 @@ type memory struct {
 	types     map[int]quant.Type // of typed slots
 	model     device.Model       // its bundle has the one dispatch
 	config    device.Config
-	row       plan.Row
-	buffers   [][]byte // by slot; parts of what follows, and of model.Regions
+	live      []plan.Row // fewer than the kernel computes, if it computes several
+	buffers   [][]byte   // by slot; parts of what follows, and of model.Regions
 
 	arena        []byte
 	cache        []byte
@@ -44,14 +44,18 @@ func newMemory(c *Case) (*memory, error) {
 	hash := fnv.New64a()
 	hash.Write([]byte(c.Variant.Func))
 	m := &memory{kernel: k, arguments: a, types: map[int]quant.Type{}, rng: rand.New(rand.NewPCG(hash.Sum64(), uint64(c.Pos)))}
-	m.config = device.Config{Context: positions(c.Bundle), Pages: plan.Pages(positions(c.Bundle)), Tables: rowTable + 1, KV: quant.F32, Threads: 1}
+	width := max(k.Width, 1)
+	m.config = device.Config{Context: positions(c.Bundle), Pages: width * plan.Pages(positions(c.Bundle)), Tables: rowTable + width, Width: width, KV: quant.F32, Threads: 1}
 	for i, slot := range k.TypedSlots() {
 		m.types[slot] = c.Variant.Types[i]
 		if k.Slots[slot].Space == plan.SpaceKV {
 			m.config.KV = c.Variant.Types[i]
 		}
 	}
-	m.row = plan.Row{Token: embedRows - 2, Pos: uint32(c.Pos), NKV: uint32(c.Pos + 1), Table: rowTable}
+	for i := range max(min(width, 2), width-1) { // the last of many is dead
+		pos := uint32(max(c.Pos-i, 0))
+		m.live = append(m.live, plan.Row{Token: uint32(embedRows-2+i) % embedRows, Pos: pos, NKV: pos + 1, Table: uint32(rowTable + i)})
+	}
 	m.bundle(c, k)
 	if err := m.place(); err != nil {
 		return nil, err
@@ -61,6 +65,7 @@ func newMemory(c *Case) (*memory, error) {
 			return nil, fmt.Errorf("kernel %s, slot %s: %w", k.Name, k.Slots[slot].Name, err)
 		}
 	}
+	m.group()
 	return m, nil
 }
 
@@ -72,7 +77,10 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 	d.Kernel, d.Layer, d.Operands = 0, -1, slices.Clone(d.Operands)
 	one := *k
 	one.Variants = []plan.Variant{*c.Variant}
-	b.Kernels, b.Decode, b.Head = []plan.Kernel{one}, []plan.Dispatch{d}, 1
+	b.Kernels, b.Decode, b.Head, b.Batches = []plan.Kernel{one}, []plan.Dispatch{d}, 1, nil
+	if k.Width > 0 {
+		b.Decode, b.Head, b.Batches = nil, 0, []plan.Sequence{{Width: k.Width, Dispatches: b.Decode, Head: 1}}
+	}
 	b.Weights = nil
 	for i := range d.Operands {
 		if op := &d.Operands[i]; op.Space == plan.SpaceWeight {
@@ -96,12 +104,20 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 			if p.HandOver != nil {
 				b.Weights[d.Operands[p.HandOver.Weight].Index].Cols = p.Rows
 			}
-			if p.Out.Slot >= 0 && k.Slots[p.Out.Slot].Space == plan.SpaceLogits {
+			if p.Out.Slot >= 0 && k.Slots[p.Out.Slot].Space == plan.SpaceLogits && k.Width == 0 { // of several rows, the kernel knows where each begins
 				b.Model.VocabSize = p.Rows
 			}
 		}
 	}
 	m.model = device.Model{Bundle: &b, Weights: make([][]device.Weight, len(b.Weights))}
+}
+
+// dispatch is the one of the bundle.
+func (m *memory) dispatch() *plan.Dispatch {
+	if q := m.model.Bundle.Batches; len(q) > 0 {
+		return &q[0].Dispatches[0]
+	}
+	return &m.model.Bundle.Decode[0]
 }
 
 // gap is the bytes between two slots in the arena.
@@ -113,7 +129,7 @@ const rowTable = 1
 // place gives every slot outside the weights its memory. All of it is poison.
 func (m *memory) place() error {
 	b := m.model.Bundle
-	d := &b.Decode[0]
+	d := m.dispatch()
 	var end int64
 	for i := range d.Operands {
 		if op := &d.Operands[i]; op.Space == plan.SpaceArena {
@@ -127,19 +143,23 @@ func (m *memory) place() error {
 			d.Operands[i].Index = 0
 		}
 	}
-	b.ArenaBytes = end
+	b.ArenaBytes = max(end, 1)
+	for i := range b.Batches {
+		b.Batches[i].ArenaBytes = b.ArenaBytes
+	}
 	format, _ := quant.Lookup(m.config.KV)
-	m.arena = poison(int(end))
+	m.arena = poison(int(b.ArenaBytes))
 	m.cache = poison(m.config.Pages * plan.PageRows * b.Model.CacheDim() * format.BlockBytes)
-	m.logits = floats(poison(4 * b.Model.VocabSize))
+	m.logits = floats(poison(4 * b.Model.VocabSize * m.config.Width))
 	m.rope = make([]float32, 2*len(b.RopeFreqs)*m.config.Context)
 	device.RopeTable(m.rope, b.RopeFreqs, b.RopeMScale)
 	m.tables = device.NewTables(m.config.Tables, b.Model.MaxPages(), m.config.Pages)
 	for i := range m.tables.Entries {
 		m.tables.Entries[i] = math.MaxUint32 // no kernel uses an entry without a page
 	}
-	for table := range m.config.Tables {
-		if _, err := m.tables.Assign(table, 0, m.pages()); err != nil {
+	pages := m.pages()
+	for i := range m.live { // a page is in one place where it is written to
+		if _, err := m.tables.Assign(rowTable+i, 0, pages[i*plan.Pages(m.config.Context):][:plan.Pages(m.config.Context)]); err != nil {
 			return err
 		}
 	}
@@ -158,7 +178,7 @@ func (m *memory) pages() []uint32 {
 
 // slice finds the buffers of all slots.
 func (m *memory) slice() {
-	d := &m.model.Bundle.Decode[0]
+	d := m.dispatch()
 	before := m.buffers
 	m.buffers = make([][]byte, len(d.Operands))
 	for i := range d.Operands {
@@ -199,10 +219,14 @@ func (m *memory) clone() *memory {
 
 // fill writes what a slot holds.
 func (m *memory) fill(slot int) error {
-	s, buf := &m.kernel.Slots[slot], m.buffers[slot]
+	s := &m.kernel.Slots[slot]
 	switch holds := m.arguments.slots[slot].holds; holds {
 	case state:
-		m.buffers[slot] = words(m.row.Token, m.row.Pos, m.row.NKV, m.row.Table)
+		rows := make([]plan.Row, m.config.Width)
+		copy(rows, m.live)
+		for _, r := range rows {
+			m.buffers[slot] = append(m.buffers[slot], words(r.Token, r.Pos, r.NKV, r.Table)...)
+		}
 	case strides:
 		for _, from := range m.kernel.Args {
 			w, err := m.weight(from)
@@ -218,15 +242,15 @@ func (m *memory) fill(slot int) error {
 		return m.vector(slot, 1, 0.2)
 	case biases:
 		return m.vector(slot, 0, 0.02)
-	case angles, result, counts, pageTables:
+	case angles, result, counts, pageTables, starts, members:
 	case choice:
-		m.choose(buf)
+		m.eachRow(slot, func(_ int, buf []byte) { m.choose(buf) })
 	case scores:
-		m.scores(buf)
+		m.eachRow(slot, func(_ int, buf []byte) { m.scores(buf) })
 	case squares:
 		m.squares(slot)
 	case maxima, partials:
-		m.partials(slot, holds)
+		m.eachRow(slot, func(row int, buf []byte) { m.partials(row, buf, holds) })
 	case signal:
 		n, err := m.count(slot)
 		if err == nil {

@@ -24,6 +24,8 @@ const (
 	state                          // the row
 	pageTables                     // block tables
 	result                         // nothing: a kernel that reads it reads NaN
+	starts                         // where each expert's members begin; see plan.Grouping
+	members                        // selections by expert
 	counts                         // of threadgroups that arrived: zeros, before and after
 )
 
@@ -45,11 +47,13 @@ type argument struct {
 
 // arguments are all slots of a kernel, and the cut of the cache if it has one.
 type arguments struct {
-	kernel *plan.Kernel
-	slots  map[int]argument
-	splits *plan.Splits
-	attend *plan.Attend // nil: none
-	err    error
+	kernel   *plan.Kernel
+	slots    map[int]argument
+	splits   *plan.Splits
+	attend   *plan.Attend   // nil: none
+	grouping *plan.Grouping // nil: none
+	routing  int            // the slot that it groups
+	err      error
 }
 
 // argumentsOf lists what the parts of a kernel do with its slots. It fails for
@@ -166,6 +170,21 @@ func (a *arguments) gating(g *plan.Gating, routing int) {
 	a.out(routing, g.Experts)
 }
 
+// groups notes what lists selections by expert, for a part that makes it or reads it.
+func (a *arguments) groups(g *plan.Grouping, routing int, makes bool) {
+	if g == nil {
+		return
+	}
+	a.grouping, a.routing = g, routing
+	if makes {
+		a.out(g.Starts, 1)
+		a.out(g.Members, 1)
+		return
+	}
+	a.all(starts, g.Starts)
+	a.all(members, g.Members)
+}
+
 func (a *arguments) combine(c *plan.Combine) {
 	a.all(partials, c.Out)
 	a.all(maxima, c.ML)
@@ -194,6 +213,7 @@ func (a *arguments) part(p plan.Part) {
 		a.norm(p.Norm)
 		a.rescale(p.Rescale, p.Cols)
 		a.gating(p.Gating, p.Routing)
+		a.groups(p.Grouping, p.Routing, false)
 		a.out(p.Out.Slot, p.Cols)
 	case *plan.ExpertsSum:
 		a.all(matrix, p.W, p.Shared)
@@ -248,10 +268,13 @@ func (a *arguments) vectorPart(p plan.Part) {
 		a.out(p.Out.Slot, 2)
 	case *plan.RouteVec:
 		a.gating(&p.Gating, p.Routing)
+		a.groups(p.Grouping, p.Routing, true)
 	case *plan.WeightedSum:
 		a.all(signal, p.In.Slot)
+		a.all(signal, p.Add...)
 		a.all(choice, p.Routing)
-		a.out(p.Out.Slot, p.K)
+		a.out(p.Out.Slot, p.K+len(p.Add))
+		a.handOver(p.HandOver, p.K+len(p.Add))
 	default:
 		if a.err == nil {
 			a.err = fmt.Errorf("part %T is not known", p)

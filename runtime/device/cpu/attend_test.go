@@ -106,7 +106,7 @@ func TestAttendForgetsQueries(t *testing.T) {
 		return rg, p, r
 	}
 	replay := func(rg *rig, p *plan.Attend, r *runner) []float64 {
-		if _, err := r.Replay(plan.Row{Pos: 5, NKV: 6, Table: table}, true); err != nil {
+		if _, err := r.Replay([]plan.Row{{Pos: 5, NKV: 6, Table: table}}, true); err != nil {
 			t.Fatal(err)
 		}
 		return rg.read(r, p.Out, 2*p.LatDim)

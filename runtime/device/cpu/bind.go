@@ -16,6 +16,7 @@ type binder struct {
 	model  *device.Model
 	d      *plan.Dispatch
 	kernel *plan.Kernel
+	row    int // whose vectors slots stand for, in a kernel of several rows
 	err    error
 }
 
@@ -62,8 +63,31 @@ func (b *binder) writable(slot *plan.Slot) {
 	}
 }
 
-// bytes returns the memory of a slot outside the weights.
+// bytes returns the memory of a slot outside the weights: of the binder's row where every
+// row has its own.
 func (b *binder) bytes(slot *plan.Slot, op *plan.Operand) []byte {
+	mem := b.memory(slot, op)
+	if slot.Stride == 0 || b.err != nil {
+		return mem
+	}
+	b.dims(slot.Stride)
+	size := int64(4)
+	switch {
+	case slot.Elem == plan.ElemRoute:
+		size = 8
+	case slot.Elem != plan.ElemU32 && b.half(slot):
+		size = 2
+	}
+	from := product(size, int64(slot.Stride), int64(b.row))
+	if from > int64(len(mem)) {
+		b.fail("slot %s: %d bytes have no row %d", slot.Name, len(mem), b.row)
+		return nil
+	}
+	return mem[from:]
+}
+
+// memory returns that of all rows.
+func (b *binder) memory(slot *plan.Slot, op *plan.Operand) []byte {
 	switch slot.Space {
 	case plan.SpaceArena:
 		size := int64(len(b.r.arena))
@@ -241,10 +265,42 @@ func (b *binder) vector(slot, n int) []float32 {
 	if b.err != nil {
 		return nil
 	}
+	if v := b.r.vectors[&w.data[0]]; len(v) == n {
+		return v
+	}
 	v := make([]float32, n)
 	w.format.Dequantize(v, w.data)
 	b.r.bytes += 4 * int64(n)
+	b.r.vectors[&w.data[0]] = v
 	return v
+}
+
+// lists binds what a GroupExperts lists; see plan.Grouping.
+func (b *binder) lists(g *plan.Grouping, write bool) (starts, members []uint32) {
+	width := max(b.kernel.Width, 1)
+	b.dims(g.Experts, g.K, width)
+	return b.indices(g.Starts, g.Most(width)+1, write), b.indices(g.Members, width*g.K, write)
+}
+
+// indices binds n uint32 in the arena.
+func (b *binder) indices(slotIndex, n int, write bool) []uint32 {
+	slot, op := b.slot(slotIndex, plan.SpaceArena)
+	if slot == nil {
+		return nil
+	}
+	if slot.Elem != plan.ElemU32 {
+		b.fail("slot %s: element type %d; expected indices", slot.Name, slot.Elem)
+		return nil
+	}
+	if write {
+		b.writable(slot)
+	}
+	v := view[uint32](b.bytes(slot, op))
+	if len(v) < n {
+		b.fail("slot %s: %d bytes at %d do not hold %d aligned indices", slot.Name, op.Bytes, op.Offset, n)
+		return nil
+	}
+	return v[:n]
 }
 
 // routing binds the selected experts of a token.

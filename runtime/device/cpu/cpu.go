@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"mla/runtime/device"
 	"mla/runtime/plan"
@@ -40,7 +41,7 @@ func (cpu) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	phases, err := r.record(m, workers)
+	sequences, err := r.record(m, cfg, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (cpu) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 		states[i] = newWorker(r.need)
 	}
 	r.bytes += int64(workers) * r.need.bytes()
-	r.pool = newPool(phases, states)
+	r.pool = newPool(sequences, states)
 	return r, nil
 }
 
@@ -68,13 +69,16 @@ func allocate(m *device.Model, cfg device.Config) (*runner, error) {
 	}
 	r := &runner{
 		bundle:    m.Bundle,
+		width:     l.Width,
+		need:      needs{rows: l.Width},
 		kv:        cfg.KV,
 		context:   cfg.Context,
 		pages:     l.Pages,
 		pageBytes: l.PageBytes(),
 		arena:     alignedBytes(l.Arena),
 		rope:      make([]float32, l.Rope/4),
-		logits:    make([]float32, m.Bundle.Model.VocabSize),
+		logits:    make([]float32, l.Logits/4),
+		vectors:   map[*byte][]float32{},
 		tables:    l.NewTables(),
 	}
 	device.RopeTable(r.rope, l.Freqs, m.Bundle.RopeMScale)
@@ -98,14 +102,15 @@ type runner struct {
 	caches [][]byte // one per layer, [pages][PageRows][CacheDim] of kv
 	tables *device.Tables
 	rope   []float32 // see device.RopeTable
-	logits []float32
+	logits []float32 // [width][VocabSize]
+	width  int
 	bytes  int64
 
-	need     needs // gathered while binding
+	need     needs               // gathered while binding
+	vectors  map[*byte][]float32 // copies of weight vectors, by where they are
 	prepared int
 
 	pool *pool
-	head int // the phase at which Bundle.Head begins
 }
 
 var errClosed = errors.New("the runner is closed")
@@ -162,26 +167,31 @@ func (r *runner) checkPage(page uint32, host []byte) error {
 func (r *runner) hostCaches() device.Caches { return device.Caches{Layers: r.caches, Pages: r.pages} }
 
 // Replay implements device.Runner.
-func (r *runner) Replay(row plan.Row, logits bool) ([]float32, error) {
+func (r *runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
 	if r.pool == nil {
 		return nil, errClosed
 	}
-	if err := errors.Join(device.CheckRow(row, r.bundle.Model.VocabSize, r.context), r.tables.Check(row)); err != nil {
+	vocab := r.bundle.Model.VocabSize
+	if err := errors.Join(device.CheckRows(rows, r.width, vocab, r.context), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
-	last := r.head
+	i := slices.IndexFunc(r.pool.sequences, func(q sequence) bool { return q.width >= len(rows) })
+	last := r.pool.sequences[i].head
 	if logits {
-		last = len(r.pool.phases)
+		last = len(r.pool.sequences[i].phases)
 	}
-	r.pool.run(row, last)
+	r.pool.run(i, rows, last)
 	if err := r.failure(); err != nil {
 		return nil, err
 	}
 	if !logits {
 		return nil, nil
 	}
-	return r.logits, nil
+	return r.logits[:len(rows)*vocab], nil
 }
+
+// Width implements device.Runner.
+func (r *runner) Width() int { return r.width }
 
 // failure returns the first failure of the token and forgets all.
 func (r *runner) failure() error {

@@ -65,7 +65,7 @@ func TestFaultyRouting(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if _, err := r.Replay(plan.Row{NKV: 1}, true); err == nil || !strings.Contains(err.Error(), "expert 3 of 3") {
+			if _, err := r.Replay([]plan.Row{{NKV: 1}}, true); err == nil || !strings.Contains(err.Error(), "expert 3 of 3") {
 				t.Errorf("error %v", err)
 			}
 		}

@@ -18,7 +18,7 @@ type Memory struct {
 
 // Launch records a model and runs its sequence once on mem, on one thread. It
 // serves checks of single kernels: their bundles have one dispatch.
-func Launch(m *device.Model, cfg device.Config, mem *Memory, row plan.Row) error {
+func Launch(m *device.Model, cfg device.Config, mem *Memory, rows []plan.Row) error {
 	r, err := allocate(m, cfg)
 	if err != nil {
 		return fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
@@ -28,11 +28,11 @@ func Launch(m *device.Model, cfg device.Config, mem *Memory, row plan.Row) error
 			len(mem.Arena), len(mem.Caches), len(mem.Rope), len(mem.Logits), len(r.arena), len(r.caches), len(r.rope), len(r.logits))
 	}
 	r.arena, r.caches, r.tables, r.rope, r.logits = mem.Arena, mem.Caches, mem.Tables, mem.Rope, mem.Logits
-	phases, err := r.record(m, 1)
+	sequences, err := r.record(m, cfg, 1)
 	if err != nil {
 		return err
 	}
-	r.pool = newPool(phases, []*worker{newWorker(r.need)})
-	_, err = r.Replay(row, true)
+	r.pool = newPool(sequences, []*worker{newWorker(r.need)})
+	_, err = r.Replay(rows, true)
 	return err
 }

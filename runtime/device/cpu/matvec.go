@@ -108,21 +108,7 @@ func (t *matVec) run(w *worker, lo, hi int) {
 	t.each(lo, hi, func(entry, r0, r1 int) {
 		y := w.y[:r1-r0]
 		t.projection.rows(w, entry, r0, t.in.load(w, entry), y)
-		if t.rope != nil {
-			t.rope.apply(y, r0, w.row.Pos)
-		}
-		if t.relu2 {
-			squaredReLU(y)
-		}
-		if t.add != nil {
-			addTo(y, t.add.read(entry*t.add.stride+r0, len(y), w.up[:]))
-		}
-		if t.store {
-			t.out.write(entry*t.out.stride+r0, y)
-		}
-		if t.hand != nil {
-			t.hand.apply(y, r0)
-		}
+		t.finish(w, entry, r0, y)
 	})
 }
 
@@ -131,5 +117,24 @@ func squaredReLU(y []float32) {
 	for i, x := range y {
 		x = max(x, 0)
 		y[i] = x * x
+	}
+}
+
+// finish is the epilogue of results y, which begin with row r0 of an entry.
+func (t *matVec) finish(w *worker, entry, r0 int, y []float32) {
+	if t.rope != nil {
+		t.rope.apply(y, r0, w.row.Pos)
+	}
+	if t.relu2 {
+		squaredReLU(y)
+	}
+	if t.add != nil {
+		addTo(y, t.add.read(entry*t.add.stride+r0, len(y), w.up[:]))
+	}
+	if t.store {
+		t.out.write(entry*t.out.stride+r0, y)
+	}
+	if t.hand != nil {
+		t.hand.apply(y, r0)
 	}
 }

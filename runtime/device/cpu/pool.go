@@ -26,15 +26,23 @@ const (
 	idle      = 1<<16 - 1 // the phase between two tokens
 )
 
+// sequence is a recorded plan.Sequence.
+type sequence struct {
+	width  int
+	phases []phase
+	head   int // the phase at which the plan's Head begins
+}
+
 // pool runs phases on its workers. The caller of run is worker 0; the others
 // are goroutines that sleep between tokens. Chunks are taken by whoever is free,
 // and a phase ends when its last chunk is done, not when every worker has come
 // by: a worker that the system does not schedule holds up nobody.
 type pool struct {
-	phases  []phase
-	workers []*worker
-	last    int      // the phase at which the token ends; set while idle
-	row     plan.Row // set while idle
+	sequences []sequence
+	workers   []*worker
+	current   atomic.Int32 // index of the sequence; a late worker may read it at any time
+	last      int          // the phase at which the replay ends; set while idle
+	rows      []plan.Row   // set while idle
 
 	// state is token<<32 | phase<<16 | next chunk. A chunk is taken by counting
 	// it up, so that a worker which comes late finds it changed and takes none.
@@ -50,8 +58,8 @@ type pool struct {
 }
 
 // newPool starts the workers.
-func newPool(phases []phase, workers []*worker) *pool {
-	p := &pool{phases: phases, workers: workers}
+func newPool(sequences []sequence, workers []*worker) *pool {
+	p := &pool{sequences: sequences, workers: workers}
 	p.wake = sync.NewCond(&p.mu)
 	p.state.Store(idle << 16)
 	for _, w := range workers[1:] {
@@ -60,12 +68,12 @@ func newPool(phases []phase, workers []*worker) *pool {
 	return p
 }
 
-// run executes the phases [0, last) for one token.
-func (p *pool) run(row plan.Row, last int) {
+// run executes the phases [0, last) of a sequence for some rows.
+func (p *pool) run(sequence int, rows []plan.Row, last int) {
 	if len(p.workers) == 1 {
 		w := p.workers[0]
-		w.token, w.row = w.token+1, row
-		for _, ph := range p.phases[:last] {
+		w.begin(w.token+1, rows)
+		for _, ph := range p.sequences[sequence].phases[:last] {
 			for _, c := range ph {
 				c.twin.run(w, c.lo, c.hi)
 			}
@@ -75,7 +83,8 @@ func (p *pool) run(row plan.Row, last int) {
 	if last == 0 {
 		return
 	}
-	p.row, p.last = row, last
+	p.current.Store(int32(sequence))
+	p.rows, p.last = rows, last
 	token := p.state.Load()>>32 + 1
 	p.publish(token << 32)
 	p.work(p.workers[0])
@@ -111,7 +120,11 @@ func (p *pool) work(w *worker) {
 		if i == idle {
 			return
 		}
-		ph, next := p.phases[i], int(v&maxChunks)
+		phases := p.sequences[p.current.Load()].phases
+		if i >= len(phases) {
+			continue // the state is of an earlier replay
+		}
+		ph, next := phases[i], int(v&maxChunks)
 		if next == len(ph) {
 			p.await(v)
 			continue
@@ -120,7 +133,7 @@ func (p *pool) work(w *worker) {
 			continue
 		}
 		if token := v >> 32; w.token != token {
-			w.token, w.row = token, p.row
+			w.begin(token, p.rows)
 		}
 		ph[next].twin.run(w, ph[next].lo, ph[next].hi)
 		if p.done.Add(1) == int64(len(ph)) {

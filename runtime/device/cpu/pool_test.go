@@ -41,7 +41,7 @@ func TestChain(t *testing.T) {
 		rg, r := chain(t, threads, links)
 		start := rg.read(r, 0, 8<<10)
 		for range tokens {
-			if _, err := r.Replay(plan.Row{NKV: 1}, true); err != nil {
+			if _, err := r.Replay([]plan.Row{{NKV: 1}}, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -72,11 +72,11 @@ func TestTail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r.pool.phases) != 2 || r.head != 0 {
-			t.Errorf("%d phases, the head at %d; want 2 and 0", len(r.pool.phases), r.head)
+		if q := r.pool.sequences[0]; len(q.phases) != 2 || q.head != 0 {
+			t.Errorf("%d phases, the head at %d; want 2 and 0", len(q.phases), q.head)
 		}
 		for range tokens {
-			if _, err := r.Replay(plan.Row{NKV: 1}, true); err != nil {
+			if _, err := r.Replay([]plan.Row{{NKV: 1}}, true); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,7 +99,7 @@ func TestParking(t *testing.T) {
 		_, r := chain(t, 4, 3)
 		wg.Go(func() {
 			for range 5 {
-				if _, err := r.Replay(plan.Row{NKV: 1}, true); err != nil {
+				if _, err := r.Replay([]plan.Row{{NKV: 1}}, true); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(2 * time.Millisecond)
@@ -115,9 +115,10 @@ func TestReplayAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pos := uint32(0)
+	pos, rows := uint32(0), make([]plan.Row, 1)
 	replay := func() {
-		if _, err := r.Replay(plan.Row{Token: 1, Pos: pos % 8, NKV: pos%8 + 1}, true); err != nil {
+		rows[0] = plan.Row{Token: 1, Pos: pos % 8, NKV: pos%8 + 1}
+		if _, err := r.Replay(rows, true); err != nil {
 			t.Error(err)
 		}
 		pos++
@@ -127,7 +128,8 @@ func TestReplayAllocatesNothing(t *testing.T) {
 	}
 	for threads := 1; threads <= 3; threads++ {
 		_, r := chain(t, threads, 5)
-		if n := testing.AllocsPerRun(50, func() { r.Replay(plan.Row{NKV: 1}, true) }); n != 0 {
+		rows := []plan.Row{{NKV: 1}}
+		if n := testing.AllocsPerRun(50, func() { r.Replay(rows, true) }); n != 0 {
 			t.Errorf("%d workers: %g allocations per token", threads, n)
 		}
 	}

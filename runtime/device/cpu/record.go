@@ -8,57 +8,66 @@ import (
 	"mla/runtime/plan"
 )
 
-// record binds the decode sequence and cuts it into phases. A phase ends before
-// a dispatch with a barrier, and before Bundle.Head so that a replay can stop.
-func (r *runner) record(m *device.Model, workers int) ([]phase, error) {
-	b := m.Bundle
-	if b.Head < 0 || b.Head > len(b.Decode) {
-		return nil, fmt.Errorf("bundle %s: the head begins at dispatch %d of %d", b.Name, b.Head, len(b.Decode))
+// record binds the sequences that a configuration loads.
+func (r *runner) record(m *device.Model, cfg device.Config, workers int) ([]sequence, error) {
+	var list []sequence
+	for _, q := range m.Sequences(cfg) {
+		s, err := r.sequence(m, &q, workers)
+		if v := (*device.VariantError)(nil); errors.As(err, &v) {
+			return nil, v
+		}
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+		}
+		list = append(list, s)
 	}
-	var phases []phase
+	return list, nil
+}
+
+// sequence binds one sequence and cuts it into phases. A phase ends before a dispatch
+// with a barrier, and before the Head so that a replay can stop.
+func (r *runner) sequence(m *device.Model, q *plan.Sequence, workers int) (sequence, error) {
+	s := sequence{width: q.Width}
 	var open []twin // of the phase being gathered
 	flush := func() error {
 		if len(open) == 0 {
 			return nil
 		}
 		ph, err := cut(open, workers)
-		phases, open = append(phases, ph), nil
+		s.phases, open = append(s.phases, ph), nil
 		return err
 	}
-	for i := range b.Decode {
-		if b.Decode[i].Barrier || i == b.Head {
+	for i := range q.Dispatches {
+		if q.Dispatches[i].Barrier || i == q.Head {
 			if err := flush(); err != nil {
-				return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+				return s, err
 			}
 		}
-		if i == b.Head {
-			r.head = len(phases)
+		if i == q.Head {
+			s.head = len(s.phases)
 		}
-		twins, tails, err := r.dispatch(m, &b.Decode[i])
-		if v := (*device.VariantError)(nil); errors.As(err, &v) {
-			return nil, v
-		}
+		twins, tails, err := r.dispatch(m, &q.Dispatches[i])
 		if err != nil {
-			return nil, fmt.Errorf("bundle %s, dispatch %d: %w", b.Name, i, err)
+			return s, fmt.Errorf("dispatch %d: %w", i, err)
 		}
 		open = append(open, twins...)
 		if len(tails) > 0 { // a phase is what the last threadgroup to arrive has to wait for
 			if err := flush(); err != nil {
-				return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+				return s, err
 			}
 			open = tails
 		}
 	}
 	if err := flush(); err != nil {
-		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+		return s, err
 	}
-	if b.Head == len(b.Decode) {
-		r.head = len(phases)
+	if q.Head == len(q.Dispatches) {
+		s.head = len(s.phases)
 	}
-	if len(phases) > maxPhases {
-		return nil, fmt.Errorf("bundle %s: %d barriers; expected fewer than %d", b.Name, len(phases), maxPhases)
+	if len(s.phases) > maxPhases {
+		return s, fmt.Errorf("%d barriers; expected fewer than %d", len(s.phases), maxPhases)
 	}
-	return phases, nil
+	return s, nil
 }
 
 // dispatch binds the parts of one dispatch, and those of its tails.
@@ -79,8 +88,12 @@ func (r *runner) dispatch(m *device.Model, d *plan.Dispatch) (twins, tails []twi
 		return nil, nil, err
 	}
 	b := binder{r: r, model: m, d: d, kernel: k}
+	bind := b.bind
+	if k.Width > 0 {
+		bind = b.bindRows
+	}
 	for i, p := range k.AllParts() {
-		t := b.bind(p)
+		t := bind(p)
 		if b.err != nil {
 			return nil, nil, fmt.Errorf("kernel %s, layer %d, part %d (%T): %w", k.Name, d.Layer, i, p, b.err)
 		}

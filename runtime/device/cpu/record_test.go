@@ -190,15 +190,15 @@ func TestReplaySteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []plan.Row{{Token: 7, NKV: 1}, {Pos: 8, NKV: 9}, {Pos: 1, NKV: 1}, {Pos: 1 << 31, NKV: 1<<31 + 1}} {
-		if _, err := r.Replay(s, true); err == nil {
+		if _, err := r.Replay([]plan.Row{s}, true); err == nil {
 			t.Errorf("%+v: no error", s)
 		}
 	}
 	step := plan.Row{Token: 6, Pos: 7, NKV: 8}
-	if l, err := r.Replay(step, false); l != nil || err != nil || r.logits[0] != 0 {
+	if l, err := r.Replay([]plan.Row{step}, false); l != nil || err != nil || r.logits[0] != 0 {
 		t.Errorf("without logits: %v, %v; buffer %v", l, err, r.logits)
 	}
-	if l, err := r.Replay(step, true); len(l) != 7 || err != nil || l[0] == 0 {
+	if l, err := r.Replay([]plan.Row{step}, true); len(l) != 7 || err != nil || l[0] == 0 {
 		t.Errorf("with logits: %v, %v", l, err)
 	}
 	if r.Dispatches() != 1 || r.Bytes() < int64(len(rg.arena)+8*16*4) {
@@ -209,7 +209,7 @@ func TestReplaySteps(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := r.Replay(step, true); err == nil || !strings.Contains(fmt.Sprint(err), "closed") {
+	if _, err := r.Replay([]plan.Row{step}, true); err == nil || !strings.Contains(fmt.Sprint(err), "closed") {
 		t.Errorf("after Close: %v", err)
 	}
 }

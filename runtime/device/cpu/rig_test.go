@@ -262,7 +262,7 @@ func (rg *rig) run(row plan.Row) *runner {
 		if err != nil {
 			rg.t.Fatal(err)
 		}
-		if _, err := r.Replay(row, true); err != nil {
+		if _, err := r.Replay([]plan.Row{row}, true); err != nil {
 			rg.t.Fatal(err)
 		}
 		if first == nil {

@@ -7,6 +7,7 @@ import "mla/runtime/plan"
 // needs another.
 type source struct {
 	id      int
+	row     int // whose input it is
 	cols    int
 	vec     vec
 	norm    *norm    // nil: none
@@ -16,7 +17,7 @@ type source struct {
 
 // source binds the input of a mat-vec of entries × cols.
 func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, r *plan.Rescale, c *plan.Combine) source {
-	s := source{id: b.id(), cols: cols}
+	s := source{id: b.id(), row: b.row, cols: cols}
 	b.dims(entries, cols)
 	switch {
 	case c != nil && (n != nil || r != nil), n != nil && r != nil:
@@ -43,15 +44,16 @@ func (s *source) load(w *worker, entry int) input {
 		entry = 0
 	}
 	k := key{w.token, s.id, entry}
-	if w.inputKey != k {
-		w.input = s.prepare(w, entry)
-		w.inputKey = k
+	p := &w.prepared[s.row]
+	if p.key != k {
+		p.input = s.prepare(w, entry)
+		p.key = k
 	}
-	return w.input
+	return p.input
 }
 
 func (s *source) prepare(w *worker, entry int) input {
-	x := w.numbers[:s.cols]
+	x := w.prepared[s.row].numbers[:s.cols]
 	if s.combine != nil {
 		s.combine.run(w, entry, x)
 		return input{x: x, factor: 1}

@@ -10,7 +10,7 @@ import (
 func TestSourceKeepsEntries(t *testing.T) {
 	memory := []float32{3, 4, 30, 40}
 	s := &source{id: 1, cols: 2, vec: vec{numbers{f32: memory}, 2}, norm: &norm{weight: []float32{1, 2}}}
-	w := newWorker(needs{input: 2})
+	w := newWorker(needs{rows: 1, input: 2})
 	w.token = 1
 	want := slices.Clone(s.load(w, 0).x)
 	if want[0] <= 0 || want[1] != want[0]*8/3 {

@@ -10,14 +10,28 @@ type weightedSum struct {
 	split
 	in, out vec
 	routing []plan.Routing
+	add     []*vec
+	hand    *handOver
+	store   bool // out is wanted as it is
 }
 
 func bindWeightedSum(b *binder, p *plan.WeightedSum) *weightedSum {
-	return &weightedSum{b.split(p.Dim, p.RowsPerGroup), b.input(p.In, p.K, p.Dim), b.output(p.Out, 1, p.Dim), b.routing(p.Routing, p.K, false)}
+	t := &weightedSum{split: b.split(p.Dim, p.RowsPerGroup), in: b.input(p.In, p.K, p.Dim), routing: b.routing(p.Routing, p.K, false),
+		hand: b.handOver(p.HandOver, p.Dim), store: p.Out.Slot >= 0 || p.HandOver == nil}
+	for _, slot := range p.Add {
+		t.add = append(t.add, b.add(slot, p.Out, 1, p.Dim))
+	}
+	if t.store {
+		t.out = b.output(p.Out, 1, p.Dim)
+	}
+	if p.HandOver != nil && b.err == nil && p.RowsPerGroup%p.HandOver.Group != 0 {
+		b.fail("sums of %d squares each, %d elements per group", p.HandOver.Group, p.RowsPerGroup)
+	}
+	return t
 }
 
 func (t *weightedSum) size() (units, cost int) {
-	return t.groups, 4 * (len(t.routing) + 1) * t.perGroup
+	return t.groups, 4 * (len(t.routing) + len(t.add) + 1) * t.perGroup
 }
 
 func (t *weightedSum) run(w *worker, lo, hi int) {
@@ -27,6 +41,14 @@ func (t *weightedSum) run(w *worker, lo, hi int) {
 		for i, e := range t.routing {
 			quant.Axpy(y, e.Weight, t.in.read(i*t.in.stride+r0, len(y), w.up[:]))
 		}
-		t.out.write(r0, y)
+		for _, v := range t.add {
+			addTo(y, v.read(r0, len(y), w.up[:]))
+		}
+		if t.store {
+			t.out.write(r0, y)
+		}
+		if t.hand != nil {
+			t.hand.apply(y, r0)
+		}
 	})
 }

@@ -8,6 +8,7 @@ const rowBlock = 256
 
 // needs is the scratch memory that the recorded parts ask for.
 type needs struct {
+	rows    int // of the widest sequence
 	input   int // floats of the widest input
 	experts int // most experts that a gating chooses from
 	chosen  int // most experts that it chooses
@@ -19,13 +20,13 @@ type needs struct {
 // worker is one thread's state: the token it works on and its scratch memory.
 // Nothing in it outlives a token but the memory.
 type worker struct {
-	row   plan.Row
-	token uint64 // the pool's count of tokens; tells what below is of this one
-	err   error  // first failure, fetched at the end of the token
+	rows  []plan.Row // of the replay
+	row   plan.Row   // of the unit at hand
+	token uint64     // the pool's count of tokens; tells what below is of this one
+	err   error      // first failure, fetched at the end of the token
 
-	numbers   []float32 // room for a prepared input
-	input     input     // of inputKey
-	inputKey  key
+	prepared  []prepared // by row
+	together  together
 	y, up     [rowBlock]float32
 	routing   []plan.Routing // the experts chosen by routingKey
 	routeKey  key
@@ -44,9 +45,21 @@ type key struct {
 	id, entry int
 }
 
+// prepared is the input that a worker keeps for a row.
+type prepared struct {
+	numbers []float32 // room for it
+	input   input     // of key
+	key     key
+}
+
 func newWorker(n needs) *worker {
+	inputs := make([]prepared, n.rows)
+	for i := range inputs {
+		inputs[i].numbers = make([]float32, n.input)
+	}
 	return &worker{
-		numbers:   make([]float32, n.input),
+		prepared:  inputs,
+		together:  newTogether(n.rows),
 		routing:   make([]plan.Routing, n.chosen),
 		probs:     make([]float32, n.experts),
 		selection: make([]float32, n.experts),
@@ -59,13 +72,13 @@ func newWorker(n needs) *worker {
 
 // bytes is the scratch memory of one worker.
 func (n *needs) bytes() int64 {
-	return 4*int64(n.input+2*n.experts+2*n.chosen+n.query+n.tile+n.scores+2*rowBlock) + int64(n.experts)
+	return 4*int64(n.rows*(n.input+2*togetherBlock)+2*n.experts+2*n.chosen+n.query+n.tile+n.scores+2*rowBlock) + int64(n.experts)
 }
 
 // temp returns n floats of the input buffer for a part that prepares no input.
 func (w *worker) temp(n int) []float32 {
-	w.inputKey = key{}
-	return w.numbers[:n]
+	w.prepared[0].key = key{}
+	return w.prepared[0].numbers[:n]
 }
 
 // fail keeps the first failure of the token.
@@ -73,4 +86,9 @@ func (w *worker) fail(err error) {
 	if w.err == nil {
 		w.err = err
 	}
+}
+
+// begin takes up a replay.
+func (w *worker) begin(token uint64, rows []plan.Row) {
+	w.token, w.rows, w.row = token, rows, rows[0]
 }

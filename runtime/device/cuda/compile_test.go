@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"mla/runtime/device"
 	"slices"
 	"testing"
 
@@ -28,7 +29,7 @@ func BenchmarkCompile(b *testing.B) {
 			b.Fatal(err)
 		}
 		profile := slices.IndexFunc(bundle.Profiles, func(p plan.Profile) bool { return p.Name == "q4_0" })
-		needed, err := reference.Profile(bundle, &bundle.Profiles[profile]).Functions(quant.F16, "")
+		needed, err := reference.Profile(bundle, &bundle.Profiles[profile]).Functions(device.Config{KV: quant.F16}, "")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
-	commands, err := m.Commands(l, cfg.KV, d.Class())
+	commands, err := m.Commands(l, cfg, d.Class())
 	if err != nil {
 		return nil, err
 	}

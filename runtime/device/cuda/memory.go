@@ -28,7 +28,7 @@ type memory struct {
 
 // allocate reserves all memory. After an error, what there is must be freed.
 func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
-	if m.places, err = placeWeights(c.Decode); err != nil {
+	if m.places, err = placeWeights(c.All()); err != nil {
 		return err
 	}
 	if err := m.fits(l); err != nil {
@@ -43,7 +43,7 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 		{"the weights", m.places.bytes, &m.weights},
 		{"the arena", l.Arena, &m.arena},
 		{"the rotary table", l.Rope, &m.rope},
-		{"the row", rowBytes, &m.row},
+		{"the rows", rowBytes * int64(l.Width), &m.row},
 		{"the logits", l.Logits, &m.logits},
 		{"the sampler", l.Sample, &m.sample},
 		{"the counters", l.Counters, &m.counters},

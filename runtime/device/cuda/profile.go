@@ -100,7 +100,7 @@ func (r *runner) prepare(rows int) error {
 	if err := r.tables.Check(row); err != nil {
 		return err
 	}
-	if err := r.setRow(0, row); err != nil {
+	if err := r.setRows(0, []plan.Row{row}, 1); err != nil {
 		return err
 	}
 	return r.stream.Wait()

@@ -23,7 +23,7 @@ func profile(lib string) error {
 	}
 	return with(lib, "glm47-tiny-Q4_0", device.Config{Context: len(ref.Prompt), KV: quant.F16}, func(r device.Runner) error {
 		p := r.(device.Profiler)
-		if _, err := r.Replay(reference.Step(1, 0), false); err != nil { // in flight
+		if _, err := r.Replay(reference.Rows(1, 0), false); err != nil { // in flight
 			return err
 		}
 		if rate, err := p.CopyBandwidth(); err != nil || rate <= 0 {

@@ -37,7 +37,8 @@ type runner struct {
 	stages  []stage // of a token
 	graphs  graphs
 	stream  cu.Stream
-	rows    *cu.Pinned // [ring]plan.Row
+	rows    *cu.Pinned // [ring][width]plan.Row
+	width   int
 	tables  *device.Tables
 	paged   *cu.Pinned // the entries of tables, on their way to the device
 	logits  *cu.Pinned
@@ -53,11 +54,13 @@ type runner struct {
 
 // graphs are what is launched; those that have nothing to do are missing.
 type graphs struct {
-	body  *cu.Exec               // a token without its logits
-	token *cu.Exec               // a token
-	pick  *cu.Exec               // picks a token by the logits
-	runs  [len(lengths)]*cu.Exec // run the picked token and pick the next, over and over
+	sequences []replay               // one per sequence
+	pick      *cu.Exec               // picks a token by the logits
+	runs      [len(lengths)]*cu.Exec // run the picked token and pick the next, over and over
 }
+
+// replay is a sequence: whole, and without what computes logits.
+type replay struct{ all, body *cu.Exec }
 
 // lengths are how many tokens each of graphs.runs runs, the longest first and the
 // last one token. Between two launches the GPU idles for 2 µs (on an H200), between
@@ -74,7 +77,7 @@ type slot struct {
 
 // newRunner allocates, uploads and records.
 func (d *Device) newRunner(m *device.Model, cfg device.Config, l *device.Layout, c *device.Commands) (r *runner, err error) {
-	r = &runner{vocab: m.Bundle.Model.VocabSize, context: cfg.Context, kv: cfg.KV, device: d, model: m, commands: c}
+	r = &runner{width: l.Width, vocab: m.Bundle.Model.VocabSize, context: cfg.Context, kv: cfg.KV, device: d, model: m, commands: c}
 	if r.gpu, err = d.device.Retain(); err != nil {
 		return nil, err
 	}
@@ -92,7 +95,7 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 		return err
 	}
 	var uses []use
-	for _, c := range slices.Concat(r.commands.Decode, r.commands.Sample) {
+	for _, c := range r.commands.All() {
 		uses = append(uses, use{c.Variant.Func, c.Kernel})
 	}
 	if r.code, err = p.load(uses); err != nil {
@@ -107,7 +110,7 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	if r.stream, err = cu.NewStream(); err != nil {
 		return err
 	}
-	if r.rows, err = cu.AllocPinned(ring * int(rowBytes)); err != nil {
+	if r.rows, err = cu.AllocPinned(ring * r.width * int(rowBytes)); err != nil {
 		return err
 	}
 	r.tables = l.NewTables()
@@ -131,22 +134,25 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 			}
 		}
 	}
-	return r.record(r.model.Bundle.Head)
+	return r.record()
 }
 
 // record makes the graphs.
-func (r *runner) record(head int) error {
-	r.stages = stages(r.commands.Decode, r.code, &r.memory)
+func (r *runner) record() error {
+	r.stages = stages(r.commands.Decode().Commands, r.code, &r.memory)
+	r.graphs.sequences = make([]replay, len(r.commands.Sequences))
 	pick := stages(r.commands.Sample, r.code, &r.memory)
 	type recording struct {
 		what   string
 		stages []stage
 		to     **cu.Exec
 	}
-	list := []recording{
-		{"the token", r.stages, &r.graphs.token},
-		{"the token without its logits", stages(r.commands.Decode[:head], r.code, &r.memory), &r.graphs.body},
-		{"the sampler", pick, &r.graphs.pick},
+	list := []recording{{"the sampler", pick, &r.graphs.pick}}
+	for i, q := range r.commands.Sequences {
+		to := &r.graphs.sequences[i]
+		list = append(list,
+			recording{rowsOf(q.Width), stages(q.Commands, r.code, &r.memory), &to.all},
+			recording{rowsOf(q.Width) + " without logits", stages(q.Commands[:q.Head], r.code, &r.memory), &to.body})
 	}
 	if len(pick) > 0 {
 		run := slices.Concat(r.stages, pick)
@@ -168,38 +174,46 @@ func (r *runner) record(head int) error {
 }
 
 // Replay implements device.Runner.
-func (r *runner) Replay(row plan.Row, logits bool) ([]float32, error) {
+func (r *runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
 	if r.closed {
 		return nil, errClosed
 	}
-	if err := errors.Join(device.CheckRow(row, r.vocab, r.context), r.tables.Check(row)); err != nil {
+	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
 	if err := r.End(); err != nil {
 		return nil, err
 	}
 	r.last = nil
-	if err := r.gpu.Do(func() error { return r.token(row, logits) }); err != nil || !logits {
+	if err := r.gpu.Do(func() error { return r.replay(rows, logits) }); err != nil || !logits {
 		return nil, err
 	}
-	r.last = &row
+	if len(rows) == 1 {
+		row := rows[0]
+		r.last = &row
+	}
 	b := r.logits.Bytes()
-	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), r.vocab), nil
+	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(rows)*r.vocab), nil
 }
 
-// token puts one token into the stream, and waits for it if its logits are wanted.
-func (r *runner) token(row plan.Row, logits bool) error {
+// Width implements device.Runner.
+func (r *runner) Width() int { return r.width }
+
+// replay puts rows into the stream, and waits for them if their logits are wanted.
+func (r *runner) replay(rows []plan.Row, logits bool) error {
 	err := r.unit(0, func(slot int) error {
-		if err := r.setRow(slot, row); err != nil {
+		sequence := r.commands.For(len(rows))
+		if err := r.setRows(slot, rows, r.commands.Sequences[sequence].Width); err != nil {
 			return err
 		}
+		graphs := &r.graphs.sequences[sequence]
 		if !logits {
-			return r.launchBody()
+			return launch(graphs.body, r.stream)
 		}
-		if err := r.graphs.token.Launch(r.stream); err != nil {
+		if err := graphs.all.Launch(r.stream); err != nil {
 			return err
 		}
-		return r.stream.Download(r.logits, 0, r.memory.logits, len(r.logits.Bytes()))
+		return r.stream.Download(r.logits, 0, r.memory.logits, 4*len(rows)*r.vocab)
 	})
 	if err != nil || !logits {
 		return err
@@ -207,12 +221,20 @@ func (r *runner) token(row plan.Row, logits bool) error {
 	return r.drain()
 }
 
-// launchBody launches a token without its logits, unless that is nothing.
-func (r *runner) launchBody() error {
-	if r.graphs.body == nil {
+// rowsOf names a sequence in messages.
+func rowsOf(width int) string {
+	if width == 1 {
+		return "the token"
+	}
+	return fmt.Sprintf("%d rows", width)
+}
+
+// launch launches a graph, unless it is missing: it has nothing to do.
+func launch(g *cu.Exec, s cu.Stream) error {
+	if g == nil {
 		return nil
 	}
-	return r.graphs.body.Launch(r.stream)
+	return g.Launch(s)
 }
 
 // unit puts what f does into the stream as one unit of work, which picks picks
@@ -240,15 +262,16 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 	return nil
 }
 
-// setRow makes row that of what follows in the stream.
-func (r *runner) setRow(slot int, row plan.Row) error {
-	r.keepRow(slot, row)
-	return r.stream.Upload(r.memory.row, r.rows, slot*int(rowBytes), int(rowBytes))
+// setRows makes rows, and dead ones up to width, those of what follows in the stream.
+func (r *runner) setRows(slot int, rows []plan.Row, width int) error {
+	r.keepRows(slot, rows)
+	return r.stream.Upload(r.memory.row, r.rows, slot*r.width*int(rowBytes), width*int(rowBytes))
 }
 
-// keepRow puts a row where the unit in a slot takes it from.
-func (r *runner) keepRow(slot int, row plan.Row) {
-	*(*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*int(rowBytes)])) = row
+// keepRows puts rows where the unit in a slot takes them from.
+func (r *runner) keepRows(slot int, rows []plan.Row) {
+	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*r.width*int(rowBytes)])), r.width)
+	clear(to[copy(to, rows):])
 }
 
 // land waits for the unit in a slot, if one is in flight there.
@@ -281,7 +304,7 @@ func (r *runner) drain() error {
 }
 
 // Dispatches implements device.Runner.
-func (r *runner) Dispatches() int { return len(r.commands.Decode) }
+func (r *runner) Dispatches() int { return len(r.commands.Decode().Commands) }
 
 // Bytes implements device.Runner.
 func (r *runner) Bytes() int64 { return r.memory.bytes }
@@ -312,7 +335,11 @@ func (r *runner) Close() error {
 func (r *runner) release() error {
 	err := r.gpu.Do(func() error {
 		list := []error{r.stream.Destroy(), r.chain.free()}
-		for _, g := range append(r.graphs.runs[:], r.graphs.body, r.graphs.token, r.graphs.pick) {
+		all := append(r.graphs.runs[:], r.graphs.pick)
+		for _, g := range r.graphs.sequences {
+			all = append(all, g.all, g.body)
+		}
+		for _, g := range all {
 			if g != nil {
 				list = append(list, g.Destroy())
 			}

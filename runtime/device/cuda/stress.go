@@ -81,7 +81,7 @@ func (s *stress) run(ctx context.Context) (err error) {
 		return err
 	}
 	for i, row := range s.what.Rows {
-		s.r.keepRow(i, row)
+		s.r.keepRows(i, []plan.Row{row})
 	}
 	if err := s.r.stream.Upload(s.rows, s.r.rows, 0, 2*int(rowBytes)); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (s *stress) replay(to cu.Ptr) error {
 	if err := r.stream.Copy(r.memory.row, s.rows+cu.Ptr(s.asked%2)*cu.Ptr(rowBytes), rowBytes); err != nil {
 		return err
 	}
-	if err := r.graphs.token.Launch(r.stream); err != nil {
+	if err := r.graphs.sequences[0].all.Launch(r.stream); err != nil {
 		return err
 	}
 	for _, cache := range r.memory.caches {

@@ -28,10 +28,11 @@ type Runner struct {
 	Assigned   int // entries of block tables
 	Closed     bool
 
-	context int
-	tables  *device.Tables
-	cache   []row // [pages][plan.PageRows]
-	logits  []float32
+	vocab, width int
+	context      int
+	tables       *device.Tables
+	cache        []row // [pages][plan.PageRows]
+	logits       []float32
 }
 
 type row struct {
@@ -43,7 +44,7 @@ type row struct {
 func New(vocab int, cfg device.Config) *Runner {
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
 	return &Runner{
-		context: cfg.Context, logits: make([]float32, vocab), cache: make([]row, pages*plan.PageRows),
+		context: cfg.Context, vocab: vocab, width: max(cfg.Width, 1), logits: make([]float32, max(cfg.Width, 1)*vocab), cache: make([]row, pages*plan.PageRows),
 		tables: device.NewTables(cmp.Or(cfg.Tables, 1), plan.Pages(cfg.Context), pages),
 	}
 }
@@ -97,7 +98,7 @@ func (r *Runner) WritePage(page uint32, src []byte) error {
 }
 
 // Replay implements device.Runner.
-func (r *Runner) Replay(at plan.Row, logits bool) ([]float32, error) {
+func (r *Runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
 	if r.After != nil {
 		r.After()
 	}
@@ -107,23 +108,31 @@ func (r *Runner) Replay(at plan.Row, logits bool) ([]float32, error) {
 	case r.Fail != nil:
 		return nil, r.Fail
 	}
-	if err := errors.Join(device.CheckRow(at, len(r.logits), r.context), r.tables.Check(at)); err != nil {
+	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
 	r.Replays++
-	*r.row(at) = row{at.Token, mix(r.read(at, at.Pos), at.Token)}
+	for _, at := range rows {
+		*r.row(at) = row{at.Token, mix(r.read(at, at.Pos), at.Token)}
+	}
 	if !logits {
 		return nil, nil
 	}
 	r.WithLogits++
 	clear(r.logits)
-	if r.Logits != nil {
-		r.Logits(at, r.read(at, at.NKV), r.logits)
-	} else {
-		r.logits[(int(at.Token)+1)%len(r.logits)] = 1
+	for i, at := range rows {
+		own := r.logits[i*r.vocab:][:r.vocab]
+		if r.Logits != nil {
+			r.Logits(at, r.read(at, at.NKV), own)
+		} else {
+			own[(int(at.Token)+1)%r.vocab] = 1
+		}
 	}
-	return r.logits, nil
+	return r.logits[:len(rows)*r.vocab], nil
 }
+
+// Width implements device.Runner.
+func (r *Runner) Width() int { return r.width }
 
 // row is the place of a cache row.
 func (r *Runner) row(at plan.Row) *row { return &r.cache[r.tables.Place(at)] }

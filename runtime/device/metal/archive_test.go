@@ -112,7 +112,7 @@ func withArchive(lib, name, folder string, f func(device.Runner) error) error {
 }
 
 func token(r device.Runner) error {
-	_, err := r.Replay(reference.Step(1, 0), true)
+	_, err := r.Replay(reference.Rows(1, 0), true)
 	return err
 }
 
@@ -132,7 +132,7 @@ func holds(folder string, names ...string) error {
 		if err != nil {
 			return err
 		}
-		functions, err := m.Functions(tinyConfig.KV, "")
+		functions, err := m.Functions(tinyConfig, "")
 		if err = orElse(err, done()); err != nil {
 			return err
 		}

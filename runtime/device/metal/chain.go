@@ -31,7 +31,7 @@ func (r *runner) Begin(s *device.Sampling) error {
 			return err
 		}
 		r.chain.slot = r.next
-		r.setRow(r.next, *r.last)
+		r.setRows(r.next, []plan.Row{*r.last})
 		r.last = nil
 		return nil
 	})
@@ -50,7 +50,7 @@ func (r *runner) commitPicks(n int, first bool) error {
 	if err := r.land(r.next); err != nil {
 		return err
 	}
-	runs := slices.Repeat([]run{{0, len(r.commands)}}, n)
+	runs := slices.Repeat([]run{{0, r.sampled}}, n)
 	if first {
 		runs[0].from = r.decode
 	}

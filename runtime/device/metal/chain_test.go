@@ -71,7 +71,7 @@ func noSampler(lib string) error {
 		if err := reference.BeginChain(r.(device.Sampler), sample.Off()); !errors.Is(err, device.ErrSampling) {
 			return fmt.Errorf("a chain without a sampler: %w", err)
 		}
-		_, err := r.Replay(reference.Step(1, 3), true)
+		_, err := r.Replay(reference.Rows(1, 3), true)
 		return err
 	})
 }

@@ -19,12 +19,12 @@ func compilation(b *plan.Bundle, functions []string, origin string) (c device.Co
 		return c, nil
 	}
 	c.From = "Metal source"
-	source := pieces.Parse(b.Source)
+	source := pieces.Parse(b.Metal())
 	cut, err := source.Cut(functions)
 	if err != nil {
 		return c, err
 	}
-	c.Bytes, c.AllBytes = len(cut), len(b.Source)
+	c.Bytes, c.AllBytes = len(cut), len(b.Metal())
 	if c.Inlined, err = source.Inlined(functions); err != nil {
 		return c, err
 	}

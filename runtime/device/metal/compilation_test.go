@@ -1,6 +1,7 @@
 package metal_test
 
 import (
+	"mla/runtime/device"
 	"slices"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 func TestCompilation(t *testing.T) {
 	b := bundle("glm47flash")
 	i := slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == "q4_0" })
-	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(quant.F16, "")
+	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(device.Config{KV: quant.F16}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func TestCompilation(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log(c)
-	if c.AllKernels != len(b.Functions()) || c.AllBytes != len(b.Source) || c.Kernels != len(functions) || c.Kernels < 10 || c.Inlined < 100_000 {
+	if c.AllKernels != len(b.Functions()) || c.AllBytes != len(b.Metal()) || c.Kernels != len(functions) || c.Kernels < 10 || c.Inlined < 100_000 {
 		t.Errorf("%+v", c)
 	}
 	if 3*c.Kernels >= c.AllKernels || 3*c.Inlined >= c.AllInlined || 3*c.Bytes >= c.AllBytes {

@@ -31,7 +31,7 @@ func newLayout(m *device.Model, cfg device.Config, limit int64) (*layout, error)
 
 // own is the memory that the runner allocates beside weights.
 func (l *layout) own() int64 {
-	return l.Bytes() + int64(len(l.constants)) + ring*rowBytes
+	return l.Bytes() + int64(len(l.constants)) + ring*rowBytes*int64(l.Width)
 }
 
 // fits refuses what the GPU cannot hold, before anything is allocated.

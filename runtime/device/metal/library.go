@@ -19,7 +19,7 @@ import (
 func LibraryName(b *plan.Bundle) string { return stem(b) + ".metallib" }
 
 func stem(b *plan.Bundle) string {
-	hash := sha256.Sum256([]byte(b.Source))
+	hash := sha256.Sum256([]byte(b.Metal()))
 	return b.Name + "-" + hex.EncodeToString(hash[:6])
 }
 
@@ -46,7 +46,7 @@ func (d *Device) library(gpu mtl.Device, b *plan.Bundle, functions []string) (l 
 			}
 		}
 	}
-	source, err := pieces.Parse(b.Source).Cut(functions)
+	source, err := pieces.Parse(b.Metal()).Cut(functions)
 	if err != nil {
 		return l, "", err
 	}

@@ -86,7 +86,7 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	}
 	mem.tables = a.buffer("block tables", l.Tables, mtl.StorageShared)
 	for i := range mem.rows {
-		mem.rows[i] = a.buffer(fmt.Sprintf("row %d", i), rowBytes, mtl.StorageShared)
+		mem.rows[i] = a.buffer(fmt.Sprintf("rows %d", i), rowBytes*int64(l.Width), mtl.StorageShared)
 	}
 	if a.err == nil {
 		device.RopeTable(floats(mem.rope), l.Freqs, m.Bundle.RopeMScale)

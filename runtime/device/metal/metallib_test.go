@@ -200,7 +200,7 @@ func TestMetallibScript(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || string(got) != b.Source {
+		if err != nil || string(got) != b.Metal() {
 			t.Errorf("bundle %s: %v, %d bytes", b.Name, err, len(got))
 		}
 		if want := flags(b); !slices.Contains(strings.Split(string(compiled), "\n"), want) {

@@ -2,6 +2,7 @@ package metal
 
 import (
 	"errors"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -50,44 +51,52 @@ type unit struct {
 }
 
 // Replay implements device.Runner.
-func (r *runner) Replay(row plan.Row, logits bool) ([]float32, error) {
+func (r *runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
 	if r.closed {
 		return nil, errClosed
 	}
-	if err := errors.Join(device.CheckRow(row, r.vocab, r.context), r.tables.Check(row)); err != nil {
+	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
 	if err := r.End(); err != nil {
 		return nil, err
 	}
 	r.last = nil
-	err := mtl.Pool(func() error { return r.token(row, logits) })
+	err := mtl.Pool(func() error { return r.replay(rows, logits) })
 	if err != nil || !logits {
 		return nil, err
 	}
-	r.last = &row
-	return floats(r.memory.logits), nil
+	if len(rows) == 1 {
+		row := rows[0]
+		r.last = &row
+	}
+	return floats(r.memory.logits)[:len(rows)*r.vocab], nil
 }
 
-// token commits one token, and waits for it if its logits are wanted.
-func (r *runner) token(row plan.Row, logits bool) error {
+// Width implements device.Runner.
+func (r *runner) Width() int { return r.width }
+
+// replay commits rows, and waits for them if their logits are wanted.
+func (r *runner) replay(rows []plan.Row, logits bool) error {
 	if err := r.land(r.next); err != nil {
 		return err
 	}
-	r.setRow(r.next, row)
-	n := r.head
+	r.setRows(r.next, rows)
+	q := r.replays[slices.IndexFunc(r.replays, func(q replayed) bool { return q.width >= len(rows) })]
+	to := q.head
 	if logits {
-		n = r.decode
+		to = q.to
 	}
-	if err := r.commit(r.next, []run{{0, n}}, 0); err != nil || !logits {
+	if err := r.commit(r.next, []run{{q.from, to}}, 0); err != nil || !logits {
 		return err
 	}
 	return r.drain()
 }
 
-// setRow writes the row in a slot of the ring.
-func (r *runner) setRow(slot int, row plan.Row) {
-	*(*plan.Row)(unsafe.Pointer(&r.memory.rows[slot].Bytes()[0])) = row
+// setRows writes the rows in a slot of the ring, and dead ones behind them.
+func (r *runner) setRows(slot int, rows []plan.Row) {
+	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.memory.rows[slot].Bytes()[0])), r.width)
+	clear(to[copy(to, rows):])
 }
 
 // commit hands runs of the sequence to the GPU as the next unit.
@@ -138,7 +147,7 @@ func (r *runner) drain() error {
 }
 
 // Dispatches implements device.Runner.
-func (r *runner) Dispatches() int { return r.decode }
+func (r *runner) Dispatches() int { return r.replays[0].to }
 
 // Bytes implements device.Runner.
 func (r *runner) Bytes() int64 { return r.bytes }

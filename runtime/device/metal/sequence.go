@@ -19,60 +19,100 @@ type command struct {
 	function int // index in sequence.functions
 }
 
-// sequence is a decode sequence, with the sampler behind it, as Metal runs it.
+// sequence is all commands as Metal runs them: those of one row, the sampler's, and those
+// of several rows.
 type sequence struct {
-	functions []string // the kernels that the file needs, each once
-	threads   []int    // threads per threadgroup of each
-	needed    int      // functions[needed:] are the sampler's alone
+	width     int            // rows of the widest replay
+	known     map[string]int // numbers of functions
+	functions []string       // the kernels that the file needs, each once
+	threads   []int          // threads per threadgroup of each
+	needed    int            // functions[needed:] are the sampler's alone
 	commands  []command
-	head      int // commands[head:decode] compute the logits
-	decode    int // commands[decode:] pick a token by them
+	replays   []replayed // by rising width, that of one row first
+	decode    int        // commands[decode:sampled] pick a token by the logits of one row
+	sampled   int
 	bindings  int // the most that a command has
 }
+
+// replayed is where the commands of some rows are: those of [head, to) compute logits.
+type replayed struct{ width, from, head, to int }
 
 // newSequence resolves a bundle's dispatches for devices of a kernel class and fills
 // l.constants.
 func newSequence(m *device.Model, cfg device.Config, l *layout, class string) (*sequence, error) {
 	b := m.Bundle
-	if n := len(b.Decode) + len(b.Sample); n > maxCommands {
+	n := len(b.Sample)
+	for _, q := range m.Sequences(cfg) {
+		n += len(q.Dispatches)
+	}
+	if n > maxCommands {
 		return nil, fmt.Errorf("bundle %s: %d dispatches; expected at most %d", b.Name, n, maxCommands)
 	}
-	resolved, err := m.Commands(l.Layout, cfg.KV, class)
+	resolved, err := m.Commands(l.Layout, cfg, class)
 	if err != nil {
 		return nil, err
 	}
 	l.constants = resolved.Constants
-	s := &sequence{head: b.Head, decode: len(b.Decode)}
-	known := map[string]int{}
-	for _, list := range [][]device.Command{resolved.Decode, resolved.Sample} {
-		for i := range list {
-			if err := s.add(&list[i], known); err != nil {
-				return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
-			}
-		}
-		if s.needed == 0 {
-			s.needed = len(s.functions)
+	s := &sequence{width: l.Width}
+	if err := s.number(resolved); err != nil {
+		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	for i, q := range resolved.Sequences {
+		from := len(s.commands)
+		s.append(q.Commands)
+		s.replays = append(s.replays, replayed{q.Width, from, from + q.Head, len(s.commands)})
+		if i == 0 {
+			s.decode = len(s.commands)
+			s.append(resolved.Sample)
+			s.sampled = len(s.commands)
 		}
 	}
 	return s, nil
 }
 
-// add appends a command; known numbers the functions.
-func (s *sequence) add(c *device.Command, known map[string]int) error {
+// number lists the functions, the sampler's own behind all others.
+func (s *sequence) number(c *device.Commands) error {
+	s.known = map[string]int{}
+	for _, q := range c.Sequences {
+		if err := s.numberAll(q.Commands); err != nil {
+			return err
+		}
+	}
+	s.needed = len(s.functions)
+	return s.numberAll(c.Sample)
+}
+
+func (s *sequence) numberAll(list []device.Command) error {
+	for i := range list {
+		if err := s.function(&list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// append adds commands whose functions are known.
+func (s *sequence) append(list []device.Command) {
+	for _, c := range list {
+		s.commands = append(s.commands, command{c, s.known[c.Variant.Func]})
+		s.bindings = max(s.bindings, len(c.Bindings))
+	}
+}
+
+// function numbers the function of a command.
+func (s *sequence) function(c *device.Command) error {
 	k := c.Kernel
 	if len(k.Slots) > maxBindings {
 		return fmt.Errorf("kernel %s: %d slots; expected at most %d", k.Name, len(k.Slots), maxBindings)
 	}
-	i, ok := known[c.Variant.Func]
+	i, ok := s.known[c.Variant.Func]
 	if !ok {
 		i = len(s.functions)
-		known[c.Variant.Func] = i
+		s.known[c.Variant.Func] = i
 		s.functions, s.threads = append(s.functions, c.Variant.Func), append(s.threads, k.Threads)
 	}
 	if s.threads[i] != k.Threads {
 		return fmt.Errorf("kernel %s: %s with %d and with %d threads", k.Name, c.Variant.Func, s.threads[i], k.Threads)
 	}
-	s.commands = append(s.commands, command{*c, i})
-	s.bindings = max(s.bindings, len(c.Bindings))
 	return nil
 }

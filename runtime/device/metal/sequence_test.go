@@ -44,7 +44,7 @@ func TestSequence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.functions, []string{"k_f16", "head", "pick"}) || s.threads[0] != 64 || s.head != 1 || s.decode != 3 || s.needed != 2 || s.bindings != 6 {
+	if !slices.Equal(s.functions, []string{"k_f16", "head", "pick"}) || s.threads[0] != 64 || s.replays[0] != (replayed{1, 0, 1, 3}) || s.decode != 3 || s.needed != 2 || s.bindings != 6 {
 		t.Errorf("%+v", s)
 	}
 	c := s.commands[1]

@@ -213,7 +213,7 @@ func sessions(how metal.Replay) func(lib string) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(reference.Sessions(d, m, device.Config{KV: quant.F16}), done())
+		return errors.Join(reference.Sessions(d, m, device.Config{KV: quant.F16}), reference.BatchesWithin(1e-3, "youtu-tiny-F32", d, m, 5), done())
 	}
 }
 
@@ -243,7 +243,7 @@ func logits(name string, kv quant.Type, tolerance float64, replay metal.Replay, 
 		cfg := device.Config{Context: len(ref.Prompt), KV: kv}
 		return with(lib, name, cfg, metal.Options{Replay: replay}, func(r device.Runner) error {
 			for pos, token := range ref.Prompt {
-				got, err := r.Replay(reference.Step(token, pos), true)
+				got, err := r.Replay(reference.Rows(token, pos), true)
 				if err != nil {
 					return err
 				}

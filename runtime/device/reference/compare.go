@@ -91,11 +91,11 @@ func (ref *Reference) Compare(r, other device.Runner) (Comparison, error) {
 	c := Comparison{Rows: len(ref.Prompt)}
 	start := 0
 	for i, token := range ref.Prompt {
-		got, err := r.Replay(Step(token, i-start), true)
+		got, err := r.Replay(Rows(token, i-start), true)
 		if err != nil {
 			return c, err
 		}
-		want, err := other.Replay(Step(token, i-start), true)
+		want, err := other.Replay(Rows(token, i-start), true)
 		if err != nil {
 			return c, err
 		}

@@ -69,7 +69,7 @@ func TestHalfDivergence(t *testing.T) {
 		r, model := runner(t, name, "f16", len(ref.Prompt))
 		mean, changed := 0.0, 0
 		for pos, token := range ref.Prompt {
-			got, err := r.Replay(reference.Step(token, pos), true)
+			got, err := r.Replay(reference.Rows(token, pos), true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,10 @@ func abs(x int32) int32 { return max(x, -x) }
 // fake is a runner whose logits are a function of token and position.
 type fake func(token int32, pos int) []float32
 
-func (f fake) Replay(s plan.Row, _ bool) ([]float32, error) {
+func (f fake) Width() int { return 1 }
+
+func (f fake) Replay(rows []plan.Row, _ bool) ([]float32, error) {
+	s := rows[0]
 	return f(int32(s.Token), int(s.Pos)), nil
 }
 func (fake) Assign(_, _ int, _ []uint32) error { return nil }

@@ -91,15 +91,18 @@ func Step(token int32, pos int) plan.Row {
 	return plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
 }
 
+// Rows is Step as the rows of a replay.
+func Rows(token int32, pos int) []plan.Row { return []plan.Row{Step(token, pos)} }
+
 // InFlight runs the prompt again, without waiting for its tokens.
 func (ref *Reference) InFlight(r device.Runner, tolerance float64) error {
 	last := len(ref.Prompt) - 1
 	for pos, token := range ref.Prompt[:last] {
-		if got, err := r.Replay(Step(token, pos), false); err != nil || got != nil {
+		if got, err := r.Replay(Rows(token, pos), false); err != nil || got != nil {
 			return fmt.Errorf("without logits: %d, %w", len(got), err)
 		}
 	}
-	got, err := r.Replay(Step(ref.Prompt[last], last), true)
+	got, err := r.Replay(Rows(ref.Prompt[last], last), true)
 	if err != nil {
 		return err
 	}

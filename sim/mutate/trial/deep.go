@@ -79,7 +79,7 @@ func newDeep(m *device.Model, kv quant.Type) (*deepRun, error) {
 		mem.Caches = append(mem.Caches, make([]byte, l.Cache))
 	}
 	return d, d.each(mem.Caches, func(s plan.Row) error {
-		err := cpu.Launch(m, d.config, mem, s)
+		err := cpu.Launch(m, d.config, mem, []plan.Row{s})
 		d.expected = append(d.expected, slices.Clone(mem.Logits))
 		return err
 	})
@@ -130,7 +130,7 @@ func (d *deepRun) compare(on device.Device, m *device.Model) (all []float32, err
 		return nil, err
 	}
 	err = d.each(r.Memory().Caches, func(s plan.Row) error {
-		got, err := r.Replay(s, true)
+		got, err := r.Replay([]plan.Row{s}, true)
 		if err != nil {
 			return fmt.Errorf("error: position %d: %w", s.Pos, err)
 		}

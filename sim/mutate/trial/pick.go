@@ -103,7 +103,7 @@ func (p *picker) begin(params sample.Params) (*sample.Sampler, []float32, error)
 }
 
 func (p *picker) replay(token int32, pos int, logits bool) ([]float32, error) {
-	return p.runner.Replay(plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}, logits)
+	return p.runner.Replay([]plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}}, logits)
 }
 
 // host picks from the logits of every token; -1 ends it.

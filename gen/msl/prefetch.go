@@ -1,0 +1,27 @@
+package msl
+
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
+
+// Soon says that a simdgroup is going to read its rows, or its share of them, of
+// the weight in a slot.
+func (v *partView) Soon(slot int, rows string) string { return v.fetch("WEIGHTS_SOON", slot, rows) }
+
+// Near says that it is going to read them once loads that are under way have come.
+func (v *partView) Near(slot int, rows string) string { return v.fetch("WEIGHTS_NEAR", slot, rows) }
+
+func (v *partView) fetch(macro string, slot int, rows string) string {
+	_, cols := matrix(v.P)
+	if p, ok := v.P.(*plan.ExpertsSum); ok && slot == p.Shared {
+		cols = p.SharedCols
+	}
+	bytes := fmt.Sprintf("%du * %s::row_bytes(%du)", v.N, v.Tag(slot), cols)
+	if n := v.Slices(); n > 1 {
+		bytes += fmt.Sprintf(" / %du", n)
+		rows += " + slice * (" + bytes + ")"
+	}
+	return fmt.Sprintf("%s(%s, %s);", macro, rows, bytes)
+}

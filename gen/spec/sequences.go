@@ -1,0 +1,57 @@
+package spec
+
+import (
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+)
+
+// maxRows bounds how many rows a sequence runs at once.
+const maxRows = 16
+
+// DefaultSequences are the widths of the sequences of a spec that does not say: a token, and
+// as many rows as a batch or a piece of a prompt has. Fewer rows leave the others dead.
+var DefaultSequences = []int{1, 16}
+
+// Widths lists how many rows each of the spec's sequences runs at once, rising from 1.
+func (s *Spec) Widths() []int {
+	if len(s.sequences) == 0 {
+		return DefaultSequences
+	}
+	return s.sequences
+}
+
+// WithSequences is s with other widths, rising from 1.
+func (s *Spec) WithSequences(widths ...int) *Spec {
+	with := *s
+	with.sequences = widths
+	return &with
+}
+
+// sequencesField is the key sequences: a list of widths, rising from 1.
+func sequencesField(dst *[]int) field {
+	return field{key: "sequences", decode: func(d *decoder, n *yaml.Node, path string) bool {
+		if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+			d.errorf(n, "%s is no list of numbers of rows; expected one like [1, 4, 16]", path)
+			return false
+		}
+		last := 0
+		for i, e := range n.Content {
+			width, err := strconv.Atoi(e.Value)
+			switch {
+			case err != nil || e.Kind != yaml.ScalarNode || e.Tag != "!!int" || width < 1 || width > maxRows:
+				d.errorf(e, "%s has %q; expected numbers from 1 to %d", path, e.Value, maxRows)
+				return false
+			case i == 0 && width != 1:
+				d.errorf(e, "%s begins with %d; expected 1, for one token", path, width)
+				return false
+			case width <= last:
+				d.errorf(e, "%s has %d behind %d; expected rising numbers", path, width, last)
+				return false
+			}
+			*dst = append(*dst, width)
+			last = width
+		}
+		return true
+	}}
+}

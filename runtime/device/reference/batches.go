@@ -1,0 +1,78 @@
+package reference
+
+import (
+	"errors"
+	"fmt"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Batches runs the prompt in two sessions side by side, at most width rows at a time: the
+// first takes more of its own in each replay than the second, which is behind, so that
+// there are rows of one session, of both, and fewer than a sequence is wide. It returns
+// the worst difference from the reference logits.
+func (ref *Reference) Batches(d device.Device, m *device.Model, cfg device.Config, width int) (worst float64, err error) {
+	pages := plan.Pages(len(ref.Prompt))
+	cfg.Context, cfg.Tables, cfg.Pages, cfg.Width = len(ref.Prompt), 2, 2*pages, m.Bundle.Width()
+	r, err := d.Load(m, cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if r.Width() < width {
+		return 0, fmt.Errorf("%d rows at a time; expected at least %d", r.Width(), width)
+	}
+	for table := range 2 {
+		var own []uint32
+		for i := range pages {
+			own = append(own, uint32(2*i+table))
+		}
+		if err := r.Assign(table, 0, own); err != nil {
+			return 0, err
+		}
+	}
+	var done [2]int // rows of each session
+	for done[1] < len(ref.Prompt) {
+		rows := ref.next(&done, width)
+		logits, err := r.Replay(rows, true)
+		if err != nil {
+			return worst, err
+		}
+		for i, row := range rows {
+			if off := ref.Worst(logits[i*ref.Vocab:(i+1)*ref.Vocab], int(row.Pos)); !(off <= worst) {
+				worst = off
+			}
+		}
+	}
+	return worst, nil
+}
+
+// next takes up to width rows: about two thirds of them of the first session.
+func (ref *Reference) next(done *[2]int, width int) []plan.Row {
+	var rows []plan.Row
+	for i, most := range []int{(2*width + 2) / 3, width} {
+		for len(rows) < most && done[i] < len(ref.Prompt) {
+			row := Step(ref.Prompt[done[i]], done[i])
+			row.Table = uint32(i)
+			rows = append(rows, row)
+			done[i]++
+		}
+	}
+	return rows
+}
+
+// BatchesWithin is Batches on a file of the package, with a cache of float32, and fails if
+// the logits are farther off than one row's may be.
+func BatchesWithin(tolerance float64, name string, d device.Device, m *device.Model, width int) error {
+	ref, err := Read(name)
+	if err != nil {
+		return err
+	}
+	worst, err := ref.Batches(d, m, device.Config{KV: quant.F32}, width)
+	if err == nil && !(worst <= tolerance) {
+		err = fmt.Errorf("up to %d rows together: logits differ by %g; at most %g is allowed", width, worst, tolerance)
+	}
+	return err
+}
