@@ -32,7 +32,7 @@ func (l *loaded) runBatch(ctx context.Context, n, depth int, tokens []int32) (to
 			rows[j].Token = tokens[depth+(i+j)%(len(tokens)-depth)]
 		}
 		rows[0].Token = token
-		if err := l.model.Step(rows, func(int, []float32) {}); err != nil {
+		if err := l.model.Step(rows, func(int, [][]float32) {}); err != nil {
 			return timed{}, err
 		}
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+
+	"mla/runtime/engine"
 	"mla/runtime/npy"
 )
 
@@ -46,17 +49,30 @@ func (l *loaded) writeLogits(tokens []int32, path string) error {
 	defer w.Abort()
 	p := l.flags.progress("logits")
 	defer p.clear()
-	for i, t := range tokens {
+	width := max(l.flags.width, 1) // token by token unless it is asked for
+	for i := 0; i < len(tokens); i += width {
 		p.count(i, len(tokens))
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := l.Append(t); err != nil {
-			return err
-		}
-		if err := w.WriteRow(l.Logits()); err != nil {
+		if err := l.writePiece(w, tokens[i:min(i+width, len(tokens))]); err != nil {
 			return err
 		}
 	}
 	return w.Close()
+}
+
+// writePiece runs tokens together and writes the logits behind each.
+func (l *loaded) writePiece(w *npy.Writer, tokens []int32) error {
+	rows := make([]engine.Row, len(tokens))
+	for i, t := range tokens {
+		rows[i] = engine.Row{Session: l.Session, Token: t, Logits: true}
+	}
+	var failed error
+	err := l.model.Step(rows, func(_ int, of [][]float32) {
+		for _, logits := range of {
+			failed = errors.Join(failed, w.WriteRow(logits))
+		}
+	})
+	return errors.Join(err, failed)
 }

@@ -17,21 +17,27 @@ type Row struct {
 func (m *Model) Width() int { return m.width }
 
 // Step runs rows, of one session in their order, in as few replays as the model's width
-// allows. Sessions must have pages for them (Reserve). logits is called for every row
-// whose logits are wanted, with its number; what it gets is valid until it returns. It
-// must not use the model. An error leaves the sessions with the rows of the replays before.
-func (m *Model) Step(rows []Row, logits func(i int, logits []float32)) error {
+// allows. Sessions must have pages for them (Reserve). logits is called behind every
+// replay that computes some, with the number of its first row and the logits of each row,
+// nil where they are not wanted; they are valid until it returns. It must not use the
+// model. An error leaves the sessions with the rows of the replays before.
+func (m *Model) Step(rows []Row, logits func(first int, of [][]float32)) error {
 	for first := 0; first < len(rows); first += m.Width() {
 		piece := rows[first:min(first+m.Width(), len(rows))]
 		out, err := m.replay(piece)
 		if err != nil {
 			return err
 		}
+		if out == nil {
+			continue
+		}
+		of := make([][]float32, len(piece))
 		for i, r := range piece {
 			if r.Logits {
-				logits(first+i, out[i*m.vocab:(i+1)*m.vocab])
+				of[i] = out[i*m.vocab : (i+1)*m.vocab]
 			}
 		}
+		logits(first, of)
 	}
 	return nil
 }

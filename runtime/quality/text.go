@@ -106,9 +106,11 @@ func (r *running) step(from, to int) error {
 		return err
 	}
 	var failed error
-	err := r.model.Step(rows, func(i int, logits []float32) {
-		if failed == nil {
-			failed = r.visit(r.tokens[from+i+1], logits)
+	err := r.model.Step(rows, func(first int, of [][]float32) {
+		for i, logits := range of {
+			if failed == nil {
+				failed = r.visit(r.tokens[from+first+i+1], logits)
+			}
 		}
 	})
 	return errors.Join(err, failed)

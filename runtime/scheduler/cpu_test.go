@@ -38,7 +38,7 @@ func TestOnCPU(t *testing.T) {
 		return m
 	}
 	const length = 200
-	m := load(device.Config{Context: length, Tables: 5, Pages: 8, KV: quant.F16, Threads: 2})
+	m := load(device.Config{Context: length, Tables: 5, Pages: 8, Width: 16, KV: quant.F16, Threads: 2})
 	alone, err := load(device.Config{Context: length, KV: quant.F16, Threads: 1}).NewPrivateSession()
 	if err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ func (s *Scheduler) Step() (more bool, err error) {
 	s.cancel()
 	rows, tasks := s.rows()
 	if len(rows) > 0 && s.failed == nil {
-		s.failed = s.model.Step(rows, func(i int, logits []float32) { tasks[i].pick(logits) })
+		s.failed = s.model.Step(rows, func(first int, of [][]float32) { pickAll(tasks[first:], of) })
 	}
 	if s.failed != nil {
 		s.fail()

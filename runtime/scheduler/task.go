@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"mla/runtime/engine"
@@ -59,6 +60,18 @@ func (t *task) reuse() error {
 		t.result.Reused += found
 	}
 	return err
+}
+
+// pickAll lets the tasks of rows with logits pick, all at a time: to look at the whole
+// vocabulary takes about as long as a row.
+func pickAll(tasks []*task, of [][]float32) {
+	var all sync.WaitGroup
+	for i, logits := range of {
+		if logits != nil {
+			all.Go(func() { tasks[i].pick(logits) })
+		}
+	}
+	all.Wait()
 }
 
 // pick is the sampler's choice.
