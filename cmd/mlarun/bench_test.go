@@ -27,21 +27,28 @@ func TestBench(t *testing.T) {
 		}
 		// A prompt test has the time to the first token, which is no less than the prompt's.
 		first, has := o["first_s"].(float64)
-		fields, least := 5, 0.0
+		fields, least := 6, 0.0
 		if has {
-			fields, least = 6, 0.99*4/o["tok_s"].(float64) // of two repetitions, means of times and of speeds
+			fields, least = 7, 0.99*4/o["tok_s"].(float64) // of two repetitions, means of times and of speeds
 		}
 		if has != strings.HasPrefix(want.test, "pp") || len(o) != fields || first < least {
 			t.Errorf("object %d is %v: it has a first token is %t", i, o, has)
 		}
 	}
 	r = mlarun("", append(args, "csv", "-empty")...)
-	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || strings.Join(rows[0], ",") != "test,act,depth,tok_s,sd,first_s" {
+	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || strings.Join(rows[0], ",") != "test,act,depth,batch,tok_s,sd,first_s" {
 		t.Errorf("csv: %v\n%s", err, r.out)
 	}
 	r = mlarun("", append(args, "md")...)
-	if lines := strings.Split(r.out, "\n"); len(lines) != 9 || !strings.Contains(lines[0], quant.Backend()+" inner loops") || !strings.HasPrefix(lines[4], "| pp4 | 0 | ") {
+	if lines := strings.Split(r.out, "\n"); len(lines) != 9 || !strings.Contains(lines[0], quant.Backend()+" inner loops") || !strings.HasPrefix(lines[4], "| pp4 | 0 | 1 | ") {
 		t.Errorf("md:\n%s", r.out)
+	}
+	r = mlarun("", "bench", "-model", glm, "-p", "0", "-n", "3", "-batch", "1,2,20", "-r", "1", "-quiet", "-o", "csv")
+	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 4 || rows[1][3] != "1" || rows[2][3] != "2" || rows[3][3] != "20" {
+		t.Errorf("batches: %v\n%s%s", err, r.out, r.err)
+	}
+	if r := mlarun("", "bench", "-model", glm, "-batch", "0"); r.code != 2 || !strings.Contains(r.err, "-batch is") {
+		t.Errorf("no session: code %d, %s", r.code, r.err)
 	}
 	if r := mlarun("", "bench", "-model", glm, "-d", "1000000"); r.code != 1 || !strings.Contains(r.err, "a context of 1000512 tokens") {
 		t.Errorf("too deep: code %d, %s", r.code, r.err)

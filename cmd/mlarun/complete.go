@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"mla/runtime/draft"
 	"mla/runtime/engine"
 	"mla/runtime/sample"
 	"mla/runtime/tokenizer"
@@ -24,6 +25,14 @@ func (s *settings) complete(m *loaded, text string) error {
 	return err
 }
 
+// drafter is what -draft names, nil without it.
+func (s *settings) drafter() engine.Drafter {
+	if s.draft == "" {
+		return nil
+	}
+	return draft.Default
+}
+
 // write generates text on stdout and returns it.
 func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer, prompt []int32, stop func(int32) bool) (engine.Result, string, error) {
 	sampler, err := s.sampling.sampler()
@@ -37,7 +46,7 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 	p := s.progress("prompt")
 	out := &printer{w: s.env.out, stream: t.NewStream(), stops: sample.NewStopper(s.sampling.stops)}
 	first := true
-	res, err := m.Generate(ctx, engine.Request{Prompt: prompt, Max: s.max, Sampler: sampler, Ahead: s.ahead, Stop: stop, Progress: p.count}, func(id int32) bool {
+	res, err := m.Generate(ctx, engine.Request{Prompt: prompt, Max: s.max, Sampler: sampler, Ahead: s.ahead, Draft: s.drafter(), Stop: stop, Progress: p.count}, func(id int32) bool {
 		if first {
 			p.clear()
 			first = false

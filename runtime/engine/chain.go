@@ -89,6 +89,8 @@ func (c *chain) run(token int32) error {
 	return c.session.add(token)
 }
 
+func (c *chain) length() int { return len(c.session.tokens) }
+
 // failed is an error of the device with the position that it concerns.
 func (c *chain) failed(err error) error {
 	return fmt.Errorf("behind position %d: %w", len(c.session.tokens)-1, err)

@@ -36,6 +36,10 @@ type Request struct {
 	// of work, for a Sampler that is Portable. 0: Sampler picks every token. The
 	// tokens are the same.
 	Ahead int
+	// Draft guesses tokens that are run together with the one before them, if replays
+	// take several rows; nil: nothing is guessed. The tokens are the same. The host
+	// picks all of them.
+	Draft Drafter
 }
 
 // Reason says why a generation ended.
@@ -60,6 +64,8 @@ type Result struct {
 	// FirstToken is how long the caller waited for the first token: from the call, or
 	// from when a request was submitted, until it was handed over. 0: there is none.
 	FirstToken time.Duration
+	// Drafted is how many tokens were guessed, and Accepted how many of them are the text's.
+	Drafted, Accepted int
 }
 
 // Timing is a number of tokens and how long they took.
@@ -127,6 +133,11 @@ func (s *Session) gpuTime() time.Duration {
 
 // decode continues the text with tokens that the device picks, if it can.
 func (s *Session) decode(ctx context.Context, req Request, res *Result, emit func(token int32) bool) (Reason, error) {
+	if req.Draft != nil && s.model.Width() > 1 {
+		d := &drafted{Session: s, sampler: req.Sampler, drafter: req.Draft, result: res, text: len(s.tokens), logits: [][]float32{s.logits}}
+		reason, err := s.continueText(ctx, req, res, d, emit)
+		return reason, errors.Join(err, d.end())
+	}
 	c, err := s.chain(req)
 	if err != nil {
 		return ReasonError, err
@@ -147,6 +158,8 @@ type source interface {
 	next() (int32, error)
 	// run adds the token to the timeline.
 	run(token int32) error
+	// length is how many tokens of the timeline are the text's.
+	length() int
 }
 
 // host picks tokens itself.
@@ -164,6 +177,8 @@ func (h *host) next() (int32, error) {
 
 func (h *host) run(token int32) error { return h.Append(token) }
 
+func (h *host) length() int { return len(h.tokens) }
+
 // errOther is what a receiver of tokens causes that uses the model itself.
 var errOther = errors.New("another session of the model has run a token in the midst of this text")
 
@@ -177,7 +192,7 @@ func (s *Session) continueText(ctx context.Context, req Request, res *Result, fr
 			return ReasonError, err
 		}
 		if token < 0 {
-			return ReasonError, &NoTokenError{Position: len(s.tokens) - 1}
+			return ReasonError, &NoTokenError{Position: from.length() - 1}
 		}
 		if req.Stop != nil && req.Stop(token) {
 			return ReasonStop, nil
@@ -190,7 +205,7 @@ func (s *Session) continueText(ctx context.Context, req Request, res *Result, fr
 		if len(res.Tokens) == req.Max {
 			break
 		}
-		if len(s.tokens) == s.model.context {
+		if from.length() == s.model.context {
 			return ReasonContext, nil
 		}
 		if err := from.run(token); err != nil {

@@ -1,0 +1,148 @@
+package engine
+
+import "time"
+
+// Drafter guesses how a text goes on.
+type Drafter interface {
+	// Propose returns at most n tokens that may follow the text.
+	Propose(text []int32, n int) []int32
+}
+
+// maxDraft is how many tokens are guessed at a time. A replay of so many rows and one
+// more takes two to three times as long as that of one.
+const maxDraft = 7
+
+// drafted is a source of tokens that runs guesses of what follows together with a token.
+// The sampler picks every token by the logits behind the one before, so the text is the
+// same as without guesses: one that is not what is picked is forgotten.
+type drafted struct {
+	*Session
+	sampler Sampler
+	drafter Drafter
+	result  *Result
+	text    int         // tokens of the timeline that are the text's
+	logits  [][]float32 // behind the text, and behind each of the guesses
+	pays    pays
+}
+
+func (d *drafted) next() (int32, error) {
+	if len(d.logits) == 0 || !d.model.holds(d.Session) {
+		return 0, errOther
+	}
+	return d.sampler.Next(d.logits[0]), nil
+}
+
+func (d *drafted) length() int { return d.text }
+
+// run makes a token the text's next: it is the next guess, or it is run with new ones.
+func (d *drafted) run(token int32) error {
+	if d.text < len(d.tokens) && d.tokens[d.text] == token {
+		d.text++
+		d.logits = d.logits[1:]
+		d.result.Accepted++
+		d.pays.accepted++
+		return nil
+	}
+	if err := d.forget(); err != nil {
+		return err
+	}
+	guesses := d.propose(token)
+	rows := make([]Row, 0, 1+len(guesses))
+	for _, t := range append([]int32{token}, guesses...) {
+		rows = append(rows, Row{d.Session, t, true})
+	}
+	start := time.Now()
+	out, err := d.model.replay(rows)
+	if err != nil {
+		return err
+	}
+	d.pays.ran(len(rows), time.Since(start))
+	d.result.Drafted += len(guesses)
+	d.text++
+	d.logits = d.logits[:0]
+	for i := range rows {
+		d.logits = append(d.logits, out[i*d.model.vocab:(i+1)*d.model.vocab])
+	}
+	return nil
+}
+
+// propose guesses what follows a token, as far as there is room and as it pays.
+func (d *drafted) propose(token int32) []int32 {
+	most := min(maxDraft, d.model.Width()-1, d.model.context-d.text-1)
+	if most < 1 || !d.pays.now() {
+		return nil
+	}
+	var known []int32
+	for _, t := range d.drafter.Propose(append(d.tokens[:d.text:d.text], token), most) {
+		if t < 0 || int(t) >= d.model.vocab {
+			break
+		}
+		known = append(known, t)
+	}
+	if d.Reserve(1+len(known)) != nil { // the token alone may still fit
+		return nil
+	}
+	return known
+}
+
+// forget drops the guesses behind the text.
+func (d *drafted) forget() error {
+	if d.text == len(d.tokens) {
+		return nil
+	}
+	return d.rewind(d.text)
+}
+
+// end leaves the timeline as if nothing had been guessed.
+func (d *drafted) end() error {
+	if d.text == len(d.tokens) {
+		return nil
+	}
+	return d.rewind(d.text)
+}
+
+// pays decides whether guesses are worth their time: rows of guesses must bring more
+// tokens than the time that they take would have brought one by one.
+type pays struct {
+	alone    time.Duration // of a replay of one row, a running mean; 0: not known
+	together time.Duration // spent on the last rounds with guesses
+	rounds   int
+	accepted int // guesses of these rounds
+	rest     int // replays until guesses are tried again
+}
+
+// The rounds that decide, and how long guesses are left out if they did not pay. What a
+// round costs in vain is then lost once in some hundred tokens.
+const (
+	payRounds = 8
+	payRest   = 128
+)
+
+// ran counts a replay.
+func (p *pays) ran(rows int, took time.Duration) {
+	if rows == 1 {
+		if p.alone == 0 {
+			p.alone = took
+		}
+		p.alone += (took - p.alone) / 8
+		p.rest = max(p.rest-1, 0)
+		return
+	}
+	if p.rounds == payRounds {
+		p.rounds, p.together, p.accepted = 0, 0, 0
+	}
+	p.rounds++
+	p.together += took
+}
+
+// now says whether guesses are run.
+func (p *pays) now() bool {
+	if p.rest > 0 || p.alone == 0 {
+		return false
+	}
+	if p.rounds == payRounds && p.together > time.Duration(p.rounds+p.accepted)*p.alone {
+		p.rest, p.rounds, p.together, p.accepted = payRest, 0, 0, 0
+		return false
+	}
+	return true
+}
