@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"mla/gen/golang"
@@ -44,19 +44,27 @@ func (t *tree) stranger(path string) string {
 		return "is of another bundle: " + strings.TrimPrefix(line, "// ")
 	case !ours && strings.HasSuffix(path, golang.SourceSuffix):
 		return "is the source of another bundle of " + t.alone.File
-	case filepath.Base(path) == packageMark && packageOf(path) != t.alone.Name:
-		return "is of another bundle, " + packageOf(path)
+	case filepath.Base(path) == packageMark:
+		for _, name := range bundlesOf(path) {
+			if name != t.alone.Name {
+				return "is of another bundle, " + name
+			}
+		}
 	}
 	return ""
 }
 
-// packageOf is the name in a Go file's package clause.
-func packageOf(path string) string {
+// nameLine is where a package names a bundle.
+var nameLine = regexp.MustCompile(`(?m)^\t\tName: +"(\w+)",$`)
+
+// bundlesOf lists the bundles of a package.
+func bundlesOf(path string) (names []string) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return ""
+		return nil
 	}
-	_, clause, _ := bytes.Cut(text, []byte("\npackage "))
-	name, _, _ := bytes.Cut(clause, []byte("\n"))
-	return string(name)
+	for _, m := range nameLine.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, m[1])
+	}
+	return names
 }

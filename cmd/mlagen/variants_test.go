@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,12 +37,17 @@ func writeFile(t *testing.T, path, text string) {
 // which have to be the folders.
 func bundles(t *testing.T) (names, registered string) {
 	t.Helper()
-	sources, err := filepath.Glob("generated/*/*.metal")
+	models, err := filepath.Glob("generated/*/zmodel.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range sources {
-		names += " " + strings.TrimSuffix(filepath.Base(s), ".metal")
+	var list []string
+	for _, path := range models {
+		list = append(list, bundlesOf(path)...)
+	}
+	slices.Sort(list)
+	for _, name := range list {
+		names += " " + name
 	}
 	folders := ""
 	marks, err := filepath.Glob("generated/*/" + packageMark)

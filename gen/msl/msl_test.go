@@ -134,21 +134,25 @@ func TestReservedNames(t *testing.T) {
 	}
 }
 
+// named is the kernel of that name.
+func named(list []plan.Kernel, name string) plan.Kernel {
+	return list[slices.IndexFunc(list, func(k plan.Kernel) bool { return k.Name == name })]
+}
+
 // TestPrintRefuses breaks one thing of a good kernel at a time.
 func TestPrintRefuses(t *testing.T) {
 	matVec := func(change func(k *plan.Kernel, p *plan.MatVec)) plan.Kernel {
-		k := matVecs()[6] // norm, rope
+		k := named(matVecs(), "matvec_norm_rope")
 		change(&k, k.Parts[0].(*plan.MatVec))
 		return k
 	}
 	attend := func(change func(k *plan.Kernel, p *plan.Attend)) plan.Kernel {
-		all := attentionKernels()
-		k := all[slices.IndexFunc(all, func(k plan.Kernel) bool { return k.Name == "attend_16_512" })]
+		k := named(attentionKernels(), "attend_16_512")
 		change(&k, k.Parts[0].(*plan.Attend))
 		return k
 	}
 	handOver := func(change func(h *plan.HandOver)) plan.Kernel {
-		k := matVecs()[12] // ready, add and hand over
+		k := named(matVecs(), "matvec_ready_add_hand")
 		change(k.Parts[0].(*plan.MatVec).HandOver)
 		return k
 	}

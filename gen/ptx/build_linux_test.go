@@ -175,7 +175,7 @@ func TestNoBranches(t *testing.T) {
 	for _, name := range []string{"youtu2bnvidia", "youtu2bf16nvidia"} {
 		branches := map[string]int{}
 		for variant, e := range entries(t, ptxOf(t, bundle(t, name))) {
-			if strings.HasPrefix(variant, "o_proj_") {
+			if strings.HasPrefix(variant, "o_proj_") && !strings.Contains(variant, "_x") { // of several rows, loops are not unrolled
 				branches[variant] = len(branch.FindAllString(e.body, -1))
 			}
 		}

@@ -53,8 +53,8 @@ var (
 )
 
 // waitsFirst says whether a kernel, which may begin before the one that it depends
-// on has ended, waits for that one before it does more than load what is constant, and
-// the step. A token's step is written by the last kernel of the token before it. The
+// on has ended, waits for that one before it does more than load what is constant,
+// block tables, which the host writes between two replays, and the step. A token's step is written by the last kernel of the token before it. The
 // kernels that read it ahead, attention and its combine, are not the next after that
 // one, and as every kernel waits before it lets the next begin, all but the last
 // before a kernel have ended when it begins.
@@ -63,7 +63,7 @@ func waitsFirst(k *plan.Kernel, body string) bool {
 	slots := slotsOf(before)
 	for _, m := range touches.FindAllStringSubmatch(before, -1) {
 		slot, known := slots[m[1]]
-		if !known || k.Slots[slot].Space != plan.SpaceRow && !constant[k.Slots[slot].Space] {
+		if !known || k.Slots[slot].Space != plan.SpaceRow && k.Slots[slot].Space != plan.SpaceTables && !constant[k.Slots[slot].Space] {
 			return false
 		}
 	}

@@ -110,7 +110,7 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	if r.stream, err = cu.NewStream(); err != nil {
 		return err
 	}
-	if r.rows, err = cu.AllocPinned(ring * r.width * int(rowBytes)); err != nil {
+	if r.rows, err = cu.AllocPinned(ring * r.slotBytes()); err != nil {
 		return err
 	}
 	r.tables = l.NewTables()
@@ -262,15 +262,18 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 	return nil
 }
 
+// slotBytes is the size of the rows of a unit.
+func (r *runner) slotBytes() int { return r.width * int(rowBytes) }
+
 // setRows makes rows, and dead ones up to width, those of what follows in the stream.
 func (r *runner) setRows(slot int, rows []plan.Row, width int) error {
 	r.keepRows(slot, rows)
-	return r.stream.Upload(r.memory.row, r.rows, slot*r.width*int(rowBytes), width*int(rowBytes))
+	return r.stream.Upload(r.memory.row, r.rows, slot*r.slotBytes(), width*int(rowBytes))
 }
 
 // keepRows puts rows where the unit in a slot takes them from.
 func (r *runner) keepRows(slot int, rows []plan.Row) {
-	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*r.width*int(rowBytes)])), r.width)
+	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*r.slotBytes()])), r.width)
 	clear(to[copy(to, rows):])
 }
 

@@ -61,7 +61,7 @@ func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.St
 	for i := range r.memory.caches {
 		parts = append(parts, device.Part{Name: fmt.Sprintf("cache row of layer %d", i), Bytes: int(s.row), Elem: 1})
 	}
-	parts = append(parts, device.Part{Name: "logits", Bytes: len(r.logits.Bytes()), Elem: 4})
+	parts = append(parts, device.Part{Name: "logits", Bytes: 4 * r.vocab, Elem: 4})
 	for _, p := range parts {
 		s.bytes += int64(p.Bytes)
 	}
@@ -83,7 +83,7 @@ func (s *stress) run(ctx context.Context) (err error) {
 	for i, row := range s.what.Rows {
 		s.r.keepRows(i, []plan.Row{row})
 	}
-	if err := s.r.stream.Upload(s.rows, s.r.rows, 0, 2*int(rowBytes)); err != nil {
+	if err := s.r.stream.Upload(s.rows, s.r.rows, 0, 2*s.r.slotBytes()); err != nil {
 		return err
 	}
 	for i := 0; s.compare.Replays < s.what.Replays; i = 1 - i {
@@ -101,7 +101,7 @@ func (s *stress) run(ctx context.Context) (err error) {
 }
 
 func (s *stress) allocate() (err error) {
-	if s.rows, err = cu.Alloc(2 * rowBytes); err != nil {
+	if s.rows, err = cu.Alloc(2 * int64(s.r.slotBytes())); err != nil {
 		return err
 	}
 	for i := range s.batches {
@@ -141,7 +141,7 @@ func (s *stress) launch(i int) error {
 // replay puts one replay into the stream, and copies of what it computes.
 func (s *stress) replay(to cu.Ptr) error {
 	r := s.r
-	if err := r.stream.Copy(r.memory.row, s.rows+cu.Ptr(s.asked%2)*cu.Ptr(rowBytes), rowBytes); err != nil {
+	if err := r.stream.Copy(r.memory.row, s.rows+cu.Ptr(s.asked%2)*cu.Ptr(s.r.slotBytes()), rowBytes); err != nil {
 		return err
 	}
 	if err := r.graphs.sequences[0].all.Launch(r.stream); err != nil {
@@ -153,7 +153,7 @@ func (s *stress) replay(to cu.Ptr) error {
 		}
 		to += cu.Ptr(s.row)
 	}
-	return r.stream.Copy(to, r.memory.logits, int64(len(r.logits.Bytes())))
+	return r.stream.Copy(to, r.memory.logits, 4*int64(r.vocab))
 }
 
 // land waits for a batch and compares its results.
