@@ -54,8 +54,8 @@ func (m *machine) greedy(t *testing.T, ref *reference, n int, settings ...string
 func TestFailuresLeakNothing(t *testing.T) {
 	ref := readReference(t, root+"testdata/reference/youtu-tiny-F32.gguf")
 	for fault, want := range map[string]string{
-		"replay:9": "the command buffer timed out", "lost:3": "the device was lost",
-		"alloc:5": "cannot allocate", "encoder:9": "make a compute encoder", "pipeline:4": "injected failure", "library:1": "injected failure",
+		"replay:4": "the command buffer timed out", "lost:3": "the device was lost",
+		"alloc:5": "cannot allocate", "encoder:4": "make a compute encoder", "pipeline:4": "injected failure", "library:1": "injected failure",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()

@@ -99,9 +99,13 @@ var named = []mistake{
 	{"chain/step-of-another-slot", "chain.go", "r.chain.slot = r.next\n", "r.chain.slot = (r.next + 1) % ring\n"},
 	{"chain/no-wait-for-room", "chain.go", "	if err := r.land(r.next); err != nil {\n		return err\n	}\n", ""},
 	{"chain/no-wait-for-the-token", "chain.go", "return mtl.Pool(r.landPicked)", "return nil"},
-	{"chain/one-too-few", "chain.go", "len(r.commands)}}, n)", "len(r.commands)}}, n-1)"},
+	{"chain/one-too-few", "chain.go", "{0, r.sampled}}, n)", "{0, r.sampled}}, n-1)"},
 	{"chain/not-ended-by-replay", "runner.go", "	if err := r.End(); err != nil {\n		return nil, err\n	}\n", ""},
-	{"chain/row-not-set", "chain.go", "	r.setRow(r.next, *r.last)\n", ""},
+	{"chain/row-not-set", "chain.go", "	r.setRows(r.next, []plan.Row{*r.last})\n", ""},
+
+	{"rows/dead-ones-live", "runner.go", "clear(to[copy(to, rows):])", "copy(to, rows)"},
+	{"rows/too-narrow", "runner.go", "return q.width >= len(rows)", "return q.width > len(rows)"},
+	{"rows/of-the-decode-sequence", "runner.go", "[]run{{q.from, to}}", "[]run{{0, to - q.from}}"},
 
 	{"pages/entries-not-written", "pages.go", "r.tables.Write(r.memory.tables.Bytes(), at, len(pages))", "_ = at"},
 	{"pages/of-another-page", "../caches.go", "rows := c.page(layer, from)", "rows := c.page(layer, to)"},
