@@ -12,9 +12,10 @@ import (
 // Sampler's methods need it. The zero value is for a runner without kernels that pick.
 type Chain struct {
 	vocab, context int
+	tables         *Tables
 
 	active  bool
-	after   uint32 // position of the last Replay
+	after   plan.Row // of the last Replay
 	asked   int    // tokens asked of the device
 	picked  int    // of those, known to be picked
 	fetched int    // of those, returned by Next
@@ -23,7 +24,9 @@ type Chain struct {
 
 // NewChain is the Chain of a runner that picks tokens, with a vocabulary and a context
 // of that many; none has begun.
-func NewChain(vocab, context int) Chain { return Chain{vocab: vocab, context: context} }
+func NewChain(vocab, context int, tables *Tables) Chain {
+	return Chain{vocab: vocab, context: context, tables: tables}
+}
 
 // Begin does what Sampler.Begin says, behind the step of the last Replay; last is nil
 // if that computed no logits. start brings the parameters to the device; if it fails,
@@ -38,8 +41,8 @@ func (c *Chain) Begin(last *plan.Row, start func() error) error {
 	if err := start(); err != nil {
 		return err
 	}
-	*c = NewChain(c.vocab, c.context)
-	c.active, c.after = true, last.Pos
+	*c = NewChain(c.vocab, c.context, c.tables)
+	c.active, c.after = true, *last
 	return nil
 }
 
@@ -52,8 +55,13 @@ func (c *Chain) Ahead(n int, submit func(first bool) error) error {
 		return errors.New("no chain has begun")
 	case n < 1 || c.asked-c.fetched > MaxAhead-n:
 		return fmt.Errorf("%d more tokens ahead of %d; expected at most %d together", n, c.asked-c.fetched, MaxAhead)
-	case uint64(c.after)+uint64(c.asked)+uint64(n) > uint64(c.context):
-		return fmt.Errorf("%d tokens behind position %d do not fit a context of %d tokens", c.asked+n, c.after, c.context)
+	case uint64(c.after.Pos)+uint64(c.asked)+uint64(n) > uint64(c.context):
+		return fmt.Errorf("%d tokens behind position %d do not fit a context of %d tokens", c.asked+n, c.after.Pos, c.context)
+	}
+	last := c.after // the last token that is run: the one after it is only picked
+	last.Pos += uint32(c.asked + n - 1)
+	if err := c.tables.Check(last); err != nil {
+		return err
 	}
 	if err := submit(c.asked == 0); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // begun is a chain of a vocabulary of 10 behind a Replay at a position.
 func begun(t *testing.T, after uint32, context int) *Chain {
 	t.Helper()
-	c := NewChain(10, context)
+	c := NewChain(10, context, paged)
 	if err := c.Begin(&plan.Row{Pos: after}, nothing); err != nil {
 		t.Fatal(err)
 	}
@@ -20,6 +20,33 @@ func begun(t *testing.T, after uint32, context int) *Chain {
 }
 
 func nothing() error { return nil }
+
+// paged has a page for every position.
+var paged = func() *Tables {
+	t := NewTables(1, 1<<10, 1<<10)
+	if _, err := t.Assign(0, 0, make([]uint32, 1<<10)); err != nil {
+		panic(err)
+	}
+	return t
+}()
+
+// TestChainPages: tokens that are run have pages; the last one is only picked.
+func TestChainPages(t *testing.T) {
+	tables := NewTables(2, 4, 4)
+	if _, err := tables.Assign(1, 0, []uint32{2}); err != nil {
+		t.Fatal(err)
+	}
+	c := NewChain(10, 4*plan.PageRows, tables)
+	if err := c.Begin(&plan.Row{Pos: plan.PageRows - 3, Table: 1}, nothing); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Ahead(1, submitted), c.Ahead(2, submitted)); err != nil {
+		t.Errorf("two tokens that have a page, and one behind them: %v", err)
+	}
+	if err := c.Ahead(1, submitted); err == nil {
+		t.Error("a token is run that has no page")
+	}
+}
 
 // submitted is a device that takes whatever it is handed.
 func submitted(bool) error { return nil }
@@ -40,8 +67,8 @@ func TestChainBegin(t *testing.T) {
 		is    error // that the error is; nil: any
 	}{
 		{"no kernels", Chain{}, &plan.Row{}, nothing, ErrSampling},
-		{"no logits", NewChain(10, 5), nil, nothing, nil},
-		{"no start", NewChain(10, 5), &plan.Row{}, func() error { return lost }, lost},
+		{"no logits", NewChain(10, 5, paged), nil, nothing, nil},
+		{"no start", NewChain(10, 5, paged), &plan.Row{}, func() error { return lost }, lost},
 	} {
 		c := tt.chain
 		err := c.Begin(tt.last, tt.start)
@@ -80,8 +107,7 @@ func TestChainAhead(t *testing.T) {
 		{"beyond the context", 2, 7, []int{6}, 0, false},
 		{"to the context's end in units", 2, 7, []int{3, 2}, 3, true},
 		{"beyond the context in units", 2, 7, []int{3, 3}, 3, false},
-		{"behind the last position of 32 bits", math.MaxUint32, 1 << 32, []int{1}, 0, true},
-		{"beyond 32 bits", math.MaxUint32, 1 << 32, []int{1, 1}, 1, false},
+		{"behind the last position of 32 bits, without pages", math.MaxUint32, 1 << 32, []int{1}, 0, false},
 		{"beyond 32 bits, in a small context", math.MaxUint32, 7, []int{1}, 0, false},
 	} {
 		c := begun(t, tt.after, tt.context)
@@ -156,7 +182,7 @@ func TestChainNext(t *testing.T) {
 
 // TestChainNextUnasked wants a token that nobody asked for.
 func TestChainNextUnasked(t *testing.T) {
-	none := NewChain(10, 5)
+	none := NewChain(10, 5, paged)
 	fetched := begun(t, 0, 5)
 	if err := fetched.Ahead(1, submitted); err != nil {
 		t.Fatal(err)

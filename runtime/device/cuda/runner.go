@@ -121,7 +121,7 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 		return err
 	}
 	if len(r.commands.Sample) > 0 && l.Sample > 0 {
-		r.chain.Chain = device.NewChain(r.vocab, r.context)
+		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
 	}
 	if err := r.chain.allocate(r.vocab, l.Sample); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 		return err
 	}
 	if len(r.commands) > r.decode && !r.memory.sample.Nil() {
-		r.chain.Chain = device.NewChain(r.vocab, r.context)
+		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
 	}
 	var icbs []mtl.Indirect
 	if d.direct() {
