@@ -57,6 +57,8 @@ type Case struct {
 var (
 	cachePositions = []int{0, 15, 16, 37, context - 1}
 	onePosition    = []int{37}
+	// A kernel of several rows has one at each position up to this.
+	batchPositions = []int{16, context - 1}
 )
 
 // context is the most positions that cases have in the cache and in the rope table.
@@ -83,7 +85,10 @@ func Cases(b *plan.Bundle) ([]Case, error) {
 			return nil, fmt.Errorf("bundle %s: nothing dispatches kernel %s with its %d slots", b.Name, k.Name, len(k.Slots))
 		}
 		at := onePosition
-		if a.splits != nil {
+		switch {
+		case a.splits != nil && k.Width > 0:
+			at = batchPositions
+		case a.splits != nil:
 			at = cachePositions
 		}
 		for j := range k.Variants {
