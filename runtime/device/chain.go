@@ -16,10 +16,10 @@ type Chain struct {
 
 	active  bool
 	after   plan.Row // of the last Replay
-	asked   int    // tokens asked of the device
-	picked  int    // of those, known to be picked
-	fetched int    // of those, returned by Next
-	ended   bool   // none could be picked
+	asked   int      // tokens asked of the device
+	picked  int      // of those, known to be picked
+	fetched int      // of those, returned by Next
+	ended   bool     // none could be picked
 }
 
 // NewChain is the Chain of a runner that picks tokens, with a vocabulary and a context
