@@ -51,11 +51,15 @@ func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
 	p := &e.bundle.Model
 	tokens := int64(cmp.Or(cfg.Pages, plan.Pages(cfg.Context))) * plan.PageRows
 	tables := int64(max(cfg.Tables, 1)) * int64(p.MaxPages()) * 4
+	var arena, logits int64 // of the sequence that needs most
+	for _, q := range (&device.Model{Bundle: e.bundle}).Sequences(cfg) {
+		arena, logits = max(arena, q.ArenaBytes), int64(q.Width)*int64(p.VocabSize)*4
+	}
 	m := Memory{
 		Copies: bind.CopyBytes(e.file, e.bundle),
 		Pages:  tokens * int64(p.NumHiddenLayers) * int64(p.CacheDim()) * int64(format.BlockBytes),
 		// The rotary table has a cosine and a sine of 4 bytes per pair.
-		Buffers: e.bundle.ArenaBytes + int64(cfg.Context)*int64(p.QKRopeHeadDim/2)*8 + tables + int64(p.VocabSize)*4,
+		Buffers: arena + int64(cfg.Context)*int64(p.QKRopeHeadDim/2)*8 + tables + logits,
 		Tokens:  int(tokens),
 	}
 	if d, ok := e.device.(device.Separate); ok {

@@ -17,13 +17,20 @@ func TestEstimate(t *testing.T) {
 		context: 10,
 		file:    &gguf.File{Shards: []gguf.Shard{{Data: make([]byte, 1000)}, {Data: make([]byte, 24)}}},
 		bundle: &plan.Bundle{ArenaBytes: 4096, Model: plan.Model{NumHiddenLayers: 27, KVLoraRank: 512, QKRopeHeadDim: 64,
-			VocabSize: 100, MaxPositionEmbeddings: 256}},
+			VocabSize: 100, MaxPositionEmbeddings: 256}, Batches: []plan.Sequence{{Width: 4, ArenaBytes: 5000}, {Width: 16, ArenaBytes: 9000}}},
 	}
 	for kv, size := range map[quant.Type]int64{quant.F16: 2, quant.F32: 4} {
 		m, err := e.Estimate(device.Config{Context: 10, KV: kv})
 		want := Memory{File: 1024, Pages: 64 * 27 * 576 * size, Buffers: 4096 + 10*32*8 + 4*4 + 400, Tokens: 64}
 		if err != nil || m != want {
 			t.Errorf("%s: %+v, %v; want %+v", kv, m, err, want)
+		}
+	}
+	// Sequences of several rows take more, as far as they are loaded.
+	for width, buffers := range map[int]int64{1: 4096 + 400, 3: 5000 + 4*400, 4: 5000 + 4*400, 5: 9000 + 16*400, 99: 9000 + 16*400} {
+		m, err := e.Estimate(device.Config{Context: 10, KV: quant.F16, Width: width})
+		if want := buffers + 10*32*8 + 4*4; err != nil || m.Buffers != want {
+			t.Errorf("%d rows: buffers of %d, %v; want %d", width, m.Buffers, err, want)
 		}
 	}
 	// With memory of its own, the device holds as much.
