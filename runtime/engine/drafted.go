@@ -43,7 +43,7 @@ func (d *drafted) run(token int32) error {
 		d.pays.accepted++
 		return nil
 	}
-	if err := d.forget(); err != nil {
+	if err := d.end(); err != nil {
 		return err
 	}
 	guesses := d.propose(token)
@@ -85,15 +85,7 @@ func (d *drafted) propose(token int32) []int32 {
 	return known
 }
 
-// forget drops the guesses behind the text.
-func (d *drafted) forget() error {
-	if d.text == len(d.tokens) {
-		return nil
-	}
-	return d.rewind(d.text)
-}
-
-// end leaves the timeline as if nothing had been guessed.
+// end drops the guesses behind the text.
 func (d *drafted) end() error {
 	if d.text == len(d.tokens) {
 		return nil

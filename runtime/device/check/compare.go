@@ -57,9 +57,7 @@ func compare(r *Result, got, want *memory) {
 			d.tolerance = attentionTolerance
 		}
 		switch {
-		case use.holds != result:
-			d.bytes(got.buffers[slot], want.buffers[slot])
-		case s.Elem == plan.ElemU32:
+		case use.holds != result || s.Elem == plan.ElemU32:
 			d.bytes(got.buffers[slot], want.buffers[slot])
 		default:
 			want.eachRow(slot, func(row int, buf []byte) {
