@@ -1,0 +1,135 @@
+// Package hub brings model files from the Hugging Face hub, or a mirror of it, into the
+// cache that the hub's own tools use, and finds them there again.
+//
+// Names in a repository and what the server says about files are untrusted: names stay
+// inside the cache, sizes and checksums are compared with what the hub lists, and a file
+// gets its name in the cache only when its checksum is right. What a broken connection has
+// left is gone on with, by the next try or the next run.
+//
+// The layout of the cache is https://huggingface.co/docs/hub/local-cache. No Go library
+// was found that resumes, compares checksums and keeps to that layout.
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"time"
+)
+
+// Client knows where the hub and the cache are. FromEnv makes one.
+type Client struct {
+	Endpoint string // URL of the hub, without a slash at the end
+	Cache    string // folder
+	Token    string // of the user; "": none
+	Offline  bool   // never to touch the network
+	HTTP     *http.Client
+
+	// Stall is how long a server may say nothing.
+	Stall time.Duration
+	// Pause is how long the first pause between two tries is; each further one is twice as long.
+	Pause time.Duration
+
+	// Note is called with a line about what takes long or is tried again.
+	Note func(line string)
+	// Progress is called often while files are loaded: bytes of all files of the model.
+	Progress func(done, total int64)
+}
+
+// Model is the path of a model file in the cache; of one in parts, of the first part. What
+// the cache has is taken as it is, without a look at the network; what it lacks is loaded,
+// unless the client is offline.
+func (c *Client) Model(ctx context.Context, r Ref) (string, error) {
+	path, err := c.repo(r).find(r)
+	if err == nil {
+		return path, nil
+	}
+	if c.Offline {
+		return "", fmt.Errorf("%s is not in the cache %s (%w), and %s forbids to load it", r, c.Cache, err, offlineVariable)
+	}
+	path, err = c.load(ctx, r)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", r, err)
+	}
+	return path, nil
+}
+
+// load brings all parts of a model into the cache.
+func (c *Client) load(ctx context.Context, r Ref) (string, error) {
+	list, err := c.list(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	m, err := choose(list.files, r.Quant)
+	if err != nil {
+		return "", err
+	}
+	repo := c.repo(r)
+	if err := repo.prepare(); err != nil {
+		return "", err
+	}
+	t := &tally{report: c.Progress}
+	lacking := int64(0)
+	for _, f := range m.files {
+		t.total += f.size
+		lacking += f.size - repo.part(f)
+	}
+	if err := repo.room(lacking); err != nil {
+		return "", err
+	}
+	for _, f := range m.files {
+		if err := c.bring(ctx, r, repo, list.commit, f, t); err != nil {
+			return "", fmt.Errorf("%s: %w", f.path, err)
+		}
+	}
+	if err := repo.publish(list); err != nil {
+		return "", err
+	}
+	return repo.path(list.commit, m.files[0].path), nil
+}
+
+// bring loads one file, unless its content is there already: from another commit, say.
+func (c *Client) bring(ctx context.Context, r Ref, repo repo, commit string, f file, t *tally) (err error) {
+	if repo.has(f) {
+		t.add(f.size)
+		return nil
+	}
+	unlock, err := repo.lock(ctx, f.etag, c.note)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if repo.has(f) { // another process has loaded it meanwhile
+		t.add(f.size)
+		return nil
+	}
+	return c.fetch(ctx, f, c.contentURL(r, commit, f.path), repo.blob(f.etag), t)
+}
+
+// tally counts the bytes of all files of a model.
+type tally struct {
+	done, total int64
+	report      func(done, total int64)
+}
+
+// add counts bytes; a negative number takes some back, which must be loaded again.
+func (t *tally) add(n int64) {
+	t.done += n
+	if t.report != nil {
+		t.report(t.done, t.total)
+	}
+}
+
+func (c *Client) note(format string, args ...any) {
+	if c.Note != nil {
+		c.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+// repo is where the cache keeps a repository.
+func (c *Client) repo(r Ref) repo {
+	name := "models--" + r.User + "--" + r.Repo
+	return repo{dir: filepath.Join(c.Cache, name), locks: filepath.Join(c.Cache, ".locks", name)}
+}
