@@ -1,0 +1,174 @@
+package grammar
+
+import "slices"
+
+// stateMask is what may follow a state, whoever has called its rule.
+type stateMask struct {
+	// bits has the tokens that the rule allows, and those that end where it ends; ids
+	// has them if they are few.
+	bits []uint32
+	ids  []int32
+	// exits are nodes of the trie where the rule may end: what is behind them depends on
+	// the caller.
+	exits []int32
+}
+
+// fewIDs is up to how many tokens a stateMask is a list.
+const fewIDs = 512
+
+// maxStateMasks is how many a grammar keeps of its own, and maxShared how many a vocabulary
+// keeps for all grammars.
+const (
+	maxStateMasks = 1 << 9
+	maxShared     = 1 << 11
+)
+
+// stateMask is that of a state, found by a walk through the trie. What depends on no other
+// rule is found once for all grammars.
+func (c *Compiled) stateMask(id int32) *stateMask {
+	if m := c.masks[id]; m != nil {
+		return m
+	}
+	own := c.ownRule(id)
+	if own == nil {
+		m := c.findMask(id)
+		c.keep(id, m)
+		return m
+	}
+	v, key := c.vocabulary, own.alike[id-own.first]
+	v.mu.Lock()
+	m := v.shared[key]
+	v.mu.Unlock()
+	if m == nil {
+		m = own.findMask(v, id)
+		c.graph.spend(len(v.trie))
+		v.mu.Lock()
+		if len(v.shared) >= maxShared {
+			clear(v.shared)
+		}
+		v.shared[key] = m
+		v.mu.Unlock()
+	}
+	c.keep(id, m)
+	return m
+}
+
+func (c *Compiled) keep(id int32, m *stateMask) {
+	if len(c.masks) >= maxStateMasks {
+		clear(c.masks)
+	}
+	c.masks[id] = m
+}
+
+// findMask walks through the trie from a state, behind which is a hole.
+func (c *Compiled) findMask(id int32) *stateMask {
+	v, g := c.vocabulary, c.graph
+	m := &stateMask{}
+	at := g.close(g.node([]entry{{id, g.hole}}))
+	var found []int32
+	c.walk(0, int32(len(v.trie)), at, func(i int32, n *node) {
+		if v.trie[i].token >= 0 {
+			found = append(found, v.trie[i].token)
+		}
+		if n.hole && v.trie[i].skip > i+1 {
+			m.exits = append(m.exits, i)
+		}
+	})
+	m.set(v, found)
+	return m
+}
+
+// set makes tokens those that are allowed.
+func (m *stateMask) set(v *Vocabulary, found []int32) {
+	if len(found) <= fewIDs {
+		m.ids = slices.Clone(found)
+		return
+	}
+	m.bits = make([]uint32, v.Words())
+	for _, token := range found {
+		v.allow(m.bits, token)
+	}
+}
+
+// walk calls f with the nodes of a part of the trie that may follow at, in order.
+func (c *Compiled) walk(first, end int32, at *node, f func(i int32, n *node)) {
+	trie, g := c.vocabulary.trie, c.graph
+	if first == end || at.stuck {
+		return
+	}
+	base := trie[first].depth
+	path := append(c.path[:0], at)
+	steps := 0
+	for i := first; i < end; {
+		t := &trie[i]
+		steps++
+		n := g.step(path[t.depth-base], t.b)
+		if n == g.dead {
+			i = t.skip
+			continue
+		}
+		f(i, n)
+		if n.stuck {
+			i = t.skip
+			continue
+		}
+		path = append(path[:t.depth-base+1], n)
+		i++
+	}
+	c.path = path
+	g.spend(steps)
+}
+
+// manyStates is how many states that nothing is known of yet make one walk for all of them
+// the better way.
+const manyStates = 16
+
+// maskOf is what may follow a closed node.
+func (c *Compiled) maskOf(at *node) []uint32 {
+	v, g := c.vocabulary, c.graph
+	mask := make([]uint32, v.Words())
+	if at.end {
+		for _, id := range v.ends {
+			v.allow(mask, id)
+		}
+	}
+	allow := func(i int32, _ *node) {
+		if id := v.trie[i].token; id >= 0 {
+			v.allow(mask, id)
+		}
+	}
+	if unknown := c.unknown(at); unknown > manyStates {
+		c.walk(0, int32(len(v.trie)), at, allow)
+		return mask
+	}
+	for _, e := range at.entries {
+		if e.state < firstState {
+			continue
+		}
+		m := c.stateMask(e.state)
+		for _, id := range m.ids {
+			v.allow(mask, id)
+		}
+		for i, w := range m.bits {
+			mask[i] |= w
+		}
+		if len(m.exits) == 0 {
+			continue
+		}
+		behind := g.close(e.below)
+		for _, i := range m.exits {
+			c.walk(i+1, v.trie[i].skip, behind, allow)
+		}
+	}
+	return mask
+}
+
+// unknown is for how many of a node's states there is no mask yet.
+func (c *Compiled) unknown(at *node) (n int) {
+	for _, e := range at.entries {
+		if e.state >= firstState && c.masks[e.state] == nil && c.ownRule(e.state) == nil {
+			n++
+		}
+	}
+	return n
+}

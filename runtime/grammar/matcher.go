@@ -1,0 +1,146 @@
+package grammar
+
+import (
+	"errors"
+	"sort"
+	"sync"
+)
+
+// Compiled is a grammar for a vocabulary. It is safe for concurrent use.
+type Compiled struct {
+	vocabulary *Vocabulary
+
+	mu    sync.Mutex
+	graph *graph
+	masks map[int32]*stateMask // of states
+	own   []*ownRule           // by rule
+	path  []*node              // memory of walk
+	begin []entry
+}
+
+// Compile checks a grammar and prepares it for a vocabulary.
+func Compile(g *Grammar, v *Vocabulary) (*Compiled, error) {
+	a, err := determine(g)
+	if err != nil {
+		return nil, err
+	}
+	c := &Compiled{vocabulary: v, graph: newGraph(a), masks: map[int32]*stateMask{}}
+	for r, first := range a.start {
+		end := int32(len(a.states))
+		if r+1 < len(a.start) {
+			end = a.start[r+1]
+		}
+		c.own = append(c.own, newOwnRule(a.states[first:end], first))
+	}
+	c.begin = []entry{{a.start[0], c.graph.end}}
+	return c, c.graph.limited(func() { c.graph.closure(c.begin) })
+}
+
+// ruleOf is the rule that a state belongs to.
+func (c *Compiled) ruleOf(id int32) int {
+	start := c.graph.start
+	return sort.Search(len(start), func(i int) bool { return start[i] > id }) - 1
+}
+
+// Matcher follows one text. Mask and Known may be called by any goroutine; all else by one
+// at a time.
+type Matcher struct {
+	c     *Compiled
+	at    *node
+	fixed []uint32 // of Unending: the only mask
+}
+
+// Unending allows any tokens but those that end a text, for what comes before a grammar.
+// Nobody tells it how the text goes on.
+func (v *Vocabulary) Unending() *Matcher {
+	m := &Matcher{fixed: make([]uint32, v.Words())}
+	for id := range int32(v.size) {
+		m.fixed[id/32] |= 1 << (id % 32)
+	}
+	for _, id := range v.ends {
+		m.fixed[id/32] &^= 1 << (id % 32)
+	}
+	return m
+}
+
+// ErrMismatch says that a text does not follow its grammar.
+var ErrMismatch = errors.New("the text does not follow the grammar")
+
+// NewMatcher is a matcher at the beginning of a text.
+func (c *Compiled) NewMatcher() *Matcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := &Matcher{c: c}
+	// Compile has done the same, so there is enough work left.
+	if err := c.graph.limited(func() { m.at = c.graph.closure(c.begin) }); err != nil {
+		m.at = c.graph.dead
+	}
+	return m
+}
+
+// Accept goes on with a token. It fails with ErrMismatch if that is not allowed, and the
+// matcher stays where it is.
+func (m *Matcher) Accept(id int32) error {
+	if id < 0 || int(id) >= m.c.vocabulary.size || len(m.c.vocabulary.bytes[id]) == 0 {
+		return ErrMismatch
+	}
+	return m.AcceptText(m.c.vocabulary.bytes[id])
+}
+
+// AcceptText goes on with bytes, as Accept does.
+func (m *Matcher) AcceptText(text []byte) error {
+	m.c.mu.Lock()
+	defer m.c.mu.Unlock()
+	at := m.at
+	err := m.c.graph.limited(func() {
+		for _, b := range text {
+			at = m.c.graph.step(at, b)
+		}
+	})
+	if err == nil && at == m.c.graph.dead {
+		err = ErrMismatch
+	}
+	if err == nil {
+		m.at = at
+	}
+	return err
+}
+
+// CanEnd says whether the text may end here.
+func (m *Matcher) CanEnd() bool { return m.at.end }
+
+// MustEnd says whether nothing may follow.
+func (m *Matcher) MustEnd() bool { return m.at.stuck }
+
+// Known is the mask if it is known already, else nil.
+func (m *Matcher) Known() []uint32 {
+	switch {
+	case m.fixed != nil:
+		return m.fixed
+	case !m.c.mu.TryLock():
+		return nil
+	}
+	defer m.c.mu.Unlock()
+	return m.at.mask
+}
+
+// Mask is the tokens that may come next, a bit each, the lowest of the first word for token
+// 0. Nobody may change it.
+func (m *Matcher) Mask() ([]uint32, error) {
+	if m.fixed != nil {
+		return m.fixed, nil
+	}
+	m.c.mu.Lock()
+	defer m.c.mu.Unlock()
+	at := m.at
+	if at.mask != nil {
+		return at.mask, nil
+	}
+	var mask []uint32
+	err := m.c.graph.limited(func() { mask = m.c.maskOf(at) })
+	if err == nil {
+		at.mask = mask
+		m.c.graph.masked = append(m.c.graph.masked, at)
+	}
+	return mask, err
+}

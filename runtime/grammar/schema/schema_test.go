@@ -1,0 +1,327 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"mla/runtime/grammar"
+)
+
+// vocabulary is the bytes, some longer tokens and an end.
+func vocabulary() *grammar.Vocabulary {
+	list := []grammar.Token{{End: true}}
+	for b := range 256 {
+		list = append(list, grammar.Token{Bytes: []byte{byte(b)}})
+	}
+	for _, text := range []string{`{"`, `":`, `": `, `", "`, `"}`, `}}`, `: "`, `true`, `12`, `0.`, `\u00`, "é", "abc", `a"`, "20", "-0"} {
+		list = append(list, grammar.Token{Bytes: []byte(text)})
+	}
+	return grammar.NewVocabulary(len(list), func(id int32) grammar.Token { return list[id] })
+}
+
+var vocab = vocabulary()
+
+func compiled(schema string, o Options) (*grammar.Compiled, error) {
+	g, err := Compile([]byte(schema), o)
+	if err != nil {
+		return nil, err
+	}
+	return grammar.Compile(g, vocab)
+}
+
+func accepts(c *grammar.Compiled, text string) bool {
+	m := c.NewMatcher()
+	return m.AcceptText([]byte(text)) == nil && m.CanEnd()
+}
+
+func validator(t testing.TB, schema string) *jsonschema.Schema {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("mem:schema", v); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("mem:schema")
+	if err != nil {
+		t.Fatalf("%s: %v", schema, err)
+	}
+	return s
+}
+
+func valid(t testing.TB, s *jsonschema.Schema, text string) error {
+	t.Helper()
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("no JSON: %w", err)
+	}
+	return s.Validate(v)
+}
+
+// cases are schemas with what they accept and refuse.
+var cases = []struct {
+	schema  string
+	yes, no []string
+}{
+	{`{"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["a"]}`,
+		[]string{`{"a": 1}`, `{"a":1,"b":""}`, "{\n  \"a\": 1\n}"}, []string{`{}`, `{"b": ""}`, `{"a": 1, "c": 2}`, `{"a": 1,}`, `{"a": 1.5}`}},
+	{`{"type": "object", "properties": {"a": {"type": "integer"}, "b": {}, "c": {"type": "null"}}}`,
+		[]string{`{}`, `{"c": null}`, `{"a": 1, "c": null}`, `{"b": [{}], "c": null}`}, []string{`{"c": null, "a": 1}`, `{, "c": null}`, `{"a": 1 "c": null}`}},
+	{`{"properties": {"a": {}, "ab": {}}, "additionalProperties": {"type": "integer"}}`,
+		[]string{`{"b": 1}`, `{"a": "x", "abc": 1, "": 2}`, `{"aé": 1}`}, []string{`{"b": "x"}`, `{"b": 1, "a": 2}`, `{"b": 1, "ab": ""}`, `{"\u0061": 1}`}},
+	{`{"type": "object", "required": ["x"]}`, []string{`{"x": [1]}`}, []string{`{}`}},
+	{`{"type": "object"}`, []string{`{}`, `{"a": {"b": "c"}}`}, []string{`[]`}},
+	{`{"type": ["string", "null"]}`, []string{`"a"`, `null`}, []string{`1`}},
+	{`{"enum": ["a", 1, null, {"b": [true]}]}`, []string{`"a"`, `1`, `null`, `{"b": [true]}`}, []string{`"b"`, `{}`}},
+	{`{"type": "string", "enum": ["a", 1]}`, []string{`"a"`}, []string{`1`}},
+	{`{"const": "q\"\\\n"}`, []string{`"q\"\\\n"`}, []string{`"q"`}},
+	{`{"type": "array", "items": {"type": "boolean"}, "minItems": 1, "maxItems": 2}`, []string{`[true]`, `[true, false]`, "[\n  true\n]"}, []string{`[]`, `[true,false,true]`, `[1]`}},
+	{`{"type": "array", "maxItems": 0}`, []string{`[]`, `[ ]`}, []string{`[1]`}},
+	{`{"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "items": false}`, []string{`[]`, `[1]`, `[1, "a"]`}, []string{`["a"]`, `[1, "a", 2]`}},
+	{`{"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 3, "maxItems": 4}`, []string{`[1, "a", 2]`, `[1, "a", 2, 3]`}, []string{`[1, "a"]`, `[1,"a",2,3,4]`}},
+	{`{"type": "string", "minLength": 2, "maxLength": 3}`, []string{`"ab"`, `"é\n😀"`}, []string{`"a"`, `"abcd"`, `"\n"`}},
+	{`{"type": "string", "pattern": "^a+[0-9]$"}`, []string{`"aa1"`}, []string{`"1"`, `"xa1"`, `"a12"`}},
+	{`{"type": "string", "pattern": "b\"."}`, []string{`"ab\"c"`, `"b\"\\x"`, `"b\"\u0001"`}, []string{`"ab"`, `"b\"\n"`}},
+	{`{"type": "string", "pattern": "^a|b$"}`, []string{`"ax"`, `"xb"`}, []string{`"xa"`, `"bx"`}},
+	{`{"type": "string", "pattern": "(?i)^é$"}`, []string{`"é"`, `"É"`}, []string{`"e"`}},
+	{`{"type": "string", "format": "date"}`, []string{`"2024-02-29"`, `"1999-12-31"`}, []string{`"2023-02-29"`, `"2023-04-31"`}},
+	{`{"type": "integer", "minimum": 5, "maximum": 123}`, []string{`5`, `9`, `10`, `99`, `100`, `123`}, []string{`4`, `124`, `-5`, `05`, `5.0`}},
+	{`{"type": "integer", "exclusiveMinimum": -10, "exclusiveMaximum": 1}`, []string{`-9`, `-1`, `0`}, []string{`-10`, `1`, `-0`}},
+	{`{"type": "integer", "minimum": 8}`, []string{`8`, `10`, `9999999`}, []string{`7`, `0`, `-9`}},
+	{`{"type": "integer", "multipleOf": 7, "minimum": -30}`, []string{`0`, `7`, `14`, `-28`, `700`}, []string{`1`, `-35`, `71`}},
+	{`{"type": "number", "minimum": 1.5, "maximum": 2.25}`, []string{`1.5`, `2`, `2.2`, `2.250`, `1.50001`}, []string{`1`, `1.4`, `2.251`, `2.3`, `3`, `1e0`, `2.`}},
+	{`{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}`, []string{`0.5`, `0.000001`, `0.999999`}, []string{`0`, `1`, `0.0`, `1.0`}},
+	{`{"type": "number", "multipleOf": 0.01}`, []string{`0.01`, `1.5`, `-3`, `19.99`}, []string{`0.001`, `1.123`}},
+	{`{"type": "number", "multipleOf": 2.5}`, []string{`2.5`, `5`, `-7.5`, `10.0`}, []string{`1`, `2.4`, `5.1`}},
+	{`{"type": "integer", "multipleOf": 2.5}`, []string{`5`, `0`}, []string{`2`, `4`}},
+	{`{"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/s"}], "$defs": {"s": {"type": "string"}}}`, []string{`1`, `"a"`}, []string{`null`}},
+	{`{"oneOf": [{"type": "integer"}, {"type": "string"}]}`, []string{`1`, `"a"`}, []string{`null`}},
+	{`{"oneOf": [{"type": "object", "properties": {"k": {"const": "a"}}, "required": ["k"]}, {"type": "object", "properties": {"k": {"const": "b"}, "v": {"type": "null"}}, "required": ["k"]}]}`,
+		[]string{`{"k": "a"}`, `{"k": "b", "v": null}`}, []string{`{"k": "a", "v": null}`, `{"k": "c"}`}},
+	{`{"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}, "required": ["v", "next"], "additionalProperties": false}}}`,
+		[]string{`{"v": 1, "next": null}`, `{"v": 1, "next": {"v": 2, "next": null}}`}, []string{`{"v": 1}`}},
+	{`{"type": "object", "properties": {"a~b/c": {"type": "null"}, "child": {"$ref": "#"}, "r": {"$ref": "#/properties/a~0b~1c"}}}`, []string{`{"child": {"child": {}}, "r": null}`}, []string{`{"r": 1}`}},
+	{`true`, []string{`1`, `[{}]`, `"\ud83d\ude00"`}, []string{``, `"\ud83d"`, `"\ud83dx"`}},
+	{`{}`, []string{`null`, `-1.5e-9`}, []string{`1e999`}},
+	{`{"allOf": [{"type": "null"}]}`, []string{`null`}, []string{`1`}},
+	{`{"type": "object", "properties": {"a": false}}`, []string{`{}`}, []string{`{"a": 1}`}},
+}
+
+func TestCases(t *testing.T) {
+	for _, c := range cases {
+		g, err := compiled(c.schema, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", c.schema, err)
+			continue
+		}
+		s := validator(t, c.schema)
+		for _, text := range c.yes {
+			if !accepts(g, text) {
+				t.Errorf("%s refuses %s", c.schema, text)
+			}
+			if err := valid(t, s, text); err != nil {
+				t.Errorf("the case is wrong: %v", err)
+			}
+		}
+		for _, text := range c.no {
+			if accepts(g, text) {
+				t.Errorf("%s accepts %s", c.schema, text)
+			}
+		}
+	}
+}
+
+// TestRandom writes texts at random as grammars allow, and validates them.
+func TestRandom(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	schemas := []string{}
+	for _, c := range cases {
+		schemas = append(schemas, c.schema)
+	}
+	for name := range formats {
+		schemas = append(schemas, `{"type": "string", "format": "`+name+`"}`)
+	}
+	for _, schema := range schemas {
+		g, err := compiled(schema, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", schema, err)
+			continue
+		}
+		s := validator(t, schema)
+		finished := 0
+		for range 30 {
+			text, ended, err := write(rng, g, 400)
+			if err != nil {
+				t.Fatalf("%s: %v", schema, err)
+			}
+			if !ended {
+				continue
+			}
+			finished++
+			if err := valid(t, s, text); err != nil {
+				t.Errorf("%s allows %s: %v", schema, text, err)
+			}
+		}
+		if finished == 0 && !strings.Contains(schema, "b\\\"") { // which no text at random has
+			t.Errorf("%s: no text came to its end", schema)
+		}
+	}
+}
+
+// write writes tokens at random, the end as soon as it is allowed in half of the cases.
+func write(rng *rand.Rand, g *grammar.Compiled, most int) (text string, ended bool, err error) {
+	m := g.NewMatcher()
+	var out []byte
+	for range most {
+		if m.CanEnd() && (m.MustEnd() || rng.IntN(2) == 0) {
+			return string(out), true, nil
+		}
+		mask, err := m.Mask()
+		if err != nil {
+			return "", false, err
+		}
+		var ids []int32
+		closing := rng.IntN(2) == 0
+		for id := int32(1); id < int32(32*len(mask)); id++ {
+			if grammar.Allows(mask, id) {
+				ids = append(ids, id)
+				if b := byte(id - 1); closing && id <= 256 && (b == '"' || b == '}' || b == ']') {
+					ids = []int32{id}
+					break
+				}
+			}
+		}
+		if len(ids) == 0 {
+			return "", false, fmt.Errorf("nothing may follow %q", out)
+		}
+		id := ids[rng.IntN(len(ids))]
+		if err := m.Accept(id); err != nil {
+			return "", false, err
+		}
+		out = append(out, vocab.Bytes(id)...)
+	}
+	return "", false, nil
+}
+
+func TestUnsupported(t *testing.T) {
+	for _, c := range []struct{ schema, want string }{
+		{`{"not": {}}`, `#: the keyword "not" is not supported`},
+		{`{"properties": {"a": {"type": "array", "uniqueItems": true}}}`, `#/properties/a: the keyword "uniqueItems"`},
+		{`{"type": "object", "patternProperties": {"a": {}}}`, `"patternProperties"`},
+		{`{"if": {}, "then": {}}`, `"if"`},
+		{`{"allOf": [{}, {}]}`, `"allOf" is not supported: of several`},
+		{`{"anyOf": [{}], "properties": {}}`, `"anyOf" is not supported: together with properties`},
+		{`{"oneOf": [{"type": "integer"}, {"type": "number"}]}`, `"oneOf" is not supported`},
+		{`{"type": "string", "format": "regex"}`, `"format" is not supported: "regex" is not one of`},
+		{`{"type": "string", "pattern": "\\bx"}`, `"pattern" is not supported`},
+		{`{"type": "string", "pattern": "(?=x)"}`, `"pattern" is not supported`},
+		{`{"type": "string", "pattern": "a", "maxLength": 3}`, `"pattern" is not supported: together`},
+		{`{"multipleOf": 1e-40}`, `"multipleOf" is not supported`},
+		{`{"type": "integer", "multipleOf": 1000}`, `"multipleOf" is not supported`},
+		{`{"$ref": "https://example.com/x"}`, `"$ref" is not supported`},
+		{`{"properties": {"a": {"$id": "x"}}}`, `"$id" is not supported`},
+		{`{"type": "array", "minItems": 99999}`, `"minItems" is not supported: more than`},
+	} {
+		_, err := compiled(c.schema, Options{})
+		var known *UnsupportedError
+		if !errors.As(err, &known) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; expected %s", c.schema, err, c.want)
+		}
+		if strings.Contains(c.schema, "$ref") || strings.Contains(c.schema, "minItems") {
+			continue
+		}
+		if _, err := compiled(c.schema, Options{Lenient: true}); err != nil {
+			t.Errorf("%s: %v, though lenient", c.schema, err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	deep := strings.Repeat(`{"items":`, 200) + "{}" + strings.Repeat("}", 200)
+	wide := `{"properties": {` + strings.TrimSuffix(strings.Repeat(`"a%d": {"type": "string", "maxLength": 9000},`, 40), ",") + `}}`
+	for _, c := range []struct{ schema, want string }{
+		{``, "not JSON"}, {`{`, "not JSON"}, {`{} {}`, "something follows"}, {deep, "more than 100 levels"},
+		{`1`, "#: expected a schema"}, {`{"type": "text"}`, "#/type: expected one of"}, {`{"type": []}`, "an empty list"},
+		{`{"properties": 1}`, "expected an object"}, {`{"properties": {"a": 1}}`, "#/properties/a: expected a schema"},
+		{`{"anyOf": []}`, "expected a list"}, {`{"enum": 1}`, "expected a list"}, {`{"enum": []}`, "no value"},
+		{`{"minItems": -1}`, "expected a whole number"}, {`{"minItems": 1.5}`, "expected a whole number"},
+		{`{"minLength": 3, "maxLength": 2}`, "minLength is more than maxLength"},
+		{`{"minimum": "a"}`, "expected a number"}, {`{"minimum": 3, "maximum": 2}`, "no number"},
+		{`{"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}`, "no number"}, {`{"multipleOf": 0}`, "above 0"},
+		{`{"$ref": "#/$defs/x"}`, `there is no "#/$defs/x"`}, {`{"$ref": "#"}`, "has no end"},
+		{`{"required": ["a"], "additionalProperties": false}`, `the required property "a"`},
+		{`{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}`, "has no end"},
+		{`{"type": "string", "pattern": "(((a{1000}){1000}){1000})"}`, "pattern"},
+		{`{"type": "string", "pattern": "(x|y)*x(x|y){40}"}`, "too large"},
+		{fmt.Sprintf(wide, seq(40)...), "too large"},
+	} {
+		start := time.Now()
+		_, err := compiled(c.schema, Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.100s: %v; expected %s", c.schema, err, c.want)
+		}
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("%.100s took %v", c.schema, took)
+		}
+	}
+}
+
+func seq(n int) (list []any) {
+	for i := range n {
+		list = append(list, i)
+	}
+	return list
+}
+
+// TestNesting doubles nothing with depth.
+func TestNesting(t *testing.T) {
+	s := `{"type": "null"}`
+	for range 40 {
+		s = `{"type": "object", "properties": {"a": ` + s + `, "b": {"type": "integer"}}}`
+	}
+	if _, err := compiled(s, Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestObject(t *testing.T) {
+	c, err := grammar.Compile(Object(), vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{`{}`: true, `{"a": [1, {"b": null}]}`: true, `[]`: false, `1`: false, ``: false, `{"a"}`: false} {
+		if accepts(c, text) != want {
+			t.Errorf("%s: %v", text, !want)
+		}
+	}
+}
+
+// FuzzCompile takes anything for a schema, and what is written by it is JSON.
+func FuzzCompile(f *testing.F) {
+	for _, c := range cases {
+		f.Add(c.schema)
+	}
+	f.Fuzz(func(t *testing.T, schema string) {
+		if len(schema) > 1<<12 {
+			return
+		}
+		c, err := compiled(schema, Options{Lenient: true})
+		if err != nil {
+			return
+		}
+		text, ended, err := write(rand.New(rand.NewPCG(1, 1)), c, 100)
+		if err == nil && ended && !json.Valid([]byte(text)) {
+			t.Errorf("%s allows %q", schema, text)
+		}
+	})
+}
