@@ -1,0 +1,173 @@
+package manual
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// shells write what completes command lines, by name.
+var shells = map[string]func(*Program) string{"bash": (*Program).bash, "zsh": (*Program).zsh, "fish": (*Program).fish}
+
+// Shells lists the names that Completion takes.
+func Shells() []string { return slices.Sorted(maps.Keys(shells)) }
+
+// Completion is what completes command lines in a shell; ok is false for an unknown one.
+func (p *Program) Completion(shell string) (text string, ok bool) {
+	write, ok := shells[shell]
+	if !ok {
+		return "", false
+	}
+	return write(p), true
+}
+
+// names lists the commands.
+func (p *Program) names() (list []string) {
+	for _, c := range p.Commands {
+		if c.Name != "" {
+			list = append(list, c.Name)
+		}
+	}
+	return list
+}
+
+// pattern is the case of a shell for a command; the default comes last.
+func pattern(c *Command) string {
+	if c.Name == "" {
+		return "*"
+	}
+	return c.Name
+}
+
+// dashed lists the names of flags that a filter wants, with dashes.
+func dashed(flags []Flag, want func(*Flag) bool) (list []string) {
+	for i := range flags {
+		if want(&flags[i]) {
+			for _, n := range flags[i].Names {
+				list = append(list, "-"+n)
+			}
+		}
+	}
+	return list
+}
+
+// ordered has the default command last, as a case of a shell wants it.
+func (p *Program) ordered() []Command {
+	return append(slices.Clone(p.Commands[1:]), p.Commands[0])
+}
+
+func (p *Program) bash() string {
+	var t strings.Builder
+	fmt.Fprintf(&t, `# Completes the command lines of %[1]s in bash.
+_%[1]s() {
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= files= values=
+	case ${COMP_WORDS[1]} in
+`, p.Name)
+	for _, c := range p.ordered() {
+		fmt.Fprintf(&t, "\t%s)\n\t\tflags=%q\n\t\tfiles=%q\n\t\tvalues=%q\n\t\t;;\n", pattern(&c),
+			strings.Join(dashed(c.Flags, func(*Flag) bool { return true }), " "),
+			" "+strings.Join(dashed(c.Flags, (*Flag).takesPath), " ")+" ",
+			" "+strings.Join(dashed(c.Flags, func(f *Flag) bool { return f.Value != "" && !f.takesPath() }), " ")+" ")
+	}
+	fmt.Fprintf(&t, `	esac
+	COMPREPLY=()
+	case $values in *" $before "*) return ;; esac
+	case $files in *" $before "*)
+		COMPREPLY=($(compgen -f -- "$word"))
+		return
+		;;
+	esac
+	case $word in
+	-*) COMPREPLY=($(compgen -W "$flags" -- "$word")) ;;
+	*)
+		[ "$COMP_CWORD" = 1 ] && COMPREPLY=($(compgen -W %[2]q -- "$word"))
+		COMPREPLY+=($(compgen -f -- "$word"))
+		;;
+	esac
+}
+complete -o filenames -F _%[1]s %[1]s
+`, p.Name, strings.Join(p.names(), " "))
+	return t.String()
+}
+
+func (p *Program) zsh() string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "#compdef %[1]s\n# Completes the command lines of %[1]s in zsh.\n_%[1]s() {\n\tlocal -a commands\n\tcommands=(\n", p.Name)
+	for _, c := range p.Commands {
+		if c.Name != "" {
+			fmt.Fprintf(&t, "\t\t%s\n", quoted(c.Name+":"+c.Does))
+		}
+	}
+	t.WriteString("\t)\n\tcase ${words[2]} in\n")
+	for _, c := range p.ordered() {
+		fmt.Fprintf(&t, "\t%s)\n\t\t_arguments \\\n", pattern(&c))
+		for _, f := range c.Flags {
+			for _, name := range f.Names {
+				spec := "*-" + name + "[" + strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`).Replace(short(f.Usage)) + "]"
+				switch {
+				case f.takesPath():
+					spec += ":" + f.Value + ":_files"
+				case f.Value != "":
+					spec += ":" + f.Value + ": "
+				}
+				fmt.Fprintf(&t, "\t\t\t%s \\\n", quoted(spec))
+			}
+		}
+		rest := quoted("*:file:_files")
+		if c.Name == "" {
+			rest = quoted("1:command:{_describe command commands}") + " " + rest
+		}
+		fmt.Fprintf(&t, "\t\t\t%s\n\t\t;;\n", rest)
+	}
+	fmt.Fprintf(&t, "\tesac\n}\n_%[1]s \"$@\"\n", p.Name)
+	return t.String()
+}
+
+func (p *Program) fish() string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "# Completes the command lines of %s in fish.\n", p.Name)
+	for _, c := range p.Commands {
+		when := "__fish_use_subcommand"
+		if c.Name != "" {
+			fmt.Fprintf(&t, "complete -c %s -n __fish_use_subcommand -a %s -d %s\n", p.Name, c.Name, fishQuoted(c.Does))
+			when = "__fish_seen_subcommand_from " + c.Name
+		}
+		for _, f := range c.Flags {
+			for _, name := range f.Names {
+				fmt.Fprintf(&t, "complete -c %s -n %s -o %s -d %s", p.Name, fishQuoted(when), name, fishQuoted(short(f.Usage)))
+				switch {
+				case f.takesPath():
+					t.WriteString(" -r -F")
+				case f.Value != "":
+					t.WriteString(" -x")
+				}
+				t.WriteString("\n")
+			}
+		}
+	}
+	return t.String()
+}
+
+// mostShort is how much of a usage a shell shows, in bytes.
+const mostShort = 70
+
+// short is the beginning of a usage.
+func short(usage string) string {
+	text, _, _ := strings.Cut(usage, ";")
+	if len(text) <= mostShort {
+		return text
+	}
+	if at := strings.LastIndexByte(text[:mostShort], ' '); at > 0 {
+		return text[:at] + " ..."
+	}
+	return text
+}
+
+// quoted is a word for bash and zsh.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// fishQuoted is a word for fish, which escapes within single quotes.
+func fishQuoted(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
+}

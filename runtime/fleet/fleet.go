@@ -1,0 +1,242 @@
+// Package fleet keeps servers of several models, each a worker with memory of its own: one
+// is started when a request names its model, and stopped when nobody has used it for a
+// while, or when another one needs its memory. So a model that is not used takes nothing,
+// and one that crashes takes no other with it.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Model is one that can be served.
+type Model struct {
+	Name  string
+	Bytes int64 // that it takes when it is loaded
+}
+
+// Config says which models there are, and how many of them at a time.
+type Config struct {
+	Models []Model
+	Memory int64         // bytes that loaded models may take together; 0: any number
+	Idle   time.Duration // after which a model that nobody uses is unloaded; 0: never
+	// Run runs the worker of a model until ctx is done. It calls ready with the worker's
+	// address once that can answer.
+	Run func(ctx context.Context, m Model, ready func(address string)) error
+	Log *slog.Logger
+}
+
+// UnknownError says that there is no such model.
+type UnknownError struct{ Name string }
+
+func (e *UnknownError) Error() string { return fmt.Sprintf("there is no model %q", e.Name) }
+
+// Fleet is the workers. Its methods may be called by any goroutine.
+type Fleet struct {
+	cfg     Config
+	ctx     context.Context
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	workers map[string]*worker
+	changed chan struct{} // closed when a worker ends, or is not used any more
+}
+
+// worker is one on its way from its start to its end.
+type worker struct {
+	Model
+	cancel   context.CancelFunc
+	ready    chan struct{} // closed when address is there
+	ended    chan struct{} // closed when err is there
+	address  string
+	err      error
+	users    int
+	used     time.Time // when the last user has gone
+	stopping bool
+}
+
+// New is a fleet that has nothing loaded.
+func New(cfg Config) *Fleet {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	f := &Fleet{cfg: cfg, workers: map[string]*worker{}, changed: make(chan struct{})}
+	f.ctx, f.stop = context.WithCancel(context.Background())
+	return f
+}
+
+// Close stops all workers, and waits for their ends.
+func (f *Fleet) Close() {
+	f.stop()
+	f.running.Wait()
+}
+
+// Models are all that can be served.
+func (f *Fleet) Models() []Model { return f.cfg.Models }
+
+// Loaded are the names and addresses of the models that can answer now.
+func (f *Fleet) Loaded() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := map[string]string{}
+	for name, w := range f.workers {
+		if w.address != "" && !w.stopping {
+			list[name] = w.address
+		}
+	}
+	return list
+}
+
+// Acquire is the address of a model's worker, which is started if need be and stays until
+// release. It waits until there is memory for it. It fails with *UnknownError, the cause
+// of the context's end, or why the worker did not start.
+func (f *Fleet) Acquire(ctx context.Context, name string) (address string, release func(), err error) {
+	at := slices.IndexFunc(f.cfg.Models, func(m Model) bool { return m.Name == name })
+	if at < 0 {
+		return "", nil, &UnknownError{name}
+	}
+	w, err := f.use(ctx, f.cfg.Models[at])
+	if err != nil {
+		return "", nil, err
+	}
+	select {
+	case <-w.ready:
+		return w.address, func() { f.release(w) }, nil
+	case <-w.ended:
+		err = fmt.Errorf("the model %s could not be loaded: %w", name, w.err)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	f.release(w)
+	return "", nil, err
+}
+
+// use is a worker of a model with one more user.
+func (f *Fleet) use(ctx context.Context, m Model) (*worker, error) {
+	for {
+		w, wait := f.tryUse(m)
+		if w != nil {
+			return w, nil
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-f.ctx.Done():
+			return nil, errors.New("the server is shutting down")
+		}
+	}
+}
+
+// tryUse is use if it need not wait, else the channel that says when to try again. It
+// stops the models that were not used for the longest time until there is room.
+func (f *Fleet) tryUse(m Model) (*worker, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w := f.workers[m.Name]; w != nil {
+		if w.stopping {
+			return nil, f.changed
+		}
+		w.users++
+		return w, nil
+	}
+	taken := int64(0)
+	var idle []*worker
+	for _, w := range f.workers {
+		taken += w.Bytes
+		if w.users == 0 && !w.stopping {
+			idle = append(idle, w)
+		}
+	}
+	// A model that is larger than the limit runs alone: its worker says what does not fit.
+	if f.cfg.Memory == 0 || taken+m.Bytes <= f.cfg.Memory || len(f.workers) == 0 {
+		return f.start(m), nil
+	}
+	slices.SortFunc(idle, func(a, b *worker) int { return a.used.Compare(b.used) })
+	for _, w := range f.workers {
+		if w.stopping {
+			taken -= w.Bytes
+		}
+	}
+	for _, w := range idle {
+		if taken+m.Bytes <= f.cfg.Memory {
+			break
+		}
+		f.end(w, "its memory is needed")
+		taken -= w.Bytes
+	}
+	return nil, f.changed
+}
+
+// start starts a worker with one user.
+func (f *Fleet) start(m Model) *worker {
+	ctx, cancel := context.WithCancel(f.ctx)
+	w := &worker{Model: m, cancel: cancel, ready: make(chan struct{}), ended: make(chan struct{}), users: 1}
+	f.workers[m.Name] = w
+	f.cfg.Log.Info("loading", "model", m.Name, "bytes", m.Bytes)
+	f.running.Go(func() {
+		begin := time.Now()
+		err := f.cfg.Run(ctx, m, func(address string) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if w.address == "" {
+				w.address = address
+				close(w.ready)
+				f.cfg.Log.Info("loaded", "model", m.Name, "took", time.Since(begin))
+			}
+		})
+		stopped := ctx.Err() != nil
+		cancel()
+		if w.err = err; err == nil {
+			w.err = errors.New("its server has ended")
+		}
+		if !stopped {
+			f.cfg.Log.Error("a model's server has ended", "model", m.Name, "error", w.err)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.workers, m.Name)
+		close(w.ended)
+		f.tell()
+	})
+	return w
+}
+
+// release takes a user away.
+func (f *Fleet) release(w *worker) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.users--; w.users > 0 {
+		return
+	}
+	w.used = time.Now()
+	f.tell()
+	if f.cfg.Idle > 0 {
+		time.AfterFunc(f.cfg.Idle, func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if w.users == 0 && !w.stopping && time.Since(w.used) >= f.cfg.Idle {
+				f.end(w, "nobody uses it")
+			}
+		})
+	}
+}
+
+// end stops a worker. It stays in workers, with its memory, until it has ended.
+func (f *Fleet) end(w *worker, why string) {
+	f.cfg.Log.Info("unloading", "model", w.Name, "why", why)
+	w.stopping = true
+	w.cancel()
+}
+
+// tell wakes those that wait.
+func (f *Fleet) tell() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
