@@ -1,0 +1,310 @@
+// The page: which conversation is shown, and what its buttons and keys do.
+
+import {APIError, events, get, setKey} from './api.js';
+import {byId, el} from './dom.js';
+import * as settings from './settings.js';
+import * as store from './store.js';
+import {Message, perSecond} from './view.js';
+
+const log = byId('log'), input = byId('input'), notice = byId('notice');
+let chat = store.current() ?? store.newChat();
+let views = [];
+let running = null; // the answer under way: {controller, view, chat}
+let props = null; // of the server
+
+const wait = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
+function say(text) {
+  notice.textContent = text;
+  notice.hidden = !text;
+}
+
+// —— the server ——
+
+// connect waits until the server is there, and learns what it serves.
+async function connect() {
+  for (;; await wait(1000)) {
+    try {
+      await get('health');
+      const {data} = await get('v1/models');
+      showModels(data.map((m) => m.id));
+      const chosen = data.find((m) => m.id === byId('model').value);
+      if (chosen?.meta?.loaded !== false) await showProps();
+      return say('');
+    } catch (e) {
+      if (e.status === 401) await askKey();
+      else say(e.message);
+    }
+  }
+}
+
+function showModels(names) {
+  const select = byId('model'), {model} = store.settings();
+  select.replaceChildren(...names.map((n) => el('option', {value: n, text: n})));
+  if (names.includes(model)) select.value = model;
+  select.hidden = names.length < 2;
+  byId('model-name').textContent = names.length < 2 ? names[0] ?? '' : '';
+}
+
+// showProps learns about the model. Of several ones, asking loads it, so that has to wait
+// until an answer has.
+async function showProps() {
+  props = await get(`props?model=${encodeURIComponent(byId('model').value)}`);
+  showContext();
+}
+
+// askKey resolves when a key was entered.
+function askKey() {
+  const dialog = byId('key');
+  byId('key-input').value = '';
+  dialog.showModal();
+  return new Promise((done) => {
+    dialog.addEventListener('close', () => {
+      setKey(byId('key-input').value.trim(), byId('key-keep').checked);
+      done();
+    }, {once: true});
+  });
+}
+
+// —— what is shown ——
+
+function showChat() {
+  store.setCurrent(chat.id);
+  byId('title').textContent = chat.title || 'New conversation';
+  document.title = chat.title || 'Chat';
+  views = chat.messages.map(view);
+  log.replaceChildren(...views.map((v) => v.node));
+  if (!views.length) log.append(el('p', {class: 'empty', text: 'What do you want to know?'}));
+  showRunning();
+  showContext();
+  showList();
+  log.scrollTop = log.scrollHeight;
+}
+
+function view(message) {
+  const index = chat.messages.indexOf(message);
+  const actions = message.role === 'user' ? {Edit: () => edit(index)} : {Regenerate: () => regenerate(index)};
+  if (running?.message === message) return running.view;
+  const v = new Message(message, actions);
+  v.update(false);
+  return v;
+}
+
+function showList() {
+  const all = store.chats();
+  byId('conversations').replaceChildren(...all.map((c) => el('li', {class: c.id === chat.id ? 'current' : undefined},
+    el('button', {class: 'open', text: c.title || 'Untitled', title: c.title, 'aria-current': c.id === chat.id ? 'page' : undefined, onclick: () => open(c.id)}),
+    el('button', {class: 'icon', text: '✕', 'aria-label': `Delete ${c.title}`, onclick: () => removeChat(c.id)}))));
+}
+
+function showContext() {
+  const size = props?.default_generation_settings?.n_ctx ?? 0;
+  const last = chat.messages.findLast((m) => m.usage);
+  const used = last?.usage.total_tokens ?? 0;
+  byId('context').value = size ? used / size : 0;
+  byId('context-text').textContent = size ? `${used.toLocaleString('en')} of ${size.toLocaleString('en')} tokens` : '';
+  byId('speed').textContent = perSecond(last?.timings?.predicted_per_second);
+}
+
+function showRunning() {
+  const here = running?.chat === chat;
+  byId('send').hidden = here;
+  byId('stop').hidden = !here;
+}
+
+const atEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 48;
+
+function follow(change) {
+  const stay = atEnd();
+  change();
+  if (stay) log.scrollTop = log.scrollHeight;
+  byId('to-end').hidden = atEnd();
+}
+
+// —— conversations ——
+
+function open(id) {
+  menu(false);
+  chat = running?.chat.id === id ? running.chat : store.load(id) ?? store.newChat();
+  showChat();
+  input.focus();
+}
+
+function save(c) {
+  c.updated = Date.now();
+  if (!store.save(c)) say('The browser has no room left for conversations: delete old ones.');
+  showList();
+}
+
+function removeChat(id) {
+  if (!confirm('Delete this conversation?')) return;
+  if (running?.chat.id === id) running.controller.abort();
+  store.remove(id);
+  if (id === chat.id) open('');
+  else showList();
+}
+
+function exportAll() {
+  const url = URL.createObjectURL(new Blob([JSON.stringify(store.chats(), null, 1)], {type: 'application/json'}));
+  el('a', {href: url, download: 'conversations.json'}).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+// —— answers ——
+
+async function send(text) {
+  if (running || !text.trim()) return;
+  if (!chat.messages.length) chat.title = text.trim().replace(/\s+/g, ' ').slice(0, 60);
+  chat.messages.push({role: 'user', content: text});
+  await answer();
+}
+
+const edit = (index) => views[index].edit((text) => {
+  if (running) return;
+  chat.messages.length = index;
+  if (!index) chat.title = '';
+  send(text);
+});
+
+function regenerate(index) {
+  if (running) return;
+  chat.messages.length = index;
+  answer();
+}
+
+// asked are the messages as the API has them.
+const asked = (messages) => messages.filter((m) => m.role === 'user' || m.content || m.reasoning)
+  .map((m) => ({role: m.role, content: m.content, reasoning_content: m.reasoning || undefined}));
+
+// answer adds the model's answer to the conversation, as it comes.
+async function answer() {
+  const body = settings.request({messages: asked(chat.messages), stream: true, stream_options: {include_usage: true}, model: byId('model').value || undefined});
+  const message = {role: 'assistant', content: '', reasoning: ''};
+  const controller = new AbortController();
+  chat.messages.push(message);
+  const index = chat.messages.length - 1;
+  running = {controller, chat, message, view: new Message(message, {Regenerate: () => regenerate(index)})};
+  const {chat: mine, view: v} = running;
+  v.update(true);
+  showChat();
+  save(mine);
+  const begin = performance.now();
+  let drawn = true;
+  const draw = () => {
+    drawn = true;
+    if (running?.view === v) follow(() => v.update(true));
+  };
+  try {
+    for await (const piece of events('v1/chat/completions', body, controller.signal)) {
+      add(message, piece, begin);
+      if (drawn) {
+        drawn = false;
+        requestAnimationFrame(draw);
+      }
+    }
+  } catch (e) {
+    fail(message, e);
+  }
+  running = null;
+  follow(() => v.update(false));
+  if (store.load(mine.id)) save(mine); // unless it was deleted
+  if (mine === chat) showContext();
+  if (!props && !message.error) showProps().catch((e) => say(e.message));
+  showRunning();
+}
+
+// add adds a piece of the stream to a message.
+function add(message, piece, begin) {
+  if (piece.usage) [message.usage, message.timings] = [piece.usage, piece.timings];
+  const [choice] = piece.choices ?? [];
+  if (!choice) return;
+  const {content, reasoning_content: reasoning} = choice.delta ?? {};
+  if (content && message.reasoning && !message.content) message.thoughtFor = performance.now() - begin;
+  message.content += content ?? '';
+  message.reasoning += reasoning ?? '';
+  message.cut = choice.finish_reason === 'length' || undefined;
+}
+
+function fail(message, e) {
+  if (e.name === 'AbortError') message.stopped = true;
+  else message.error = e instanceof APIError && e.retryAfter ? `${e.message} (in ${e.retryAfter} s)` : e.message;
+  if (e.status === 401 || e.status === 503) connect();
+}
+
+// —— buttons and keys ——
+
+function fit() {
+  input.rows = Math.min(10, input.value.split('\n').length);
+}
+
+function submit() {
+  const text = input.value.replace(/^\s*\n|\s+$/g, '');
+  if (running || !text) return;
+  input.value = '';
+  fit();
+  send(text);
+}
+
+function menu(open) {
+  document.body.classList.toggle('menu', open);
+  byId('menu').setAttribute('aria-expanded', String(open));
+}
+
+const stop = () => { if (running?.chat === chat) running.controller.abort(); };
+
+const keys = [
+  {when: (e) => e.key === 'Escape' && !document.querySelector('dialog[open]'), run: () => (document.body.classList.contains('menu') ? menu(false) : stop())},
+  {when: (e) => e.altKey && e.code === 'KeyN', run: () => open('')},
+  {when: (e) => e.altKey && e.code === 'KeyS', run: () => byId('open-settings').click()},
+  {when: (e) => e.key === '/' && !e.target.closest('input, textarea, select, dialog'), run: () => input.focus()},
+  {when: (e) => e.key === 'ArrowUp' && e.target === input && !input.value.trim() && !running, run: () => {
+    const last = chat.messages.findLastIndex((m) => m.role === 'user');
+    if (last >= 0) edit(last);
+  }},
+];
+
+addEventListener('keydown', (e) => {
+  const key = keys.find((k) => k.when(e));
+  if (!key) return;
+  if (e.key !== 'Escape') e.preventDefault();
+  key.run();
+});
+input.addEventListener('keydown', (e) => {
+  if (e.key !== 'Enter' || e.shiftKey || e.isComposing) return;
+  e.preventDefault();
+  submit();
+});
+input.addEventListener('input', fit);
+log.addEventListener('scroll', () => { byId('to-end').hidden = atEnd(); }, {passive: true});
+
+const clicks = {
+  new: () => open(''), stop, export: exportAll, theme: () => settings.theme(true),
+  menu: () => menu(!document.body.classList.contains('menu')), shade: () => menu(false),
+  'open-settings': () => settings.show(props?.default_generation_settings?.params),
+  'change-key': () => askKey().then(connect),
+  'to-end': () => { log.scrollTop = log.scrollHeight; },
+  'delete-all': () => {
+    if (!confirm('Delete all conversations?')) return;
+    running?.controller.abort();
+    for (const c of store.chats()) store.remove(c.id);
+    open('');
+  },
+};
+for (const [id, run] of Object.entries(clicks)) byId(id).addEventListener('click', run);
+byId('composer').addEventListener('submit', (e) => {
+  e.preventDefault();
+  submit();
+});
+byId('model').addEventListener('change', () => {
+  store.saveSettings({...store.settings(), model: byId('model').value});
+  props = null;
+  showContext();
+});
+store.watch(() => {
+  settings.theme();
+  showList();
+});
+
+settings.theme();
+showChat();
+connect();

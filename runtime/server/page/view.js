@@ -1,0 +1,83 @@
+// How a message looks.
+
+import {copyButton, el} from './dom.js';
+import {render} from './markdown.js';
+
+const number = (n, digits = 0) => n.toLocaleString('en', {maximumFractionDigits: n < 100 ? digits : 0});
+
+// perSecond is a speed; '' if it is not known.
+export const perSecond = (n) => (n ? `${number(n, 1)} tokens/s` : '');
+
+// speed says how fast an answer came, from llama-server's timings.
+function speed(t) {
+  if (!t) return '';
+  const prompt = `prompt ${number(t.prompt_n + t.cache_n)}${t.cache_n ? ` (${number(t.cache_n)} cached)` : ''}`;
+  return [`${number(t.predicted_n)} tokens`, perSecond(t.predicted_per_second), `${prompt}${t.prompt_per_second ? ` at ${perSecond(t.prompt_per_second)}` : ''}`]
+    .filter(Boolean).join(' · ');
+}
+
+// Message is a message on the screen.
+export class Message {
+  // actions are buttons below the message: {name: handler}.
+  constructor(message, actions) {
+    this.message = message;
+    this.text = el('div', {class: 'text'});
+    this.thoughts = el('div', {class: 'text'});
+    this.summary = el('summary', {text: 'Thoughts'});
+    this.thinking = el('details', {class: 'thinking'}, this.summary, this.thoughts);
+    this.error = el('p', {class: 'error', role: 'alert'});
+    this.stats = el('span', {class: 'stats'});
+    this.buttons = el('span', {class: 'buttons'}, copyButton(() => this.message.content),
+      ...Object.entries(actions).map(([name, onclick]) => el('button', {type: 'button', text: name, onclick})));
+    this.node = el('article', {class: `message ${message.role === 'user' ? 'user' : 'assistant'}`},
+      el('h2', {class: 'offscreen', text: message.role === 'user' ? 'You' : 'Model'}),
+      this.thinking, this.text, this.error, el('div', {class: 'below'}, this.buttons, this.stats));
+    this.thinking.addEventListener('toggle', () => this.update());
+  }
+
+  // update shows what the message has by now.
+  update(running = this.running) {
+    this.running = running;
+    const m = this.message;
+    if (m.role === 'user') this.text.textContent = m.content; // as it was typed
+    else render(this.text, m.content);
+    this.thinking.hidden = !m.reasoning;
+    this.summary.textContent = running && !m.content ? 'Thinking …' : `Thoughts${m.thoughtFor ? ` · ${(m.thoughtFor / 1000).toFixed(1)} s` : ''}`;
+    if (m.reasoning && this.thinking.open) render(this.thoughts, m.reasoning); // folded ones cost nothing
+    this.error.textContent = m.error ?? '';
+    this.error.hidden = !m.error;
+    this.stats.textContent = m.stopped ? 'stopped' : m.cut ? `${speed(m.timings)} · the answer reached its limit` : speed(m.timings);
+    this.node.classList.toggle('running', Boolean(running));
+    this.node.setAttribute('aria-busy', String(Boolean(running)));
+    this.buttons.hidden = Boolean(running);
+  }
+
+  // edit puts a field in the place of the text; save gets what was typed, cancel nothing.
+  edit(save) {
+    const field = el('textarea', {'aria-label': 'Edit the message', rows: Math.min(12, this.message.content.split('\n').length + 1)});
+    field.value = this.message.content;
+    const close = () => {
+      form.replaceWith(this.text);
+      this.buttons.hidden = false;
+    };
+    const form = el('form', {class: 'edit', onsubmit: (e) => {
+      e.preventDefault();
+      close();
+      if (field.value.trim()) save(field.value);
+    }}, field, el('div', {class: 'bar'},
+      el('button', {type: 'button', text: 'Cancel', onclick: close}), el('button', {type: 'submit', class: 'primary', text: 'Send'})));
+    field.addEventListener('keydown', (e) => {
+      if (e.key === 'Escape') {
+        e.stopPropagation();
+        close();
+      }
+      if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) {
+        e.preventDefault();
+        form.requestSubmit();
+      }
+    });
+    this.text.replaceWith(form);
+    this.buttons.hidden = true;
+    field.focus();
+  }
+}
