@@ -10,7 +10,7 @@ import (
 type backend struct {
 	name    string
 	kernels map[Type]kernel // formats without an entry run their pure Go Dot
-	arrange arrangeFunc     // for kernels that want it
+	int8    map[Type]kernel // of inputs that are quantised; without an entry these are not
 	vectors *vectorLoops    // nil: pure Go
 	// products come most columns first, then most rows; those of as many columns
 	// end with one row.
@@ -18,8 +18,8 @@ type backend struct {
 }
 
 // kernel is the assembly of one format. It works on steps of step elements; the
-// elements of a row past the last whole step (only formats of one-element blocks
-// can have them) are left to the pure Go Dot. The zero kernel has no assembly.
+// elements of a row past the last whole step (those of a block that is
+// left over, or of formats of one-element blocks) are left to the pure Go Dot. The zero kernel has no assembly.
 type kernel struct {
 	step int
 	one  rowFunc
@@ -27,8 +27,10 @@ type kernel struct {
 	// tiles multiply several rows and inputs, the first most inputs. Where the second
 	// has no function the first is enough.
 	tiles [2]tile
-	// arranged is how arrange of the back end prepares x for the functions; nil: they
-	// take x as it is.
+	// stretch multiplies more inputs than the tiles, by some of the elements. It may have no
+	// functions.
+	stretch stretchLoops
+	// arranged is how x is prepared for the functions; nil: they take it as it is.
 	arranged *arrangement
 }
 
@@ -81,9 +83,15 @@ func (f *Format) Rows(w []byte, stride int, x, y []float32) {
 		}
 		return
 	}
-	ins, memory := b.prepare(&k, [][]float32{x})
-	f.rows(&k, w, stride, x, ins[0], y)
-	memory.release()
+	if k.arranged == nil {
+		f.rows(&k, w, stride, x, x, y)
+		return
+	}
+	in := takeInputs()
+	in.x[0] = x
+	in.Set(f, in.x[:])
+	f.rows(&k, w, stride, x, in.in[0], y)
+	in.release()
 }
 
 // rows computes y with the assembly of k; x is at least one step, and in is x as k
@@ -142,25 +150,5 @@ func (f *Format) fourRows(k *kernel, w []byte, stride int, x, in, y []float32) {
 	}
 	for r := range y {
 		y[r] += f.Dot(w[r*stride+offset:], x[element:])
-	}
-}
-
-// DotFunc returns Σ dequantized(row)[i]·x[i], see Format.Dot.
-type DotFunc func(row []byte, x []float32) float32
-
-// BestDot returns the dot product of one row in the active back end. Its bits
-// are those of Rows, and it panics as Rows does.
-func (f *Format) BestDot() DotFunc {
-	b := active.Load()
-	k := b.kernels[f.Type]
-	return func(row []byte, x []float32) float32 {
-		rowBytes := f.checkRows(row, 0, len(x), 1)
-		if k.one == nil || len(x) < k.step {
-			return f.Dot(row[:rowBytes], x)
-		}
-		ins, memory := b.prepare(&k, [][]float32{x})
-		sum := f.row(&k, row[:rowBytes], x, ins[0])
-		memory.release()
-		return sum
 	}
 }

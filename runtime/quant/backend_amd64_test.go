@@ -43,6 +43,9 @@ func TestTilesComplete(t *testing.T) {
 					inputs = append(inputs, tile.inputs)
 				}
 			}
+			if k := b.kernels[f.Type]; (k.stretch.add != nil && k.stretch.sum != nil) != (k.tiles[0].inputs == 2) {
+				t.Errorf("%s: %s has no loop for %d inputs", b.name, f.Name, stretchInputs)
+			}
 			if !slices.Equal(inputs, []int{4, 2}) && !slices.Equal(inputs, []int{2}) {
 				t.Errorf("%s: tiles of %s for %d inputs", b.name, f.Name, inputs)
 			}

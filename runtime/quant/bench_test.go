@@ -62,7 +62,7 @@ func benchmarkRows(b *testing.B, backend string, f *Format, cores int) {
 func BenchmarkVectors(b *testing.B) {
 	const n = 576
 	r := rand.New(rand.NewPCG(5, 6))
-	x, y, h := randomFloats(r, n), randomFloats(r, n), make([]uint16, n)
+	x, y, h, qs := randomFloats(r, n), randomFloats(r, n), make([]uint16, n), make([]byte, n)
 	loops := []struct {
 		name string
 		run  func()
@@ -71,6 +71,7 @@ func BenchmarkVectors(b *testing.B) {
 		{"Axpy", func() { Axpy(y, 1e-9, x) }},
 		{"HalvesToFloats", func() { HalvesToFloats(x, h) }},
 		{"FloatsToHalves", func() { FloatsToHalves(h, x) }},
+		{"ScaledBytesToFloats", func() { ScaledBytesToFloats(x, qs, h) }},
 	}
 	for _, name := range backendNames() {
 		for _, loop := range loops {

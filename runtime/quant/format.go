@@ -7,7 +7,8 @@
 //
 // The inner loops come in three back ends, chosen once at run time: AVX-512 and
 // AVX2 assembly written by the generator in internal/asm, and pure Go. They
-// agree up to the rounding of float32 sums; activations are never quantised.
+// agree up to the rounding of float32 sums. Activations are quantised only where Inputs are
+// asked to (Int8).
 package quant
 
 import (

@@ -48,14 +48,18 @@ func faults(f func()) (fault bool) {
 
 // guardArranged makes the next call arrange its inputs right before an inaccessible
 // page: inputs of elems elements in memory from guarded.
-func guardArranged(memory []byte, inputs, elems int) {
-	if size := inputs * elems / arrangedFrom * arrangedTo; size > 0 {
-		arrangedFree.first = &arranged{floats: floatsIn(memory, size)}
+func guardArranged(f *Format, memory []byte, inputs, elems int) {
+	k := active.Load().kernels[f.Type]
+	if k.arranged == nil {
+		return
+	}
+	if size := inputs * k.arranged.size(elems/k.step*k.step); size > 0 {
+		inputsFree.first = &Inputs{floats: floatsIn(memory, size)}
 	}
 }
 
 // forgetArranged forgets memory that guardArranged was given.
-func forgetArranged() { arrangedFree.first = nil }
+func forgetArranged() { inputsFree.first = nil }
 
 // TestRowsStayInside puts the last row, x and y right before inaccessible pages,
 // and the first row right behind one, in every back end, format and length.
@@ -74,7 +78,7 @@ func TestRowsStayInside(t *testing.T) {
 				stride := blocks * f.BlockBytes
 				x, y := floatsIn(xs, blocks*f.BlockElems), floatsIn(ys, rows)
 				for _, w := range [][]byte{last[len(last)-rows*stride:], last[:rows*stride]} {
-					guardArranged(in, 1, len(x))
+					guardArranged(f, in, 1, len(x))
 					if faults(func() { f.Rows(w, stride, x, y) }) {
 						t.Errorf("%s %s: %d blocks: access outside the rows, x or y", name, f.Name, blocks)
 					}
@@ -110,7 +114,7 @@ func TestRowsManyStayInside(t *testing.T) {
 				}
 				for _, w := range [][]byte{last[len(last)-rows*stride:], last[:rows*stride]} {
 					for n := 1; n <= inputs; n++ {
-						guardArranged(in, n, blocks*f.BlockElems)
+						guardArranged(f, in, n, blocks*f.BlockElems)
 						if faults(func() { f.RowsMany(w, stride, x[:n], y[:n]) }) {
 							t.Errorf("%s %s: %d blocks, %d inputs: access outside the rows, inputs or results", name, f.Name, blocks, n)
 						}
@@ -135,6 +139,10 @@ func TestVectorsStayInside(t *testing.T) {
 				Scale(a, 1)
 				HalvesToFloats(a, h)
 				FloatsToHalves(h, a)
+				if blocks := n / 32; blocks > 0 && n%32 == 0 {
+					qs := unsafe.Slice((*byte)(unsafe.Pointer(&b[0])), 4*n)[3*n:]
+					ScaledBytesToFloats(a, qs, h[n-blocks:])
+				}
 			}) {
 				t.Errorf("%s: %d floats: access outside the vectors", name, n)
 			}

@@ -36,3 +36,10 @@ func randomFloats(r *rand.Rand, n int) []float32 {
 	}
 	return f
 }
+
+// alone returns the sum of one row.
+func alone(f *Format, row []byte, x []float32) float32 {
+	y := make([]float32, 1)
+	f.Rows(row, len(row), x, y)
+	return y[0]
+}

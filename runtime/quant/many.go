@@ -15,41 +15,60 @@ type tile struct {
 type tileFunc func(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // RowsMany is Rows for several inputs: it computes ys[j][r] = Σ row_r·xs[j], with
-// the bits that Rows gives for xs[j] alone. In assembly a weight is decoded once for
-// two or four inputs. All of xs must be as long as the first, and so must ys; otherwise RowsMany
-// panics, and where Rows does.
+// the bits that Rows gives for xs[j] alone. All of xs must be as long as the first, and
+// so must ys; otherwise RowsMany panics, and where Rows does.
 func (f *Format) RowsMany(w []byte, stride int, xs, ys [][]float32) {
 	elems, rows := inputSizes(xs, ys)
 	f.checkRows(w, stride, elems, rows)
-	b := active.Load()
-	k := b.kernels[f.Type]
-	if len(xs) < 2 || k.one == nil || elems < k.step {
-		for j, x := range xs {
-			f.Rows(w, stride, x, ys[j])
+	in := takeInputs()
+	in.Set(f, xs)
+	f.Product(w, stride, in, ys)
+	in.release()
+}
+
+// Product computes ys[j][r] = Σ row_r·x_j for rows as Rows takes them and the inputs that
+// were set for this format, any number of them. In assembly a weight is decoded once for
+// up to four inputs. The bits of ys[j][r] depend on the row and x_j only: they are those
+// that Rows gives. Product panics where RowsMany does.
+func (f *Format) Product(w []byte, stride int, in *Inputs, ys [][]float32) {
+	elems, rows := inputSizes(in.xs, ys)
+	f.checkRows(w, stride, elems, rows)
+	k := in.kernel(f)
+	if k.one == nil || elems < k.step {
+		rowBytes := elems / f.BlockElems * f.BlockBytes
+		for j, x := range in.xs {
+			for r := range rows {
+				ys[j][r] = f.Dot(w[r*stride:r*stride+rowBytes], x)
+			}
 		}
 		return
 	}
-	ins, memory := b.prepare(&k, xs)
-	for r := 0; r < rows; r += nearRows {
-		f.tiles(&k, w, stride, xs, ins, ys, r, min(r+nearRows, rows))
+	near := nearRows
+	if len(ys) == 1 {
+		near = rows // nothing comes back to them
 	}
-	memory.release()
+	for r := 0; r < rows; r += near {
+		f.tiles(&k, w, stride, in, ys, r, min(r+near, rows))
+	}
 }
 
-// nearRows is the number of rows that RowsMany multiplies by all inputs before it goes
-// on: few enough to stay in a near cache.
+// nearRows is the number of rows that are multiplied by all inputs before the next: few
+// enough to stay in a near cache.
 const nearRows = 32
 
-// tiles multiplies rows r0 to r1 by all inputs, which are of at least one step; ins
-// are xs as k takes them.
-func (f *Format) tiles(k *kernel, w []byte, stride int, xs, ins, ys [][]float32, r0, r1 int) {
+// tiles multiplies rows r0 to r1 by all inputs, which are of at least one step.
+func (f *Format) tiles(k *kernel, w []byte, stride int, in *Inputs, ys [][]float32, r0, r1 int) {
+	j := 0
+	for ; k.stretch.add != nil && j+stretchInputs <= len(ys); j += stretchInputs {
+		f.stretches(k, w, stride, in, ys[j:], j, r0, r1)
+	}
 	for _, t := range k.tiles {
-		for ; t.run != nil && len(xs) >= t.inputs; xs, ins, ys = xs[t.inputs:], ins[t.inputs:], ys[t.inputs:] {
-			f.tile(k, t, w, stride, xs[:t.inputs], ins, ys, r0, r1)
+		for ; t.run != nil && j+t.inputs <= len(ys); j += t.inputs {
+			f.tile(k, t, w, stride, in, ys, j, r0, r1)
 		}
 	}
-	for j, x := range xs {
-		f.rows(k, w[r0*stride:], stride, x, ins[j], ys[j][r0:r1])
+	for ; j < len(ys); j++ {
+		f.rows(k, w[r0*stride:], stride, in.xs[j], in.in[j], ys[j][r0:r1])
 	}
 }
 
@@ -71,22 +90,23 @@ func inputSizes(xs, ys [][]float32) (elems, rows int) {
 	return elems, rows
 }
 
-// tile multiplies rows r0 to r1 by the inputs of a tile, some rows at a time and what
-// is left of them one by one.
-func (f *Format) tile(k *kernel, t tile, w []byte, stride int, xs, ins, ys [][]float32, r0, r1 int) {
-	steps, element, offset := f.split(k, len(xs[0]))
+// tile multiplies rows r0 to r1 by the inputs of a tile, from j0 on: some rows at a time,
+// then what is left of them.
+func (f *Format) tile(k *kernel, t tile, w []byte, stride int, in *Inputs, ys [][]float32, j0, r0, r1 int) {
+	steps, element, offset := f.split(k, len(in.xs[j0]))
 	r := r0
 	for ; r+t.rows <= r1; r += t.rows {
-		t.run(&w[r*stride], stride, &ins[0], steps, &ys[0], r)
+		t.run(&w[r*stride], stride, &in.in[j0], steps, &ys[j0], r)
 	}
-	for j, x := range xs {
+	for j := j0; j < j0+t.inputs; j++ {
+		x := in.xs[j]
 		if element < len(x) {
 			for i := r0; i < r; i++ {
 				ys[j][i] += f.Dot(w[i*stride+offset:], x[element:])
 			}
 		}
 		for i := r; i < r1; i++ {
-			ys[j][i] = f.row(k, w[i*stride:], x, ins[j])
+			ys[j][i] = f.row(k, w[i*stride:], x, in.in[j])
 		}
 	}
 }

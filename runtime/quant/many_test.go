@@ -10,12 +10,13 @@ import (
 )
 
 // manyLengths are the numbers of blocks to test with RowsMany; for formats without
-// blocks they are numbers of elements: less than a step, whole steps, and a rest.
+// blocks they are numbers of elements: less than a step, whole steps, and a rest. The
+// longest are of more than one stretch.
 func manyLengths(f *Format) []int {
 	if f.BlockElems == 1 {
 		return []int{1, 31, 32, 33, 96, 575}
 	}
-	return []int{1, 2, 7}
+	return []int{1, 2, 7, stretchElems/f.BlockElems + 3}
 }
 
 // loopsOf are the two pairs of functions that promise the same bits.
@@ -26,6 +27,18 @@ var loopsOf = []struct {
 }{
 	{"Rows", (*Format).Rows, (*Format).RowsMany},
 	{"RowsHalves", (*Format).RowsHalves, (*Format).RowsHalvesMany},
+	{"Int8", rowInt8, rowsInt8},
+}
+
+// rowsInt8 is RowsMany with inputs that are rounded to bytes, and rowInt8 is Rows.
+func rowsInt8(f *Format, w []byte, stride int, xs, ys [][]float32) {
+	in := Inputs{Int8: true}
+	in.Set(f, xs)
+	f.Product(w, stride, &in, ys)
+}
+
+func rowInt8(f *Format, w []byte, stride int, x, y []float32) {
+	rowsInt8(f, w, stride, [][]float32{x}, [][]float32{y})
 }
 
 // vectors are n vectors of some length that begin at every float modulo 16.
@@ -75,6 +88,34 @@ func TestRowsMany(t *testing.T) {
 						}
 					}
 				})
+			}
+		}
+	}
+}
+
+// TestProduct multiplies inputs that are set once by rows here and there, and then takes up
+// fewer and shorter ones of another format.
+func TestProduct(t *testing.T) {
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		var in Inputs
+		for i, f := range Formats() {
+			const rows = 37
+			r := rand.New(rand.NewPCG(23, uint64(f.Type)))
+			n := 512 - 256*(i%2)
+			w := randomBlocks(r, f, rows*n/f.BlockElems)
+			stride := len(w) / rows
+			xs := vectors(r, 1+(11-i%3)*(i%4), n)
+			in.Set(f, xs)
+			for _, part := range [][2]int{{0, 32}, {31, 37}, {3, 4}} {
+				ys := vectors(r, len(xs), part[1]-part[0])
+				f.Product(w[part[0]*stride:], stride, &in, ys)
+				want := make([]float32, part[1]-part[0])
+				for j, x := range xs {
+					if f.Rows(w[part[0]*stride:], stride, x, want); !slices.Equal(ys[j], want) {
+						t.Errorf("%s %s: rows %d of input %d: %v; alone %v", name, f.Name, part, j, ys[j], want)
+					}
+				}
 			}
 		}
 	}

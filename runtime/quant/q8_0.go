@@ -1,6 +1,9 @@
 package quant
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Q8_0: 32 elements in 34 bytes.
 //
@@ -35,10 +38,42 @@ func unpackQ8_0(block []byte, q []int16, scales []affine) {
 
 func quantizeQ8_0(dst []byte, src []float32) {
 	for ; len(src) > 0; dst, src = dst[q8_0Bytes:], src[32:] {
-		largest := float32(math.Abs(float64(extreme(src[:32]))))
-		inv := inverse(putHalf(dst, largest/127))
-		for j, f := range src[:32] {
-			dst[2+j] = byte(int8(round(f*inv, -127, 127)))
+		binary.LittleEndian.PutUint16(dst, quantizeBytes(dst[2:], src[:32]))
+	}
+}
+
+// quantizeBytes makes the bytes of a block and returns its scale, a half.
+func quantizeBytes(qs []byte, src []float32) (scale uint16) {
+	largest := float32(math.Abs(float64(extreme(src))))
+	scale = FloatToHalf(largest / 127)
+	inv := inverse(HalfToFloat(scale))
+	for j, f := range src {
+		qs[j] = byte(int8(round(f*inv, -127, 127)))
+	}
+	return scale
+}
+
+// FloatsToScaledBytes makes blocks of Q8_0 with their fields apart: bytes in qs, and in
+// scales a half for every 32 of them. len(src) is a multiple of 32, qs and scales have
+// room for as much.
+func FloatsToScaledBytes(qs []byte, scales []uint16, src []float32) {
+	for b := range len(src) / 32 {
+		scales[b] = quantizeBytes(qs[32*b:][:32], src[32*b:][:32])
+	}
+}
+
+// ScaledBytesToFloats is its inverse: len(dst), a multiple of 32, numbers.
+func ScaledBytesToFloats(dst []float32, qs []byte, scales []uint16) {
+	qs, scales = qs[:len(dst)], scales[:len(dst)/32]
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.scaled(&dst[0], &qs[0], &scales[0], n)
+		return
+	}
+	for b, scale := range scales {
+		d := HalfToFloat(scale)
+		for i, q := range qs[32*b:][:32] {
+			dst[32*b+i] = d * float32(int8(q))
 		}
 	}
 }

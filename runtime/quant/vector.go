@@ -7,12 +7,13 @@ const VectorStep = 32
 // vectorLoops are the float loops of a back end over n elements, n a positive
 // multiple of VectorStep.
 type vectorLoops struct {
-	dot   func(a, b *float32, n int) float32
-	axpy  func(dst *float32, a float32, x *float32, n int)
-	scale func(dst *float32, a float32, n int)
-	widen func(dst *float32, src *uint16, n int)
-	round func(dst *uint16, src *float32, n int)
-	exp   func(x *float32, n int)
+	dot    func(a, b *float32, n int) float32
+	axpy   func(dst *float32, a float32, x *float32, n int)
+	scale  func(dst *float32, a float32, n int)
+	widen  func(dst *float32, src *uint16, n int)
+	round  func(dst *uint16, src *float32, n int)
+	scaled func(dst *float32, src *byte, scales *uint16, n int)
+	exp    func(x *float32, n int)
 }
 
 // whole returns how many of n elements are for the vector loops of the active

@@ -337,95 +337,245 @@ func dotBF16_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func dotBF16_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// dotQ4_0AVX2 is the rowFunc of Q4_0 in steps of 32 elements.
+// dotQ4_0AVX2 is the rowFunc of Q4_0 in steps of 64 elements.
 //
 //go:noescape
 func dotQ4_0AVX2(w *byte, x *float32, steps int) float32
 
-// dotQ4_0x4AVX2 is the rowsFunc of Q4_0 in steps of 32 elements.
+// dotQ4_0x4AVX2 is the rowsFunc of Q4_0 in steps of 64 elements.
 //
 //go:noescape
 func dotQ4_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ4_0_2x2AVX2 is the tileFunc of Q4_0 for 2 × 2 in steps of 32 elements.
+// dotQ4_0_2x2AVX2 is the tileFunc of Q4_0 for 2 × 2 in steps of 64 elements.
 //
 //go:noescape
 func dotQ4_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// dotQ4_1AVX2 is the rowFunc of Q4_1 in steps of 32 elements.
+// addQ4_0_2x4AVX2 is the stretchFunc of Q4_0 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addQ4_0_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ4_0Int8AVX2 is the rowFunc of Q4_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ4_0Int8x4AVX2 is the rowsFunc of Q4_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_0Int8_2x2AVX2 is the tileFunc of Q4_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ4_0Int8_2x4AVX2 is the stretchFunc of Q4_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addQ4_0Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ4_1AVX2 is the rowFunc of Q4_1 in steps of 64 elements.
 //
 //go:noescape
 func dotQ4_1AVX2(w *byte, x *float32, steps int) float32
 
-// dotQ4_1x4AVX2 is the rowsFunc of Q4_1 in steps of 32 elements.
+// dotQ4_1x4AVX2 is the rowsFunc of Q4_1 in steps of 64 elements.
 //
 //go:noescape
 func dotQ4_1x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ4_1_2x2AVX2 is the tileFunc of Q4_1 for 2 × 2 in steps of 32 elements.
+// dotQ4_1_2x2AVX2 is the tileFunc of Q4_1 for 2 × 2 in steps of 64 elements.
 //
 //go:noescape
 func dotQ4_1_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// dotQ5_0AVX2 is the rowFunc of Q5_0 in steps of 32 elements.
+// addQ4_1_2x4AVX2 is the stretchFunc of Q4_1 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addQ4_1_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ4_1Int8AVX2 is the rowFunc of Q4_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ4_1Int8x4AVX2 is the rowsFunc of Q4_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_1Int8_2x2AVX2 is the tileFunc of Q4_1Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ4_1Int8_2x4AVX2 is the stretchFunc of Q4_1Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addQ4_1Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ5_0AVX2 is the rowFunc of Q5_0 in steps of 64 elements.
 //
 //go:noescape
 func dotQ5_0AVX2(w *byte, x *float32, steps int) float32
 
-// dotQ5_0x4AVX2 is the rowsFunc of Q5_0 in steps of 32 elements.
+// dotQ5_0x4AVX2 is the rowsFunc of Q5_0 in steps of 64 elements.
 //
 //go:noescape
 func dotQ5_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ5_0_2x2AVX2 is the tileFunc of Q5_0 for 2 × 2 in steps of 32 elements.
+// dotQ5_0_2x2AVX2 is the tileFunc of Q5_0 for 2 × 2 in steps of 64 elements.
 //
 //go:noescape
 func dotQ5_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// dotQ5_1AVX2 is the rowFunc of Q5_1 in steps of 32 elements.
+// addQ5_0_2x4AVX2 is the stretchFunc of Q5_0 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addQ5_0_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ5_0Int8AVX2 is the rowFunc of Q5_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ5_0Int8x4AVX2 is the rowsFunc of Q5_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_0Int8_2x2AVX2 is the tileFunc of Q5_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ5_0Int8_2x4AVX2 is the stretchFunc of Q5_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addQ5_0Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ5_1AVX2 is the rowFunc of Q5_1 in steps of 64 elements.
 //
 //go:noescape
 func dotQ5_1AVX2(w *byte, x *float32, steps int) float32
 
-// dotQ5_1x4AVX2 is the rowsFunc of Q5_1 in steps of 32 elements.
+// dotQ5_1x4AVX2 is the rowsFunc of Q5_1 in steps of 64 elements.
 //
 //go:noescape
 func dotQ5_1x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotQ5_1_2x2AVX2 is the tileFunc of Q5_1 for 2 × 2 in steps of 32 elements.
+// dotQ5_1_2x2AVX2 is the tileFunc of Q5_1 for 2 × 2 in steps of 64 elements.
 //
 //go:noescape
 func dotQ5_1_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// dotIQ4_NLAVX2 is the rowFunc of IQ4_NL in steps of 32 elements.
+// addQ5_1_2x4AVX2 is the stretchFunc of Q5_1 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addQ5_1_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ5_1Int8AVX2 is the rowFunc of Q5_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ5_1Int8x4AVX2 is the rowsFunc of Q5_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_1Int8_2x2AVX2 is the tileFunc of Q5_1Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ5_1Int8_2x4AVX2 is the stretchFunc of Q5_1Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addQ5_1Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotIQ4_NLAVX2 is the rowFunc of IQ4_NL in steps of 64 elements.
 //
 //go:noescape
 func dotIQ4_NLAVX2(w *byte, x *float32, steps int) float32
 
-// dotIQ4_NLx4AVX2 is the rowsFunc of IQ4_NL in steps of 32 elements.
+// dotIQ4_NLx4AVX2 is the rowsFunc of IQ4_NL in steps of 64 elements.
 //
 //go:noescape
 func dotIQ4_NLx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotIQ4_NL_2x2AVX2 is the tileFunc of IQ4_NL for 2 × 2 in steps of 32 elements.
+// dotIQ4_NL_2x2AVX2 is the tileFunc of IQ4_NL for 2 × 2 in steps of 64 elements.
 //
 //go:noescape
 func dotIQ4_NL_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// dotMXFP4AVX2 is the rowFunc of MXFP4 in steps of 32 elements.
+// addIQ4_NL_2x4AVX2 is the stretchFunc of IQ4_NL for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addIQ4_NL_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotIQ4_NLInt8AVX2 is the rowFunc of IQ4_NLInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ4_NLInt8x4AVX2 is the rowsFunc of IQ4_NLInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotIQ4_NLInt8_2x2AVX2 is the tileFunc of IQ4_NLInt8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addIQ4_NLInt8_2x4AVX2 is the stretchFunc of IQ4_NLInt8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addIQ4_NLInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotMXFP4AVX2 is the rowFunc of MXFP4 in steps of 64 elements.
 //
 //go:noescape
 func dotMXFP4AVX2(w *byte, x *float32, steps int) float32
 
-// dotMXFP4x4AVX2 is the rowsFunc of MXFP4 in steps of 32 elements.
+// dotMXFP4x4AVX2 is the rowsFunc of MXFP4 in steps of 64 elements.
 //
 //go:noescape
 func dotMXFP4x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
-// dotMXFP4_2x2AVX2 is the tileFunc of MXFP4 for 2 × 2 in steps of 32 elements.
+// dotMXFP4_2x2AVX2 is the tileFunc of MXFP4 for 2 × 2 in steps of 64 elements.
 //
 //go:noescape
 func dotMXFP4_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addMXFP4_2x4AVX2 is the stretchFunc of MXFP4 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addMXFP4_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotMXFP4Int8AVX2 is the rowFunc of MXFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotMXFP4Int8x4AVX2 is the rowsFunc of MXFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotMXFP4Int8_2x2AVX2 is the tileFunc of MXFP4Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addMXFP4Int8_2x4AVX2 is the stretchFunc of MXFP4Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addMXFP4Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
 // dotQ8_0AVX2 is the rowFunc of Q8_0 in steps of 32 elements.
 //
@@ -442,6 +592,31 @@ func dotQ8_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 //go:noescape
 func dotQ8_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// addQ8_0_2x4AVX2 is the stretchFunc of Q8_0 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func addQ8_0_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ8_0Int8AVX2 is the rowFunc of Q8_0Int8 in steps of 32 elements.
+//
+//go:noescape
+func dotQ8_0Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ8_0Int8x4AVX2 is the rowsFunc of Q8_0Int8 in steps of 32 elements.
+//
+//go:noescape
+func dotQ8_0Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ8_0Int8_2x2AVX2 is the tileFunc of Q8_0Int8 for 2 × 2 in steps of 32 elements.
+//
+//go:noescape
+func dotQ8_0Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ8_0Int8_2x4AVX2 is the stretchFunc of Q8_0Int8 for 2 × 4 in steps of 32 elements.
+//
+//go:noescape
+func addQ8_0Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
 // dotQ4_KAVX2 is the rowFunc of Q4_K in steps of 256 elements.
 //
 //go:noescape
@@ -456,6 +631,31 @@ func dotQ4_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 //
 //go:noescape
 func dotQ4_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ4_K_2x4AVX2 is the stretchFunc of Q4_K for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addQ4_K_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ4_KInt8AVX2 is the rowFunc of Q4_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ4_KInt8x4AVX2 is the rowsFunc of Q4_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_KInt8_2x2AVX2 is the tileFunc of Q4_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ4_KInt8_2x4AVX2 is the stretchFunc of Q4_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addQ4_KInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
 // dotQ5_KAVX2 is the rowFunc of Q5_K in steps of 256 elements.
 //
@@ -472,6 +672,31 @@ func dotQ5_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 //go:noescape
 func dotQ5_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// addQ5_K_2x4AVX2 is the stretchFunc of Q5_K for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addQ5_K_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ5_KInt8AVX2 is the rowFunc of Q5_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ5_KInt8x4AVX2 is the rowsFunc of Q5_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_KInt8_2x2AVX2 is the tileFunc of Q5_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ5_KInt8_2x4AVX2 is the stretchFunc of Q5_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addQ5_KInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
 // dotQ6_KAVX2 is the rowFunc of Q6_K in steps of 256 elements.
 //
 //go:noescape
@@ -486,6 +711,31 @@ func dotQ6_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 //
 //go:noescape
 func dotQ6_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ6_K_2x4AVX2 is the stretchFunc of Q6_K for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addQ6_K_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ6_KInt8AVX2 is the rowFunc of Q6_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ6_KInt8x4AVX2 is the rowsFunc of Q6_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ6_KInt8_2x2AVX2 is the tileFunc of Q6_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ6_KInt8_2x4AVX2 is the stretchFunc of Q6_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addQ6_KInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
 // dotIQ4_XSAVX2 is the rowFunc of IQ4_XS in steps of 256 elements.
 //
@@ -502,10 +752,65 @@ func dotIQ4_XSx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 //go:noescape
 func dotIQ4_XS_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// addIQ4_XS_2x4AVX2 is the stretchFunc of IQ4_XS for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addIQ4_XS_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotIQ4_XSInt8AVX2 is the rowFunc of IQ4_XSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ4_XSInt8x4AVX2 is the rowsFunc of IQ4_XSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotIQ4_XSInt8_2x2AVX2 is the tileFunc of IQ4_XSInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addIQ4_XSInt8_2x4AVX2 is the stretchFunc of IQ4_XSInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addIQ4_XSInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// sumLanesAVX2 replaces n rows of sums, of eight lanes for each of four inputs, by n times four floats.
+//
+//go:noescape
+func sumLanesAVX2(sums *float32, n int)
+
 // arrangeAVX2 arranges n floats, a positive multiple of 32, for the mat-vec loops.
 //
 //go:noescape
 func arrangeAVX2(dst *float32, x *float32, n int, common float32, last float32)
+
+// arrangePairsAVX2 arranges n floats, a positive multiple of 64, for the mat-vec loops.
+//
+//go:noescape
+func arrangePairsAVX2(dst *float32, x *float32, n int, common float32, last float32)
+
+// int8AVX2 arranges n floats, a positive multiple of what its arranger is for, as bytes.
+//
+//go:noescape
+func int8AVX2(dst *float32, x *float32, n int, common float32, _ float32)
+
+// int8PairsAVX2 arranges n floats, a positive multiple of what its arranger is for, as bytes.
+//
+//go:noescape
+func int8PairsAVX2(dst *float32, x *float32, n int, common float32, _ float32)
+
+// int8PairsMinAVX2 arranges n floats, a positive multiple of what its arranger is for, as bytes.
+//
+//go:noescape
+func int8PairsMinAVX2(dst *float32, x *float32, n int, common float32, _ float32)
+
+// int8SuperAVX2 arranges n floats, a positive multiple of 256, as bytes.
+//
+//go:noescape
+func int8SuperAVX2(dst *float32, x *float32, n int, _ float32, _ float32)
 
 // dotVectorsAVX512 returns the dot product of n floats.
 //
@@ -531,6 +836,11 @@ func widenAVX512(dst *float32, src *uint16, n int)
 //
 //go:noescape
 func roundAVX512(dst *uint16, src *float32, n int)
+
+// scaledAVX512 multiplies n signed bytes by the scales of their blocks of 32.
+//
+//go:noescape
+func scaledAVX512(dst *float32, src *byte, scales *uint16, n int)
 
 // expAVX512 replaces n floats by their exponentials.
 //
@@ -586,6 +896,11 @@ func widenAVX2(dst *float32, src *uint16, n int)
 //
 //go:noescape
 func roundAVX2(dst *uint16, src *float32, n int)
+
+// scaledAVX2 multiplies n signed bytes by the scales of their blocks of 32.
+//
+//go:noescape
+func scaledAVX2(dst *float32, src *byte, scales *uint16, n int)
 
 // expAVX2 replaces n floats by their exponentials.
 //

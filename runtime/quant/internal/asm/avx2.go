@@ -32,15 +32,26 @@ func (g *gen) widen(m operand.Op) reg.VecVirtual {
 
 // byteMasks returns masks of bytes 0, 1 and 2 of dwords. A fourth would not do: as a
 // dword such a byte may be negative.
-func (g *gen) byteMasks(t tile) []operand.Op { return g.masks(t, "byte", 0xff, 3) }
+func (g *gen) byteMasks(t shape) []operand.Op {
+	if t.inputs > 1 {
+		return g.masks("byte", 0xff, 3, 0)
+	}
+	return g.masks("byte", 0xff, 3, 3)
+}
 
 // nibbleMasks returns masks of the low nibbles of bytes 0 to 3 of dwords.
-func (g *gen) nibbleMasks(t tile) []operand.Op { return g.masks(t, "nibble", 0x0f, 4) }
+func (g *gen) nibbleMasks(t shape) []operand.Op {
+	if t.inputs > 1 {
+		return g.masks("nibble", 0x0f, 4, 2)
+	}
+	return g.masks("nibble", 0x0f, 4, 3)
+}
 
-func (g *gen) masks(t tile, name string, mask uint32, n int) []operand.Op {
+// masks returns n masks, some of them in registers.
+func (g *gen) masks(name string, mask uint32, n, some int) []operand.Op {
 	m := make([]operand.Op, n)
 	for b := range m {
-		if m[b] = g.dwords(fmt.Sprintf("%s%d", name, b), repeat(8, mask<<(8*b))...); b < 2 || t.inputs == 1 {
+		if m[b] = g.dwords(fmt.Sprintf("%s%d", name, b), repeat(8, mask<<(8*b))...); b < some {
 			m[b] = g.load2(m[b].(operand.Mem))
 		}
 	}
@@ -49,7 +60,7 @@ func (g *gen) masks(t tile, name string, mask uint32, n int) []operand.Op {
 
 // constant2 returns 32 bytes of constants, in a register unless the tile needs most of
 // them for its sums.
-func (g *gen) constant2(t tile, m operand.Mem) operand.Op {
+func (g *gen) constant2(t shape, m operand.Mem) operand.Op {
 	if t.inputs > 1 {
 		return m
 	}

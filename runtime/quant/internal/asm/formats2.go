@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
@@ -11,23 +12,23 @@ var formats2 = []format{
 	{name: "F32", elems: 32, bytes: 128, begin: plain2(4, (*gen).f32x8), shared: 4},
 	{name: "F16", elems: 32, bytes: 64, begin: plain2(2, (*gen).f16x8), shared: 4},
 	{name: "BF16", elems: 32, bytes: 64, begin: plain2(2, (*gen).bf16x8), shared: 4},
-	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles2{qs: 2}.begin, folded: true, arranged: true},
-	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles2{min: 2, qs: 4}.begin, folded: true, arranged: true},
-	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles2{qh: 2, qs: 6}.begin, folded: true, arranged: true},
-	{name: "Q5_1", elems: 32, bytes: 24, begin: nibbles2{min: 2, qh: 4, qs: 8}.begin, folded: true, arranged: true},
-	{name: "IQ4_NL", elems: 32, bytes: 18, begin: nibbles2{table: &levels, qs: 2}.begin, folded: true, arranged: true},
-	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles2{table: &e2m1, qs: 1, power: true}.begin, folded: true, arranged: true},
-	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0x2, folded: true},
-	{name: "Q4_K", elems: 256, bytes: 144, begin: affine2(false), folded: true, arranged: true},
-	{name: "Q5_K", elems: 256, bytes: 176, begin: affine2(true), folded: true, arranged: true},
-	{name: "Q6_K", elems: 256, bytes: 210, begin: q6_Kx2, folded: true, arranged: true},
-	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx2, folded: true, arranged: true},
+	{name: "Q4_0", elems: 64, bytes: 36, begin: nibbles2{qs: 2}.begin, folded: true, arranged: pairs, together: 4, int8: pairs8},
+	{name: "Q4_1", elems: 64, bytes: 40, begin: nibbles2{min: 2, qs: 4}.begin, folded: true, arranged: pairs, together: 4, int8: pairs8},
+	{name: "Q5_0", elems: 64, bytes: 44, begin: nibbles2{qh: 2, qs: 6}.begin, folded: true, arranged: pairs, together: 2, int8: pairs8},
+	{name: "Q5_1", elems: 64, bytes: 48, begin: nibbles2{min: 2, qh: 4, qs: 8}.begin, folded: true, arranged: pairs, together: 2, int8: pairs8},
+	{name: "IQ4_NL", elems: 64, bytes: 36, begin: nibbles2{table: &levels, qs: 2}.begin, folded: true, arranged: pairs, together: 2, int8: signedPairs8},
+	{name: "MXFP4", elems: 64, bytes: 34, begin: nibbles2{table: &e2m1, qs: 1, power: true}.begin, folded: true, arranged: pairs, together: 2, int8: signedPairs8},
+	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0x2, folded: true, int8: signedSingle8},
+	{name: "Q4_K", elems: 256, bytes: 144, begin: affine2(false), folded: true, arranged: single, together: 2, int8: super8, begin8: affine8(false)},
+	{name: "Q5_K", elems: 256, bytes: 176, begin: affine2(true), folded: true, arranged: single, together: 2, int8: super8, begin8: affine8(true)},
+	{name: "Q6_K", elems: 256, bytes: 210, begin: q6_Kx2, folded: true, arranged: single, together: 4, int8: super8, begin8: q6_K8},
+	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx2, folded: true, arranged: single, together: 2, int8: signedSuper8, begin8: iq4_XS8},
 }
 
 // plain2 is the loop of a format without blocks; load widens 8 elements of size
 // bytes to float32.
-func plain2(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, tile) func(*loop) {
-	return func(*gen, tile) func(*loop) {
+func plain2(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, shape) func(*loop) {
+	return func(*gen, shape) func(*loop) {
 		return func(l *loop) {
 			l.loadX(0, 4)
 			for _, row := range l.rows {
@@ -55,8 +56,8 @@ func (g *gen) bf16x8(m operand.Mem) reg.VecVirtual {
 }
 
 // nibbles2 is the loop of the formats with 32 elements in 16 bytes under one
-// scale. The fields are offsets in the block; an offset of 0 says that the format
-// has no such field.
+// scale, two blocks at a time: each has a half of the registers. The fields are offsets
+// in the block; an offset of 0 says that the format has no such field.
 type nibbles2 struct {
 	table *table // what the nibbles stand for, if not themselves
 	min   int    // half that is added to every element
@@ -65,9 +66,9 @@ type nibbles2 struct {
 	power bool   // the scale is the byte e for 2^(e-128), not a half
 }
 
-func (n nibbles2) begin(g *gen, t tile) func(*loop) {
+func (n nibbles2) begin(g *gen, t shape) func(*loop) {
 	// Without a table or fifth bits the masks of nibbles do it all.
-	plain := n.table == nil && n.qh == 0
+	plain := n.table == nil && n.qh == 0 && !t.int8
 	var low, table operand.Op
 	var masks []operand.Op
 	if plain {
@@ -79,53 +80,92 @@ func (n nibbles2) begin(g *gen, t tile) func(*loop) {
 		table = g.byteTable(t, n.table)
 	}
 	return func(l *loop) {
+		second := l.format.bytes / 2
+		var min func(int, row) reg.VecVirtual
+		if n.min != 0 {
+			min = func(_ int, row row) reg.VecVirtual { return g.halves2(row.block, n.min, second) }
+		}
 		l.partials(func(p *partial) {
 			q := p.each(func(_ int, row row) reg.VecVirtual {
-				q := g.nibbles(at(row.block, n.qs))
-				if !plain {
-					g.VPAND(low, q, q)
-				}
-				if n.qh != 0 {
-					g.VPOR(g.fifthBits(at(row.block, n.qh)), q, q)
-				}
-				if table != nil {
-					g.lookup2(table, q)
-				}
+				q, other := g.YMM(), g.YMM()
+				g.VBROADCASTI128(at(row.block, n.qs), q)
+				g.VBROADCASTI128(at(row.block, second+n.qs), other)
+				g.VPBLENDD(operand.U8(0xf0), other, q, q)
 				return q
 			})
 			if n.min == 0 {
 				p.begin(0)
 			}
-			p.addBytes(0, q, masks)
-			p.fold(func(_ int, row row) reg.VecVirtual { return n.scale(g, row.block) })
-			if n.min != 0 {
-				p.common(0, func(_ int, row row) reg.VecVirtual { return g.half2(at(row.block, n.min)) })
+			for half := range 2 { // of the elements of either block
+				codes := p.each(func(r int, row row) reg.VecVirtual {
+					v := q[r-p.first()]
+					if half == 0 && !plain {
+						t := g.YMM()
+						g.VPAND(low, v, t)
+						v = t
+					} else if half == 1 {
+						g.VPSRLD(operand.U8(4), v, v)
+						if !plain {
+							g.VPAND(low, v, v)
+						}
+					}
+					if n.qh != 0 {
+						g.VPOR(g.fifthBits(row.block, n.qh, second, half), v, v)
+					}
+					if table != nil {
+						g.lookup2(table, v)
+					}
+					return v
+				})
+				p.addBytes(half, codes, masks)
 			}
+			p.fold(0, func(_ int, row row) reg.VecVirtual { return n.scale(g, row.block, second) }, min)
 		})
 	}
 }
 
-func (n nibbles2) scale(g *gen, block reg.Register) reg.VecVirtual {
-	if !n.power {
-		return g.half2(at(block, 0))
-	}
-	powers := g.powers()
-	e, base, v := g.GP64(), g.GP64(), g.YMM()
-	g.MOVBQZX(at(block, 0), e)
-	g.LEAQ(powers, base)
-	g.VBROADCASTSS(operand.Mem{Base: base, Index: e, Scale: 4}, v)
+// halves2 returns the half at an offset in two blocks, each in half of the lanes.
+func (g *gen) halves2(block reg.Register, offset, second int) reg.VecVirtual {
+	v, other := g.YMM(), g.XMM()
+	g.VPBROADCASTW(at(block, offset), v.AsX())
+	g.VPBROADCASTW(at(block, second+offset), other)
+	g.VPBLENDD(operand.U8(0xc), other, v.AsX(), v.AsX())
+	g.VCVTPH2PS(v.AsX(), v)
 	return v
 }
 
-// byteTable returns the 16 entries of a table less the smallest one, as unsigned
-// bytes, once in each half: VPSHUFB looks up within halves.
-func (g *gen) byteTable(t tile, of *table) operand.Op {
-	smallest := slices.Min(of.values[:])
+// scale returns the scales of two blocks, each in half of the lanes.
+func (n nibbles2) scale(g *gen, block reg.Register, second int) reg.VecVirtual {
+	if !n.power {
+		return g.halves2(block, 0, second)
+	}
+	powers := g.powers()
+	base := g.GP64()
+	g.LEAQ(powers, base)
+	var v [2]reg.VecVirtual
+	for i := range v {
+		e := g.GP64()
+		v[i] = g.YMM()
+		g.MOVBQZX(at(block, second*i), e)
+		g.VBROADCASTSS(operand.Mem{Base: base, Index: e, Scale: 4}, v[i])
+	}
+	g.VBLENDPS(operand.U8(0xf0), v[1], v[0], v[0])
+	return v[0]
+}
+
+// byteTable returns the 16 entries of a table, once in each half: VPSHUFB looks up within
+// halves. They are signed bytes for products of these, and else less the smallest one and
+// unsigned.
+func (g *gen) byteTable(t shape, of *table) operand.Op {
+	name, smallest := of.name+"Bytes", slices.Min(of.values[:])
+	if t.int8 {
+		name, smallest = of.name+"Signed", 0
+	}
 	b := make([]byte, 32)
 	for i := range b {
-		b[i] = byte(of.values[i%16] - smallest)
+		b[i] = byte(int(of.values[i%16] - smallest))
 	}
-	return g.constant2(t, g.bytes(of.name+"Bytes", b...))
+	return g.constant2(t, g.bytes(name, b...))
 }
 
 // lookup2 replaces the bytes of index by entries of a table.
@@ -136,25 +176,19 @@ func (g *gen) lookup2(table operand.Op, index reg.Register) {
 	g.VPSHUFB(index, table, index)
 }
 
-// nibbles returns bytes whose low nibbles are the low ones of the 16 bytes at m, then
-// the high ones.
-func (g *gen) nibbles(m operand.Mem) reg.VecVirtual {
-	q := g.YMM()
-	g.VBROADCASTI128(m, q)
-	g.VPSRLVQ(g.qwords("right0or4", 0, 0, 4, 4), q, q)
-	return q
-}
-
-// fifthBits returns 16 in byte i where bit i of the dword at m is set.
-func (g *gen) fifthBits(m operand.Mem) reg.VecVirtual {
+// fifthBits returns 16 in byte i of either half of a register where bit i of the dword at
+// an offset in its block is set, or bit 16 + i for the other half of the elements.
+func (g *gen) fifthBits(block reg.Register, offset, second, half int) reg.VecVirtual {
 	var source, bit []byte
 	for i := range 32 {
-		source = append(source, byte(i/8))
+		source = append(source, byte(2*half+i%16/8))
 		bit = append(bit, 1<<(i%8))
 	}
-	sources, bits := g.bytes("bitSource", source...), g.bytes("bitMask", bit...)
-	v := g.YMM()
-	g.VPBROADCASTD(m, v)
+	sources, bits := g.bytes(fmt.Sprintf("bitSource%d", half), source...), g.bytes("bitMask", bit...)
+	v, other := g.YMM(), g.YMM()
+	g.VPBROADCASTD(at(block, offset), v)
+	g.VPBROADCASTD(at(block, second+offset), other)
+	g.VPBLENDD(operand.U8(0xf0), other, v, v)
 	g.VPSHUFB(sources, v, v)
 	g.VPAND(bits, v, v)
 	g.VPCMPEQB(bits, v, v)
@@ -162,26 +196,31 @@ func (g *gen) fifthBits(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-func q8_0x2(*gen, tile) func(*loop) {
+func q8_0x2(_ *gen, t shape) func(*loop) {
 	return func(l *loop) {
-		l.loadX(0, 4)
+		if !t.int8 {
+			l.loadX(0, 4)
+		}
 		l.partials(func(p *partial) {
-			for i := range 4 {
+			if t.int8 {
+				p.addProducts(0, p.each(func(_ int, row row) reg.VecVirtual { return l.load2(at(row.block, 2)) }))
+			}
+			for i := 0; i < 4 && !t.int8; i++ {
 				p.add(i, func(r int) reg.VecVirtual { return l.widen(at(p.rows[r].block, 2+8*i)) })
 			}
-			p.fold(func(_ int, row row) reg.VecVirtual { return l.half2(at(row.block, 0)) })
+			p.fold(0, func(_ int, row row) reg.VecVirtual { return l.half2(at(row.block, 0)) }, nil)
 		})
 	}
 }
 
 // affine2 is the loop of Q4_K and Q5_K. The scales and minima of a block go to
 // the stack as floats, from where they are broadcast.
-func affine2(fifth bool) func(*gen, tile) func(*loop) {
+func affine2(fifth bool) func(*gen, shape) func(*loop) {
 	qs := 16
 	if fifth {
 		qs = 48
 	}
-	return func(g *gen, t tile) func(*loop) {
+	return func(g *gen, t shape) func(*loop) {
 		masks := g.nibbleMasks(t)
 		var low operand.Op
 		if fifth {
@@ -207,8 +246,9 @@ func affine2(fifth bool) func(*gen, tile) func(*loop) {
 						return q
 					})
 					p.addBytes(sub, q, masks)
-					p.fold(func(r int, _ row) reg.VecVirtual { return g.broadcast2(scales.Offset(64*r + 4*sub)) })
-					p.common(sub, func(r int, _ row) reg.VecVirtual { return g.broadcast2(scales.Offset(64*r + 32 + 4*sub)) })
+					p.fold(sub,
+						func(r int, _ row) reg.VecVirtual { return g.broadcast2(scales.Offset(64*r + 4*sub)) },
+						func(r int, _ row) reg.VecVirtual { return g.broadcast2(scales.Offset(64*r + 32 + 4*sub)) })
 				})
 			}
 		}
@@ -247,8 +287,12 @@ func (g *gen) fifthBitsOf(sub int, m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-func q6_Kx2(g *gen, t tile) func(*loop) {
-	low, masks := g.constant2(t, g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks(t)
+func q6_Kx2(g *gen, t shape) func(*loop) {
+	var low operand.Op = g.bytes("mask15", repeat(64, byte(15))...)
+	masks := g.masks("byte", 0xff, 3, 2)
+	if t.rows*t.inputs < 4 {
+		low, masks = g.constant2(t, low.(operand.Mem)), g.byteMasks(t)
+	}
 	upper := g.bytes("mask48", repeat(32, byte(48))...)
 	halves := g.dwords("laneOfHalf", 0, 0, 0, 0, 1, 1, 1, 1)
 	scales := g.AllocLocal(64 * t.rows)
@@ -266,12 +310,12 @@ func q6_Kx2(g *gen, t tile) func(*loop) {
 				q := p.each(func(_ int, row row) reg.VecVirtual { return g.bytesQ6_K(row.block, group, low, upper) })
 				p.begin(group)
 				p.addBytes(group, q, masks)
-				p.fold(func(r int, _ row) reg.VecVirtual {
+				p.fold(group, func(r int, _ row) reg.VecVirtual {
 					scale := g.YMM()
 					g.VBROADCASTSD(scales.Offset(64*r+8*group), scale)
 					g.VPERMILPS(halves, scale, scale)
 					return scale
-				})
+				}, nil)
 			})
 		}
 	}
@@ -301,45 +345,11 @@ func (g *gen) bytesQ6_K(block reg.Register, group int, low, upper operand.Op) re
 	return q
 }
 
-func iq4_XSx2(g *gen, t tile) func(*loop) {
-	low, masks := g.constant2(t, g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks(t)
-	table := g.byteTable(t, &levels)
-	scales := g.AllocLocal(32 * t.rows)
-	return func(l *loop) {
-		for r, row := range l.rows {
-			g.VMOVUPS(g.scalesIQ4_XS(avx2, row.block), scales.Offset(32*r))
-		}
-		for sub := range 8 {
-			l.partials(func(p *partial) {
-				q := p.each(func(_ int, row row) reg.VecVirtual {
-					q := g.nibbles(at(row.block, 8+16*sub))
-					g.VPAND(low, q, q)
-					g.lookup2(table, q)
-					return q
-				})
-				p.begin(sub)
-				p.addBytes(sub, q, masks)
-				p.fold(func(r int, _ row) reg.VecVirtual { return g.broadcast2(scales.Offset(32*r + 4*sub)) })
-			})
-		}
-	}
-}
-
-// scalesIQ4_XS returns the block's eight scales d·(scale - 32). Scale s has its
-// low bits in bits 4s…4s+3 of the dword at 4 and its upper two in bits 2s and
-// 2s+1 of the word at 2; the dword that begins there has other data above them.
-func (g *gen) scalesIQ4_XS(v isa, block reg.Register) reg.VecVirtual {
-	low, high := g.YMM(), g.YMM()
-	g.VPBROADCASTD(at(block, 4), low)
-	g.VPSRLVD(g.dwords("shifts4", 0, 4, 8, 12, 16, 20, 24, 28), low, low)
-	v.and(g, g.dwords("dwords15", repeat(8, uint32(15))...), low, low)
-	g.VPBROADCASTD(at(block, 2), high)
-	g.VPSRLVD(g.dwords("shifts2", 0, 2, 4, 6, 8, 10, 12, 14), high, high)
-	v.and(g, g.dwords("dwords3", repeat(8, uint32(3))...), high, high)
-	g.VPSLLD(operand.U8(4), high, high)
-	v.or(g, high, low, low)
-	g.VPSUBD(g.dwords("dwords32", repeat(8, uint32(32))...), low, low)
-	g.VCVTDQ2PS(low, low)
-	g.VMULPS(g.half2(at(block, 0)), low, low)
-	return low
+// nibbles returns bytes whose low nibbles are the low ones of the 16 bytes at m, then
+// the high ones.
+func (g *gen) nibbles(m operand.Mem) reg.VecVirtual {
+	q := g.YMM()
+	g.VBROADCASTI128(m, q)
+	g.VPSRLVQ(g.qwords("right0or4", 0, 0, 4, 4), q, q)
+	return q
 }

@@ -26,8 +26,8 @@ var formats512 = []format{
 
 // plain512 is the loop of a format without blocks; load widens 16 elements of
 // size bytes to float32.
-func plain512(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, tile) func(*loop) {
-	return func(*gen, tile) func(*loop) {
+func plain512(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, shape) func(*loop) {
+	return func(*gen, shape) func(*loop) {
 		return func(l *loop) {
 			l.loadX(0, 2)
 			for _, row := range l.rows {
@@ -67,7 +67,7 @@ type nibbles512 struct {
 	power bool   // the scale is the byte e for 2^(e-128), not a half
 }
 
-func (n nibbles512) begin(g *gen, _ tile) func(*loop) {
+func (n nibbles512) begin(g *gen, _ shape) func(*loop) {
 	table := g.table512(n.table)
 	var upper reg.VecVirtual
 	if n.upper != nil {
@@ -126,7 +126,7 @@ func (g *gen) scaleTable(table, scale reg.Register, min reg.VecVirtual) reg.VecV
 	return t
 }
 
-func q8_0x512(*gen, tile) func(*loop) {
+func q8_0x512(*gen, shape) func(*loop) {
 	return func(l *loop) {
 		l.loadX(0, 2)
 		for _, row := range l.rows {
@@ -156,11 +156,11 @@ type tables512 struct {
 	scales       operand.Mem    // 8 scales and 8 minima for each row
 }
 
-func (a affine512) begin(g *gen, shape tile) func(*loop) {
+func (a affine512) begin(g *gen, s shape) func(*loop) {
 	t := tables512{
 		lower:  g.table512(&from0),
 		spread: g.load512(g.dwords("spread", append(repeat(8, uint32(0)), repeat(8, uint32(1))...)...)),
-		scales: g.AllocLocal(64 * shape.rows),
+		scales: g.AllocLocal(64 * s.rows),
 	}
 	if a.qh != 0 {
 		t.upper = g.table512(&from16)
@@ -226,7 +226,7 @@ func (g *gen) affineTable(table reg.Register, scale, min operand.Mem) reg.VecVir
 
 // q6_Kx512 puts the low and upper bits of 64 elements together as bytes, then
 // widens them.
-func q6_Kx512(g *gen, t tile) func(*loop) {
+func q6_Kx512(g *gen, t shape) func(*loop) {
 	low := g.load512(g.bytes("mask15", repeat(64, byte(15))...))
 	all := g.load512(g.bytes("mask63", repeat(64, byte(63))...))
 	bias := g.load512(g.bytes("bias32", repeat(64, byte(32))...))
@@ -279,7 +279,7 @@ func (g *gen) widen512(v reg.VecVirtual, i int) reg.VecVirtual {
 	return w
 }
 
-func iq4_XSx512(g *gen, t tile) func(*loop) {
+func iq4_XSx512(g *gen, t shape) func(*loop) {
 	table := g.table512(&levels)
 	scales := g.AllocLocal(32 * t.rows)
 	return func(l *loop) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -13,12 +12,15 @@ type format struct {
 	name         string
 	elems, bytes int // of a step: a block, or a run of one-element blocks
 	// begin emits the loading of constants and returns what emits one step.
-	begin  func(g *gen, t tile) func(l *loop)
+	begin  func(g *gen, s shape) func(l *loop)
 	shared int  // registers for vectors of x that rows share
 	folded bool // sums of a few products are scaled, not weights; see partial
-	// arranged says that x is as arrangeLoop leaves it.
-	arranged bool
-	single   bool // one row at a time is as fast: the weights outweigh x
+	// arranged says how arrangeLoop leaves x; nil: as it is.
+	arranged *arranged
+	int8     *arranged                           // the same for the loops that multiply bytes; nil: the format has none
+	begin8   func(g *gen, s shape) func(l *loop) // of those; nil: begin
+	together int                                 // rows of one input whose partial sums are made at the same time; 0: one
+	single   bool                                // one row at a time is as fast: the weights outweigh x
 }
 
 // loop is the state of the loop over the steps of some rows and some inputs.
@@ -27,26 +29,39 @@ type loop struct {
 	isa    isa
 	rows   []row
 	inputs []reg.Register       // x of this step
+	kept   reg.Register         // where the running sums are, if they are in memory
 	loaded map[int][]operand.Op // vectors of all inputs, see loadX
 	format
 }
 
 // row is one row of a loop: its block of this step and, per input, its running sums:
-// two to hide the latency of the additions, one where they are of partial sums.
+// two to hide the latency of the additions, one where they are of partial sums. Those of
+// a stretch are in memory: its partial sums need the registers.
 type row struct {
 	block reg.Register
 	sums  [][]reg.VecVirtual
+	kept  []operand.Mem
 }
 
 // tile is a number of rows and inputs that are multiplied at once. Their sums take up
 // to half of the registers. Several rows read x once from the outer caches.
 type tile struct{ rows, inputs int }
 
-// The Go types rowFunc, rowsFunc and tileFunc.
+// shape is what a loop multiplies: a tile, of floats or of bytes.
+type shape struct {
+	tile
+	int8 bool
+}
+
+// stretchTile is what a stretchFunc multiplies.
+var stretchTile = tile{2, 4}
+
+// The Go types rowFunc, rowsFunc, tileFunc and stretchFunc.
 const (
-	signatureRow  = "func(w *byte, x *float32, steps int) float32"
-	signatureRows = "func(w *byte, stride int, x *float32, steps int, y *float32)"
-	signatureTile = "func(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)"
+	signatureRow     = "func(w *byte, x *float32, steps int) float32"
+	signatureRows    = "func(w *byte, stride int, x *float32, steps int, y *float32)"
+	signatureStretch = "func(w *byte, stride int, xs *[]float32, offset, steps int, sums *float32)"
+	signatureTile    = "func(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)"
 )
 
 // matVec emits all loops of a format. They form the sum of a row and an input in the
@@ -62,6 +77,9 @@ func (g *gen) matVec(v isa, f format) {
 	}
 	for _, t := range tiles {
 		g.tile(v, f, t)
+	}
+	if f.folded {
+		g.stretch(v, f, stretchTile)
 	}
 }
 
@@ -117,6 +135,27 @@ func (g *gen) tile(v isa, f format, t tile) {
 	g.end()
 }
 
+// stretch emits the function that adds a stretch of some rows and some inputs to their
+// sums in memory. A tile of this size reads more of x than a near cache holds, so the
+// stretch is one that it does.
+func (g *gen) stretch(v isa, f format, t tile) {
+	const slice = 24 // bytes of a []float32; its first word points to the floats
+	name := fmt.Sprintf("add%s_%dx%d%s", f.name, t.rows, t.inputs, v.suffix)
+	g.begin(name, signatureStretch, fmt.Sprintf("%s is the stretchFunc of %s for %d × %d in steps of %d elements.",
+		name, f.name, t.rows, t.inputs, f.elems))
+	l := &loop{gen: g, isa: v, format: f, kept: g.param("sums")}
+	xs, offset := g.param("xs"), g.param("offset")
+	for j := range t.inputs {
+		x := g.GP64()
+		g.MOVQ(at(xs, slice*j), x)
+		g.ADDQ(offset, x)
+		l.inputs = append(l.inputs, x)
+	}
+	l.addRows(t.rows)
+	l.run()
+	g.end()
+}
+
 // addRows adds n rows.
 func (l *loop) addRows(n int) {
 	chains := 2
@@ -131,7 +170,11 @@ func (l *loop) addRows(n int) {
 			block = next
 		}
 		row := row{block: block}
-		for range l.inputs {
+		for j := range l.inputs {
+			if l.kept != nil {
+				row.kept = append(row.kept, at(l.kept, 4*l.isa.lanes*(r*len(l.inputs)+j)))
+				continue
+			}
 			sums := make([]reg.VecVirtual, chains)
 			for i := range sums {
 				sums[i] = l.isa.vector(l.gen)
@@ -151,7 +194,7 @@ func (l *loop) run() {
 		stride = l.param("stride")
 	}
 	steps := l.param("steps")
-	step := l.format.begin(l.gen, tile{len(l.rows), len(l.inputs)})
+	step := l.format.begin(l.gen, shape{tile{len(l.rows), len(l.inputs)}, l.quantised()})
 	l.Label("step")
 	if stride != nil {
 		l.prefetch(stride, l.format.bytes)
@@ -161,7 +204,7 @@ func (l *loop) run() {
 		l.ADDQ(operand.U32(l.format.bytes), row.block)
 	}
 	for _, x := range l.inputs {
-		l.ADDQ(operand.U32(l.vectorAt(l.elems/l.isa.lanes)), x)
+		l.ADDQ(operand.U32(l.inputBytes()), x)
 	}
 	l.DECQ(steps)
 	l.JNZ(operand.LabelRef("step"))
@@ -196,129 +239,27 @@ func (l *loop) loadX(first, n int) {
 	}
 }
 
+// inputBytes is the size of a step of x.
+func (l *loop) inputBytes() int {
+	if l.quantised() {
+		return l.arranged.bytes() * l.elems / l.arranged.elems()
+	}
+	return l.vectorAt(l.elems / l.isa.lanes)
+}
+
 // vectorAt returns the offset of vector v of x.
 func (l *loop) vectorAt(v int) int {
-	if l.arranged {
-		return arrangedBytes*(v/4) + 32*(v%4)
+	if l.arranged != nil {
+		return l.arranged.at(v)
 	}
 	return 4 * l.isa.lanes * v
 }
-
-// sumAt returns the offset of the sums of group i of arranged x.
-func (l *loop) sumAt(i int) int { return arrangedBytes*i + arrangedSum }
 
 // add adds w·x of vector v of this step to the running sums of a row. The vectors of
 // a running sum come in ascending order.
 func (l *loop) add(row row, v int, w reg.Register) {
 	for j, x := range l.loaded[v] {
 		l.VFMADD231PS(x, w, row.sums[j][v%2])
-	}
-}
-
-// partial is the sum of products, per row and input, of the elements of some rows that
-// share a scale. Scaling it takes less than scaling the elements.
-type partial struct {
-	*loop
-	rows []row
-	sums [][]reg.VecVirtual
-}
-
-// partials calls f with partial sums of the rows: of one row after the other if there
-// is one input, else of all, which then share the loads of x.
-func (l *loop) partials(f func(p *partial)) {
-	n := 1
-	if len(l.inputs) > 1 {
-		n = len(l.rows)
-	}
-	for r := 0; r < len(l.rows); r += n {
-		f(&partial{loop: l, rows: l.rows[r : r+n], sums: make([][]reg.VecVirtual, n)})
-	}
-}
-
-// first is the number of the first row in the loop.
-func (p *partial) first() int {
-	return slices.IndexFunc(p.loop.rows, func(r row) bool { return r.block == p.rows[0].block })
-}
-
-// each returns what f makes of every row; r counts the rows of the loop.
-func (p *partial) each(f func(r int, row row) reg.VecVirtual) []reg.VecVirtual {
-	var values []reg.VecVirtual
-	for i, row := range p.rows {
-		values = append(values, f(p.first()+i, row))
-	}
-	return values
-}
-
-// begin begins the partial sums with the sums of group i of arranged x.
-func (p *partial) begin(i int) {
-	for r := range p.rows {
-		for j, x := range p.inputs {
-			p.sums[r] = append(p.sums[r], p.isa.vector(p.gen))
-			p.VMOVUPS(at(x, p.sumAt(i)), p.sums[r][j])
-		}
-	}
-}
-
-// add adds the products of vector v of this step; element returns that of a row.
-func (p *partial) add(v int, element func(r int) reg.VecVirtual) {
-	xs := slices.Clone(p.loaded[v])
-	for j := range xs {
-		if len(p.rows) > 1 {
-			x := p.isa.vector(p.gen)
-			p.VMOVUPS(xs[j], x)
-			xs[j] = x
-		}
-	}
-	for r := range p.rows {
-		w, first := element(r), p.sums[r] == nil
-		for j, x := range xs {
-			if first {
-				p.sums[r] = append(p.sums[r], p.isa.vector(p.gen))
-				p.VMULPS(x, w, p.sums[r][j])
-			} else {
-				p.VFMADD231PS(x, w, p.sums[r][j])
-			}
-		}
-	}
-}
-
-// addBytes adds 32 elements of every row, the unsigned bytes of its q, times group i
-// of arranged x. masks are for the bytes of dwords; without one for the last it is
-// shifted down.
-func (p *partial) addBytes(i int, q []reg.VecVirtual, masks []operand.Op) {
-	p.loadX(4*i, 4)
-	for b := range 4 {
-		p.add(4*i+b, func(r int) reg.VecVirtual {
-			w := p.isa.vector(p.gen)
-			if b < len(masks) {
-				p.VPAND(masks[b], q[r], w)
-			} else {
-				p.VPSRLD(operand.U8(24), q[r], w)
-			}
-			p.VCVTDQ2PS(w, w)
-			return w
-		})
-	}
-}
-
-// fold adds the partial sums times the scale of their row to the running sums.
-func (p *partial) fold(scale func(r int, row row) reg.VecVirtual) {
-	for i, row := range p.rows {
-		s := scale(p.first()+i, row)
-		for j, sum := range p.sums[i] {
-			p.VFMADD231PS(s, sum, row.sums[j][0])
-		}
-	}
-}
-
-// common adds the value of a row times the sums of group i of arranged x to the
-// running sums.
-func (p *partial) common(i int, value func(r int, row row) reg.VecVirtual) {
-	for k, row := range p.rows {
-		v := value(p.first()+k, row)
-		for j, x := range p.inputs {
-			p.VFMADD231PS(at(x, p.sumAt(i)), v, row.sums[j][0])
-		}
 	}
 }
 

@@ -46,8 +46,17 @@ func generate() (assembly, declarations []byte, err error) {
 	}
 	for _, f := range formats2 {
 		g.matVec(avx2, f)
+		if f.int8 != nil {
+			g.matVec(avx2, int8Of(f))
+		}
 	}
-	g.arrangeLoop()
+	g.sumLoop(stretchTile)
+	g.arrangeLoop("arrangeAVX2", single)
+	g.arrangeLoop("arrangePairsAVX2", pairs)
+	g.int8Loop("int8AVX2", signedSingle8, false)
+	g.int8Loop("int8PairsAVX2", pairs8, false)
+	g.int8Loop("int8PairsMinAVX2", pairs8, true)
+	g.superLoop("int8SuperAVX2", super8)
 	for _, v := range []isa{avx512, avx2} {
 		g.vectorLoops(v)
 		for _, s := range v.shapes {

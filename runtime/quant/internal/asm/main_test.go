@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"os"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -23,5 +25,29 @@ func TestUpToDate(t *testing.T) {
 				t.Errorf("%s is not what the generator writes; run: go generate ./runtime/quant", name)
 			}
 		}
+	}
+}
+
+// TestAVX2Registers: a register from 16 on makes an instruction one of AVX-512.
+func TestAVX2Registers(t *testing.T) {
+	assembly, err := os.ReadFile("../../zdot_amd64.s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	beyond := regexp.MustCompile(`\b[XYZ](1[6-9]|2\d|3[01])\b|\bZ\d`)
+	functions := regexp.MustCompile(`(?m)^TEXT `).Split(string(assembly), -1)[1:]
+	n := 0
+	for _, f := range functions {
+		name, body, _ := strings.Cut(f, "(SB)")
+		if !strings.HasSuffix(name, "AVX2") {
+			continue
+		}
+		n++
+		if m := beyond.FindString(body); m != "" {
+			t.Errorf("%s uses %s", name, m)
+		}
+	}
+	if n == 0 {
+		t.Error("no function is for AVX2")
 	}
 }

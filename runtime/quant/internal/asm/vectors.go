@@ -51,6 +51,7 @@ func (g *gen) vectorLoops(v isa) {
 	g.scaleLoop(v)
 	g.widenLoop(v)
 	g.roundLoop(v)
+	g.scaledLoop(v)
 	g.expLoop(v)
 }
 
@@ -160,6 +161,30 @@ func (g *gen) roundLoop(v isa) {
 		t := v.vector(g)
 		g.VMOVUPS(src.at(i), t)
 		g.VCVTPS2PH(operand.U8(0), t, dst.at(i)) // 0: round to nearest even
+	})
+	g.end()
+}
+
+// scaledLoop has a block of bytes, and so a scale, per iteration.
+func (g *gen) scaledLoop(v isa) {
+	g.begin("scaled"+v.suffix, "func(dst *float32, src *byte, scales *uint16, n int)",
+		"scaled"+v.suffix+" multiplies n signed bytes by the scales of their blocks of 32.")
+	dst, src, scales := g.pointer("dst", 4), g.pointer("src", 1), g.param("scales")
+	var scale reg.VecVirtual
+	g.each(v, []pointer{dst, src}, func(i int) {
+		if i == 0 {
+			half := g.XMM()
+			scale = v.vector(g)
+			g.VPBROADCASTW(at(scales, 0), half)
+			g.VCVTPH2PS(half, half)
+			g.VBROADCASTSS(half, scale)
+			g.ADDQ(operand.U32(2), scales)
+		}
+		t := v.vector(g)
+		g.VPMOVSXBD(src.at(i), t)
+		g.VCVTDQ2PS(t, t)
+		g.VMULPS(scale, t, t)
+		g.VMOVUPS(t, dst.at(i))
 	})
 	g.end()
 }
