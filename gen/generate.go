@@ -15,7 +15,9 @@ import (
 	"mla/gen/pass"
 	"mla/gen/quantmix"
 	"mla/gen/spec"
+	"mla/gen/weights"
 	"mla/runtime/plan"
+	"mla/runtime/quant"
 )
 
 // Program lowers a spec for a number of rows and runs the passes.
@@ -34,7 +36,10 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &plan.Bundle{Name: s.Name, Spec: s.File, SpecHash: s.Hash, Class: s.Class, Model: model(s), Weights: kernel.WeightTable(programs[0])}
+	b := &plan.Bundle{Name: s.Name, Spec: s.File, SpecHash: s.Hash, Class: s.Class, Model: model(s), Weights: kernel.WeightTable(programs[0].Weights)}
+	if s.NextN > 0 {
+		b.Joined = joined(s)
+	}
 	if s.Activations == "f16" {
 		b.Activations = plan.ElemF16
 	}
@@ -56,6 +61,9 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 		}
 	}
 	kernel.Sample(b)
+	if len(b.Batches) > 0 {
+		kernel.Pick(b)
+	}
 	kernel.Variants(b)
 	if err = forClasses(b); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
@@ -64,6 +72,20 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
 	return b, nil
+}
+
+// joined is what the host makes the inputs of a layer that predicts of. It reads any type.
+func joined(s *spec.Spec) []plan.Weight {
+	table := kernel.WeightTable(weights.Joined(s))
+	for i := range table {
+		if table[i].Types = []quant.Type{quant.F32}; table[i].Role == weights.EmbedTokens {
+			table[i].Types = nil
+			for _, f := range quant.Formats() {
+				table[i].Types = append(table[i].Types, f.Type)
+			}
+		}
+	}
+	return table
 }
 
 // programs compiles a spec for each of its widths.
@@ -76,7 +98,7 @@ func programs(s *spec.Spec, disable []string) ([]*ir.Program, error) {
 		}
 		list = append(list, p)
 	}
-	if len(disable) > 0 { // with fewer passes, kernels have other names
+	if len(disable) > 0 || s.NextN > 0 { // with fewer passes or layers, kernels have other names
 		return list, nil
 	}
 	return list, checkKernels(s, list)
@@ -151,6 +173,7 @@ func model(s *spec.Spec) plan.Model {
 		Rope:        plan.Rope{Theta: s.Rope.Theta, Factor: 1, AttnFactor: 1},
 		Temperature: s.Temperature,
 		Tokenizer:   s.Tokenizer, ChatTemplate: s.ChatTemplate,
+		NextN: s.NextN,
 	}
 	if y := s.Rope.Scaling; y != nil {
 		out.Rope = plan.Rope{Theta: s.Rope.Theta, Yarn: true, Factor: y.Factor, OriginalContext: y.OriginalMaxPositionEmbeddings,

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,7 +52,7 @@ func TestFileLengths(t *testing.T) {
 }
 
 // maxGenerated is the most bytes of generated code in git, without PTX.
-const maxGenerated = 6 << 20
+const maxGenerated = 7 << 20
 
 // TestGeneratedSize: every clone has to carry generated/.
 func TestGeneratedSize(t *testing.T) {
@@ -80,6 +81,44 @@ func TestWhereToAdd(t *testing.T) {
 	for _, p := range places {
 		if _, err := os.Stat(filepath.Join(root, p[1])); err != nil {
 			t.Errorf("a place to add things: %v", err)
+		}
+	}
+}
+
+// TestDependencies: go.mod says what every dependency is for, and of which others those
+// are that only come along.
+func TestDependencies(t *testing.T) {
+	lines := regexp.MustCompile(`(?m)^\t\S+ v\S+(.*)$`).FindAllStringSubmatch(string(read(t, "go.mod")), -1)
+	if len(lines) < 20 {
+		t.Fatalf("%d dependencies", len(lines))
+	}
+	for _, m := range lines {
+		if comment := strings.TrimSpace(m[1]); comment == "" || comment == "// indirect" {
+			t.Errorf("go.mod does not say what this is for:%s", strings.TrimPrefix(m[0], "\t"))
+		}
+	}
+}
+
+// goroutines is what starts a goroutine, or guards what several share.
+var goroutines = regexp.MustCompile(`\bgo func\b|\bgo [a-z]\w*(\.\w+)*\(|\.Go\(|\bsync\.(Mutex|RWMutex|Map|Cond|WaitGroup)\b|\batomic\.\w`)
+
+// TestRace: what uses goroutines at run time is tested under the race detector.
+func TestRace(t *testing.T) {
+	_, list, _ := strings.Cut(string(read(t, "Makefile")), "\nRACE = ")
+	list, _, _ = strings.Cut(list, "\nRACE_MLARUN")
+	var dirs []string
+	for _, dir := range strings.Fields(strings.ReplaceAll(list, "\\", " ")) {
+		dirs = append(dirs, strings.TrimPrefix(dir, "./"))
+	}
+	covered := func(dir string) bool {
+		return slices.ContainsFunc(dirs, func(d string) bool {
+			below, all := strings.CutSuffix(d, "/...")
+			return dir == below || all && strings.HasPrefix(dir, below+"/")
+		})
+	}
+	for _, file := range tracked(t, "runtime/*.go") {
+		if dir := filepath.Dir(file); !strings.HasSuffix(file, "_test.go") && goroutines.Match(read(t, file)) && !covered(dir) {
+			t.Errorf("%s uses goroutines, and is not in the Makefile's RACE", file)
 		}
 	}
 }

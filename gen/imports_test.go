@@ -16,6 +16,7 @@ var rules = []struct {
 	{"mla/generated/", []string{"mla/runtime/plan", "mla/runtime/quant"}, "generated code is data"},
 	{"mla/generated", []string{"mla/generated/", "mla/runtime/plan"}, "the registry only lists bundles"},
 	{"mla/runtime/quant", []string{"mla/runtime/quant"}, "formats stand alone"},
+	{"mla/runtime/plan/", []string{"mla/runtime/plan", "mla/runtime/quant"}, "what reads plans knows no device"},
 	{"mla/runtime/plan", []string{"mla/runtime/quant"}, "the plan has no logic"},
 	{"mla/runtime", []string{"mla/runtime/"}, "the runtime never imports the compiler or a bundle"},
 	{"mla/gen/msl/execute", []string{"mla/sim", "mla/runtime/plan"}, "running Metal source on the CPU is for tests; it needs only the executor"},

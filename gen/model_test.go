@@ -47,7 +47,7 @@ func same(t *testing.T, got, want any) (n int) {
 // TestModel: the bundle's model says what the spec says, field by field.
 func TestModel(t *testing.T) {
 	next := 0
-	s := &spec.Spec{MoE: &spec.MoE{}, Architecture: "c", Tokenizer: "a", ChatTemplate: "b"}
+	s := &spec.Spec{MoE: &spec.MoE{}, Architecture: "c", Tokenizer: "a", ChatTemplate: "b", NextN: 9}
 	s.Rope.Scaling = &spec.Yarn{}
 	for _, part := range []any{&s.Model, s.MoE, &s.Rope, s.Rope.Scaling} {
 		fill(reflect.ValueOf(part).Elem(), &next)
@@ -56,7 +56,7 @@ func TestModel(t *testing.T) {
 	for _, c := range []struct {
 		got, want any
 		fields    int
-	}{{m, s.Model, 13}, {m.MoE, *s.MoE, reflect.TypeFor[plan.MoE]().NumField()}, {m.Rope, *s.Rope.Scaling, 3}, {m, *s, 3}} {
+	}{{m, s.Model, 13}, {m.MoE, *s.MoE, reflect.TypeFor[plan.MoE]().NumField()}, {m.Rope, *s.Rope.Scaling, 3}, {m, *s, 4}} {
 		if n := same(t, c.got, c.want); n != c.fields {
 			t.Errorf("%T: %d fields in common, expected %d", c.got, n, c.fields)
 		}

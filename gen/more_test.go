@@ -8,6 +8,8 @@ import (
 	"mla/gen"
 	"mla/gen/quantmix"
 	"mla/gen/spec"
+	"mla/gen/weights"
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -25,8 +27,9 @@ var published = map[string]struct {
 	"kanana2":        {30.449, 766, 16440, 17602, 30889},
 	"mistrallarge3":  {673.4, 1028, 361660, 386951, 682515},
 	"glm47flashreap": {22.996, 844, 12430, 13280, 23315},
-	"mistralsmall4":  {118.973, 579 + 36, 64017, 68808, 120607}, // gate and up apart, which its files have in one
-	"minicpm3":       {4.074, 748 - 2, 2233, 2363, 4129},        // without the rotary factors
+	"glm47flashmtp":  {31.221, 868, 16847.58, 18020.27, 31654.09}, // with the layer that predicts
+	"mistralsmall4":  {118.973, 579 + 36, 64017, 68808, 120607},   // gate and up apart, which its files have in one
+	"minicpm3":       {4.074, 748 - 2, 2233, 2363, 4129},          // without the rotary factors
 	"plm":            {1.825, 290, 1056, 1131, 1850},
 }
 
@@ -69,6 +72,22 @@ func stored(t *testing.T, s *spec.Spec, stock string) (tensors, elems int, bytes
 	rows, types, err := quantmix.Stored(s, spec.Quant{Stock: stock})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.Model.NumNextNPredictLayers > 0 {
+		layer := s.NextNLayer()
+		own, ownTypes, err := quantmix.Stored(layer, spec.Quant{Stock: stock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := ownTypes[len(ownTypes)-1]
+		rows, types = append(rows, own...), append(types, ownTypes...)
+		for _, row := range weights.Joined(layer)[:plan.JoinedModelNorm] { // the embedding and its norms
+			typ := []quant.Type{quant.F32}
+			if !row.Vector {
+				typ = head
+			}
+			rows, types = append(rows, row), append(types, typ)
+		}
 	}
 	for i, row := range rows {
 		for l := range row.Layers() {

@@ -6,5 +6,6 @@ import "mla/runtime/plan"
 
 //go:generate go run mla/cmd/mlagen -all
 
-// Bundles lists every compiled model, by spec.
+// Bundles lists every compiled model, by spec. Those of specs/reference.txt come last, and
+// are not there with the build tag release.
 func Bundles() []*plan.Bundle { return bundles }

@@ -4,30 +4,16 @@ package generated
 
 import (
 	"mla/generated/deepseekv2lite"
-	"mla/generated/dsv2litemini"
-	"mla/generated/dsv2liteminitails"
 	"mla/generated/glm47flash"
-	"mla/generated/glm47mini"
-	"mla/generated/glm47tiny"
 	"mla/generated/tinyglm"
 	"mla/generated/youtu2b"
-	"mla/generated/youtumini"
-	"mla/generated/yoututiny"
-	"mla/generated/yoututinytails"
 	"slices"
 )
 
 // bundles lists every compiled model, by spec.
 var bundles = slices.Concat(
 	deepseekv2lite.Bundles,
-	dsv2litemini.Bundles,
-	dsv2liteminitails.Bundles,
 	glm47flash.Bundles,
-	glm47mini.Bundles,
-	glm47tiny.Bundles,
 	tinyglm.Bundles,
 	youtu2b.Bundles,
-	youtumini.Bundles,
-	yoututiny.Bundles,
-	yoututinytails.Bundles,
 )

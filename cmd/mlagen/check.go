@@ -10,7 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aymanbagabas/go-udiff"
+
 	"mla/gen/golang"
+	"mla/gen/ptx"
 )
 
 // changes lists what differs between t and the disk.
@@ -25,7 +28,7 @@ func (t *tree) changes() (changed []golang.File, orphans []string, err error) {
 }
 
 // checkFiles is -check: no drift, or an error that tells how to mend it.
-func (g *generateFlags) checkFiles(t *tree) error {
+func (g *generateFlags) checkFiles(t *tree, stdout, notes io.Writer) error {
 	changed, orphans, err := t.changes()
 	if err != nil {
 		return err
@@ -42,13 +45,25 @@ func (g *generateFlags) checkFiles(t *tree) error {
 		commands = append(commands, g.command())
 	}
 	if stale := t.stalePTX(); len(stale) > 0 {
-		lines = append(lines, stale...)
-		commands = append(commands, "make ptx")
+		if missing := ptx.Compiler(); missing != nil {
+			noteStale(notes, stale, missing)
+		} else {
+			lines = append(lines, stale...)
+			commands = append(commands, t.mendPTX())
+		}
 	}
 	if len(lines) == 0 {
-		return nil
+		_, err = fmt.Fprintf(stdout, "%s: %d files, up to date\n", t.what(), len(t.files))
+		return err
 	}
 	return fmt.Errorf("%w:\n  %s\nmend it with: %s", errDrift, strings.Join(lines, "\n  "), strings.Join(commands, " && "))
+}
+
+// noteStale says what a compiler that is not here would be needed for. Nothing uses PTX that
+// is stale, so all else is as it should be.
+func noteStale(w io.Writer, stale []string, missing error) {
+	fmt.Fprintf(w, "%s\nNothing uses PTX that is out of date: NVIDIA GPUs lack these bundles, and other devices need no PTX.\n%v; then run make ptx\n",
+		strings.Join(stale, "\n"), missing)
 }
 
 // stalePTX lists the bundles whose PTX was made from something else than what
@@ -64,6 +79,15 @@ func (t *tree) stalePTX() []string {
 		}
 	}
 	return lines
+}
+
+// mendPTX is the command that leaves no PTX out of date: that of the project's bundles is
+// compiled, a folder of the caller's does without.
+func (t *tree) mendPTX() string {
+	if t.alone != nil {
+		return "rm " + strings.Join(slices.Sorted(maps.Keys(t.ptx)), " ")
+	}
+	return "make ptx"
 }
 
 // command is the call that writes what was checked.
@@ -98,42 +122,25 @@ func printNames(t *tree, stdout io.Writer) error {
 	return err
 }
 
-// printDiff shows, per changed file, the lines between the common start and the
-// common end of the old and the new text.
+// printDiff shows what would change, as unified diffs.
 func printDiff(t *tree, stdout io.Writer) error {
 	changed, orphans, err := t.changes()
+	if err != nil {
+		return err
+	}
 	for _, f := range changed {
-		old, _ := os.ReadFile(f.Name) // a missing file is all new
-		fmt.Fprintf(stdout, "--- %s\n+++ %s\n", f.Name, f.Name)
-		diffLines(stdout, lines(old), lines(f.Data))
+		old, err := os.ReadFile(f.Name)
+		from := f.Name
+		if errors.Is(err, os.ErrNotExist) {
+			from = os.DevNull
+		} else if err != nil {
+			return err
+		}
+		io.WriteString(stdout, udiff.Unified(from, f.Name, string(old), string(f.Data)))
 	}
 	for _, path := range orphans {
-		fmt.Fprintf(stdout, "--- %s\n+++ /dev/null\n", path)
+		fmt.Fprintf(stdout, "--- %s\n+++ %s\n", path, os.DevNull)
 	}
+	_, err = fmt.Fprintf(stdout, "%d files would be written, %d removed\n", len(changed), len(orphans))
 	return err
-}
-
-func lines(data []byte) []string {
-	if len(data) == 0 {
-		return nil
-	}
-	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
-}
-
-func diffLines(w io.Writer, old, new []string) {
-	start := 0
-	for start < len(old) && start < len(new) && old[start] == new[start] {
-		start++
-	}
-	end := 0
-	for end < len(old)-start && end < len(new)-start && old[len(old)-1-end] == new[len(new)-1-end] {
-		end++
-	}
-	fmt.Fprintf(w, "@@ -%d,%d +%d,%d @@\n", start+1, len(old)-end-start, start+1, len(new)-end-start)
-	for _, l := range old[start : len(old)-end] {
-		fmt.Fprintf(w, "-%s\n", l)
-	}
-	for _, l := range new[start : len(new)-end] {
-		fmt.Fprintf(w, "+%s\n", l)
-	}
 }

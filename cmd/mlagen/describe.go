@@ -4,29 +4,58 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spf13/cobra"
+
 	"mla/gen"
 	"mla/gen/describe"
 	"mla/gen/pass"
+	"mla/gen/spec"
+	"mla/runtime/atomicfile"
 )
 
-// runDescribe prints the plan of a spec under one quant profile.
-func runDescribe(args []string, stdout io.Writer) error {
-	f := newFlags("describe")
-	path := f.String("spec", "", "")
-	profile := f.String("quant", "", "")
-	depth := f.Int("depth", 0, "")
-	act := f.String("act", "", "")
-	class := f.String("class", "", "")
-	asJSON := f.Bool("json", false, "")
-	if err := f.parse(args, "spec"); err != nil {
-		return err
-	}
-	s, err := variant(*path, *act, *class)
+// specFlags choose the one variant of a spec that a command looks at.
+type specFlags struct{ path, act, class string }
+
+func (v *specFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&v.path, "spec", "", "the spec, a `file`")
+	c.Flags().StringVar(&v.act, "act", "", "`type` of activations, f32 or f16 (default: the spec's first)")
+	c.Flags().StringVar(&v.class, "class", "", "`devices` that its shapes are for, apple or nvidia (default: any)")
+}
+
+func (v *specFlags) load() (*spec.Spec, error) { return variant(v.path, v.act, v.class) }
+
+// describeFlags are the flags of mlagen describe.
+type describeFlags struct {
+	specFlags
+	profile, html, kernels string
+	depth                  int
+	json                   bool
+}
+
+func newDescribe() *cobra.Command {
+	var d describeFlags
+	c := command("describe -spec F", "what a token takes: kernels, bytes, barriers, prediction", d.run, "spec")
+	c.Long = "Prints the dispatches of a token with their bytes and operations, the registers that\nattention is estimated to hold, and what the time model predicts for Apple GPUs."
+	d.add(c)
+	c.Flags().StringVar(&d.profile, "quant", "", "`name` of one of the spec's quant profiles (default: the first)")
+	c.Flags().IntVar(&d.depth, "depth", 0, "`tokens` in the context before")
+	c.Flags().BoolVar(&d.json, "json", false, "the same as JSON")
+	c.Flags().StringVar(&d.html, "html", "", "write a `page` that shows a token as a timeline")
+	c.Flags().StringVar(&d.kernels, "kernels", "", "with -html: a `file` that mlarun bench -kernels -o json wrote, for measured times")
+	c.Example = "  mlagen describe -spec specs/glm47flash.yaml -quant q4_0 -html plan.html"
+	return c
+}
+
+func (d *describeFlags) run(stdout, _ io.Writer) error {
+	s, err := d.load()
 	if err != nil {
 		return err
 	}
-	if *depth < 0 || *depth >= s.Model.MaxPositionEmbeddings {
-		return fmt.Errorf("%w: -depth %d is outside the context of %d", errUsage, *depth, s.Model.MaxPositionEmbeddings)
+	switch {
+	case d.depth < 0 || d.depth >= s.Model.MaxPositionEmbeddings:
+		return fmt.Errorf("%w: -depth %d is outside the context of %d", errUsage, d.depth, s.Model.MaxPositionEmbeddings)
+	case d.kernels != "" && d.html == "":
+		return fmt.Errorf("%w: -kernels goes with -html", errUsage)
 	}
 	b, err := gen.Compile(s, nil)
 	if err != nil {
@@ -34,46 +63,69 @@ func runDescribe(args []string, stdout io.Writer) error {
 	}
 	names := []string{}
 	for i, p := range b.Profiles {
-		if *profile == "" || p.Name == *profile {
-			r := describe.Make(b, i, *depth)
-			if *asJSON {
-				return r.JSON(stdout)
-			}
-			return r.Table(stdout)
+		if d.profile == "" || p.Name == d.profile {
+			return d.print(describe.Make(b, i, d.depth), stdout)
 		}
 		names = append(names, p.Name)
 	}
-	return fmt.Errorf("%w: %s has no quant profile %q; it has %q", errUsage, *path, *profile, names)
+	return fmt.Errorf("%w: %s has no quant profile %q; it has %q", errUsage, d.path, d.profile, names)
 }
 
-// runDump prints the program after a pass.
-func runDump(args []string, stdout io.Writer) error {
-	f := newFlags("dump")
-	path := f.String("spec", "", "")
-	act := f.String("act", "", "")
-	class := f.String("class", "", "")
-	after := f.String("after", "", "")
-	list := f.Bool("passes", false, "")
-	if err := f.parse(args); err != nil {
-		return err
+func (d *describeFlags) print(r *describe.Report, stdout io.Writer) error {
+	switch {
+	case d.html != "":
+		return d.page(r, stdout)
+	case d.json:
+		return r.JSON(stdout)
 	}
-	if *list {
-		for _, p := range pass.Pipeline {
-			fmt.Fprintf(stdout, "%-18s %s\n", p.Name, p.Doc)
+	return r.Table(stdout)
+}
+
+// page writes the report as a page.
+func (d *describeFlags) page(r *describe.Report, stdout io.Writer) error {
+	if d.kernels != "" {
+		if err := r.Measured(d.kernels); err != nil {
+			return err
 		}
-		return nil
 	}
-	if *path == "" {
-		return fmt.Errorf("%w: dump needs -spec", errUsage)
-	}
-	s, err := variant(*path, *act, *class)
+	page, err := r.HTML()
 	if err != nil {
 		return err
 	}
-	p, err := gen.Program(s, 1, pass.Options{Until: *after})
-	if err != nil {
+	if err := atomicfile.Write(d.html, page); err != nil {
 		return err
 	}
-	_, err = io.WriteString(stdout, p.String())
+	_, err = fmt.Fprintf(stdout, "wrote %s (%d bytes): %d dispatches of %s\n", d.html, len(page), len(r.Dispatches), r.Bundle)
 	return err
+}
+
+func newDump() *cobra.Command {
+	var v specFlags
+	var after string
+	var list bool
+	c := command("dump -spec F [-after PASS]", "the program after a pass", func(stdout, _ io.Writer) error {
+		if list {
+			for _, p := range pass.Pipeline {
+				fmt.Fprintf(stdout, "%-18s %s\n", p.Name, p.Doc)
+			}
+			return nil
+		}
+		if v.path == "" {
+			return fmt.Errorf("%w: dump needs -spec", errUsage)
+		}
+		s, err := v.load()
+		if err != nil {
+			return err
+		}
+		p, err := gen.Program(s, 1, pass.Options{Until: after})
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(stdout, p.String())
+		return err
+	})
+	v.add(c)
+	c.Flags().StringVar(&after, "after", "", "`name` of the last pass that runs (default: all run); lower: none")
+	c.Flags().BoolVar(&list, "passes", false, "list the passes instead")
+	return c
 }

@@ -34,7 +34,7 @@ func (w *fileWeights) Tensor(role string, layer int) []float32 {
 	if _, ok := w.file.Tensor(name); ok {
 		return w.read(name)
 	}
-	fused := w.read(fmt.Sprintf(weights.Alternative(role), layer))
+	fused := w.read(fmt.Sprintf(row.Alt, layer))
 	key := name + " part"
 	if w.cache[key] == nil {
 		w.cache[key] = w.part(fused, row)

@@ -170,7 +170,7 @@ func compareLogits(f *gguf.File, b *plan.Bundle, truth *spec.Spec) (worst float6
 		if err != nil {
 			return 0, err
 		}
-		got, err := r.Replay([]plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}}, true)
+		got, err := r.Replay([]plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}}, device.All(1))
 		if err != nil {
 			return 0, err
 		}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"mla/gen"
 	"mla/gen/golang"
@@ -27,25 +30,53 @@ type generateFlags struct {
 	spec, out, act, class    string
 	disable                  string
 	all, check, diff, dryRun bool
+	bundle                   bundleFlags
 }
 
-func runGenerate(args []string, stdout io.Writer) error {
+func newGenerate() *cobra.Command {
 	var g generateFlags
-	f := newFlags("mlagen")
-	f.StringVar(&g.spec, "spec", "", "")
-	f.StringVar(&g.out, "out", "", "")
-	f.StringVar(&g.act, "act", "", "")
-	f.StringVar(&g.class, "class", "", "")
-	f.StringVar(&g.disable, "disable", "", "")
-	f.BoolVar(&g.all, "all", false, "")
-	f.BoolVar(&g.check, "check", false, "")
-	f.BoolVar(&g.diff, "diff", false, "")
-	f.BoolVar(&g.dryRun, "n", false, "")
-	if err := f.parse(args); err != nil {
-		return err
+	c := command("mlagen -spec F | -all | -gguf F", "compile the spec of an MLA model", g.run)
+	c.Long = `mlagen compiles the spec of an MLA model into Metal kernels and Go dispatch tables.
+
+  mlagen -gguf F           writes a bundle file, which mlarun takes, beside a model file:
+                           my.mla for my.gguf
+  mlagen -spec F -o F.mla  the same from a spec
+  mlagen -spec F           writes the spec's bundles to generated/STEM: STEM for activations f32,
+                           STEMf16 for f16; STEMnvidia and so on for classes of devices that
+                           its tuning names
+  mlagen -spec F -out DIR  writes one bundle to DIR, a folder without other bundles, for this
+                           module or any other
+  mlagen -all              every spec in specs/, and the registry`
+	c.Example = `  mlagen -gguf my.gguf
+  mlagen -spec specs/glm47flash.yaml -check
+  mlagen init -gguf my.gguf -o specs/my.yaml
+  mlagen describe -spec specs/my.yaml -html plan.html`
+	f := c.Flags()
+	f.StringVar(&g.bundle.gguf, "gguf", "", "compile for a model `file`, or for hf://user/repo[:QUANT], a model of the Hugging Face hub, which is loaded once; its bundle file goes where -install puts it")
+	f.StringVar(&g.spec, "spec", "", "compile a spec, a `file`")
+	f.BoolVar(&g.all, "all", false, "compile every spec in specs/")
+	f.StringVarP(&g.bundle.out, "output", "o", "", "with -gguf or -spec: the bundle `file`, which ends in .mla")
+	f.BoolVar(&g.bundle.install, "install", false, "with -gguf or -spec: put the bundle file where mlarun looks for any model")
+	f.BoolVar(&g.bundle.ptx, "ptx", false, "into the bundle file, kernels for NVIDIA GPUs; needs clang-19")
+	f.BoolVar(&g.bundle.metallib, "metallib", false, "into the bundle file, kernels compiled by Apple's compiler; needs a Mac with Xcode")
+	f.StringVar(&g.out, "out", "", "with -spec: the `folder` for one bundle as a Go package")
+	f.StringVar(&g.act, "act", "", "`types` of activations: with -gguf f32,f16 or one of them, with -out f32 or f16 (default: the spec's first)")
+	f.StringVar(&g.class, "class", "", "with -out: `devices` that the shapes are for, apple or nvidia (default: any)")
+	f.StringVar(&g.disable, "disable", "", "`fusions` to leave out, separated by commas; mlagen dump -passes lists them")
+	f.BoolVar(&g.check, "check", false, "with -spec or -all: compare with the files on disk; exit 3 and the fixing command on drift")
+	f.BoolVar(&g.diff, "diff", false, "with -spec or -all: print what would change")
+	f.BoolVarP(&g.dryRun, "dry-run", "n", false, "with -spec or -all: name the files that would be written, write nothing")
+	return c
+}
+
+func (g *generateFlags) run(stdout, notes io.Writer) error {
+	if g.bundle.wanted() {
+		return g.runBundle(stdout)
 	}
 	switch {
-	case g.all == (g.spec != ""):
+	case !g.all && g.spec == "":
+		return fmt.Errorf("%w: nothing to do; give -spec F, -all or -gguf F", errUsage)
+	case g.all && g.spec != "":
 		return fmt.Errorf("%w: give either -spec F or -all", errUsage)
 	case g.all && g.out != "":
 		return fmt.Errorf("%w: -out goes with -spec", errUsage)
@@ -58,13 +89,13 @@ func runGenerate(args []string, stdout io.Writer) error {
 	}
 	switch {
 	case g.check:
-		return g.checkFiles(want)
+		return g.checkFiles(want, stdout, notes)
 	case g.diff:
 		return printDiff(want, stdout)
 	case g.dryRun:
 		return printNames(want, stdout)
 	}
-	return want.write()
+	return want.write(stdout)
 }
 
 // files generates what the flags ask for.
@@ -191,6 +222,7 @@ func (g *generateFlags) pkg(t *tree, folder, name string, variants []*spec.Spec)
 			return err
 		}
 		bundles = append(bundles, b)
+		t.bundles = append(t.bundles, b.Name)
 		if s.Serves(plan.ClassNVIDIA) {
 			t.ptx[filepath.Join(folder, ptx.FileName(b.Name))] = b
 		}
@@ -200,13 +232,14 @@ func (g *generateFlags) pkg(t *tree, folder, name string, variants []*spec.Spec)
 		return err
 	}
 	t.folders = append(t.folders, folder)
+	t.specs++
 	for _, f := range files {
 		t.files = append(t.files, golang.File{Name: filepath.Join(folder, f.Name), Data: f.Data})
 	}
 	return nil
 }
 
-// registry adds generated/zregistry.go: the packages of t and, for a single spec file,
+// registry adds generated/zregistry.go and zreference.go: the packages of t and, for a single spec file,
 // those of the others that are there already. With -all the others are orphans.
 func (g *generateFlags) registry(t *tree, root string) error {
 	marks, err := filepath.Glob(filepath.Join(root, "generated", "*", packageMark))
@@ -228,12 +261,37 @@ func (g *generateFlags) registry(t *tree, root string) error {
 		names = append(names, filepath.Base(f))
 	}
 	slices.Sort(names)
-	f, err := golang.Registry(slices.Compact(names))
+	tests, err := referenceNames(root)
 	if err != nil {
 		return err
 	}
-	t.files = append(t.files, golang.File{Name: filepath.Join(root, "generated", f.Name), Data: f.Data})
-	return nil
+	var shipped, reference []string
+	for _, n := range slices.Compact(names) {
+		if slices.Contains(tests, n) {
+			reference = append(reference, n)
+		} else {
+			shipped = append(shipped, n)
+		}
+	}
+	files, err := golang.Registry(shipped, reference)
+	for _, f := range files {
+		t.files = append(t.files, golang.File{Name: filepath.Join(root, "generated", f.Name), Data: f.Data})
+	}
+	return err
+}
+
+// referenceNames are the specs that specs/reference.txt lists: those that only tests run.
+func referenceNames(root string) (names []string, err error) {
+	data, err := os.ReadFile(filepath.Join(root, "specs", "reference.txt"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			names = append(names, line)
+		}
+	}
+	return names, nil
 }
 
 // moduleRoot is the folder of this module's go.mod, at or above the working directory.

@@ -3,32 +3,52 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"mla/gen/initspec"
 	"mla/gen/spec"
+	"mla/runtime/bundlefile"
 )
 
-// runInit writes a spec from a GGUF file's header.
-func runInit(args []string, stdout io.Writer) error {
-	f := newFlags("init")
-	model := f.String("gguf", "", "")
-	out := f.String("o", "", "")
-	act := f.String("act", "", "")
-	force := f.Bool("f", false, "")
-	if err := f.parse(args, "gguf", "o"); err != nil {
+func newInit() *cobra.Command {
+	var model, out, act string
+	var force bool
+	c := command("init -gguf F -o specs/x.yaml", "make a spec from a GGUF file's header", func(stdout, _ io.Writer) error {
+		activations, err := actList(act)
+		if err != nil {
+			return err
+		}
+		path, err := localModel(model)
+		if err != nil {
+			return err
+		}
+		if err := initspec.Write(path, out, force, activations...); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(stdout, "wrote %s; compile it with: %s\n", out, compileCommand(out))
 		return err
+	}, "gguf", "output")
+	c.Long = "Writes a spec to edit: the dimensions of a model, and the types that its tensors have."
+	c.Flags().StringVar(&model, "gguf", "", "the model `file`; of a split one the first; or hf://user/repo[:QUANT], of the Hugging Face hub")
+	c.Flags().StringVarP(&out, "output", "o", "", "the spec to write, a `file`")
+	c.Flags().StringVar(&act, "act", "", "`types` of activations that the spec asks for: f32, f16, or both with a comma")
+	c.Flags().BoolVarP(&force, "force", "f", false, "replace a spec that is there")
+	return c
+}
+
+// compileCommand is what compiles a spec that was just written: into the project where it
+// is one of the project's, else to a bundle file beside it.
+func compileCommand(path string) string {
+	if root, err := moduleRoot(); err == nil {
+		if whole, err := filepath.Abs(path); err == nil && filepath.Dir(whole) == filepath.Join(root, "specs") {
+			return "go run ./cmd/mlagen -spec " + path
+		}
 	}
-	activations, err := actList(*act)
-	if err != nil {
-		return err
-	}
-	if err := initspec.Write(*model, *out, *force, activations...); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "wrote %s; compile it with: go run ./cmd/mlagen -spec %s\n", *out, *out)
-	return err
+	return "mlagen -spec " + path + " -o " + strings.TrimSuffix(path, filepath.Ext(path)) + bundlefile.Suffix
 }
 
 // actList reads different names of activations, separated by commas.

@@ -123,7 +123,7 @@ func compareModel(t *testing.T, d device.Device, m *device.Model, cfg device.Con
 	}()
 	worst := 0.0
 	for pos, token := range ref.Prompt[:n] {
-		got, err := r.Replay(reference.Rows(token, pos), true)
+		got, err := r.Replay(reference.Rows(token, pos), device.All(1))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,9 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
 
 	"mla/gen"
 	"mla/gen/golang"
@@ -18,24 +21,30 @@ import (
 	"mla/runtime/plan"
 )
 
-// runPTX compiles bundles that are already generated for NVIDIA GPUs.
-func runPTX(args []string, stdout io.Writer) error {
-	f := newFlags("ptx")
-	path := f.String("spec", "", "")
-	all := f.Bool("all", false, "")
-	force := f.Bool("f", false, "")
-	if err := f.parse(args); err != nil {
-		return err
-	}
-	if *all == (*path != "") {
+func newPTX() *cobra.Command {
+	var path string
+	var all, force bool
+	c := command("ptx -spec F | -all", "compile generated bundles for NVIDIA GPUs; needs clang-19, not CUDA", func(stdout, _ io.Writer) error {
+		return compilePTX(path, all, force, stdout)
+	})
+	c.Long = "Compiles the bundles in generated/ that NVIDIA GPUs run, if they changed. The next build of\nmlarun has them. It needs clang-19, and neither CUDA nor a GPU."
+	c.Flags().StringVar(&path, "spec", "", "the bundles of one spec, a `file`")
+	c.Flags().BoolVar(&all, "all", false, "those of every spec in specs/")
+	c.Flags().BoolVarP(&force, "force", "f", false, "also those that did not change")
+	return c
+}
+
+// compilePTX compiles bundles that are already generated for NVIDIA GPUs.
+func compilePTX(path string, all, force bool, stdout io.Writer) error {
+	if all == (path != "") {
 		return fmt.Errorf("%w: give either -spec F or -all", errUsage)
 	}
 	root, err := moduleRoot()
 	if err != nil {
 		return err
 	}
-	paths := []string{*path}
-	if *all {
+	paths := []string{path}
+	if all {
 		if paths, err = specFiles(root); err != nil {
 			return err
 		}
@@ -45,7 +54,18 @@ func runPTX(args []string, stdout io.Writer) error {
 		return err
 	}
 	specs = slices.DeleteFunc(specs, func(s *spec.Spec) bool { return !s.Serves(plan.ClassNVIDIA) })
-	return each(specs, func(s *spec.Spec) error { return writePTX(root, s, *force, stdout) })
+	var made atomic.Int32
+	err = each(specs, func(s *spec.Spec) error {
+		wrote, err := writePTX(root, s, force, stdout)
+		if wrote {
+			made.Add(1)
+		}
+		return err
+	})
+	if err == nil {
+		fmt.Fprintf(stdout, "PTX of %d bundles: %d compiled, %d were up to date\n", len(specs), made.Load(), len(specs)-int(made.Load()))
+	}
+	return err
 }
 
 // each calls f with every element of a list, on as many cores as there are, and joins
@@ -68,24 +88,24 @@ func each[T any](list []T, f func(T) error) error {
 }
 
 // writePTX compiles one bundle unless that was done; force: in any case.
-func writePTX(root string, s *spec.Spec, force bool, stdout io.Writer) error {
+func writePTX(root string, s *spec.Spec, force bool, stdout io.Writer) (wrote bool, err error) {
 	b, err := gen.Compile(s, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	source, name := filepath.Join(folderOf(root, s), golang.SourceFile(b)), filepath.Join(folderOf(root, s), ptx.FileName(b.Name))
 	if metal, err := os.ReadFile(source); err != nil || string(metal) != b.Source {
-		return fmt.Errorf("%s is out of date or missing; run go generate ./... first", source)
+		return false, fmt.Errorf("%s is out of date or missing; run go generate ./... first", source)
 	}
 	if checkPTX(name, b) == nil && !force {
-		return nil
+		return false, nil
 	}
 	file, err := ptx.Build(b)
 	if err != nil {
-		return err
+		return false, err
 	}
 	fmt.Fprintf(stdout, "%s (%d bytes)\n", name, len(file))
-	return atomicfile.Write(name, file)
+	return true, atomicfile.Write(name, file)
 }
 
 // checkPTX says why the file at path is not the PTX of b; nil: it is.

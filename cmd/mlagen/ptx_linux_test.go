@@ -9,10 +9,13 @@ import (
 	"mla/gen"
 	"mla/gen/ptx"
 	"mla/gen/spec"
+	"mla/runtime/bundlefile"
+	"mla/runtime/plan/ptxfile"
 )
 
-// TestPTXDrift: -check compares PTX with what the kernels are now, without a
-// compiler; a bundle without PTX is fine.
+// TestPTXDrift: -check compares PTX with what the kernels are now, without a compiler.
+// What is out of date is drift where there is one, and else a note that says what the
+// compiler would be needed for. A bundle without PTX is fine.
 func TestPTXDrift(t *testing.T) {
 	s, err := spec.Load(tinySpec)
 	if err != nil {
@@ -43,19 +46,27 @@ func TestPTXDrift(t *testing.T) {
 	}{
 		{"none", nil, exitOK, ""},
 		{"fresh", fresh, exitOK, ""},
-		{"stale", stale, exitDrift, "yoututiny.ptx.gz is out of date: it was made from another Metal source\nmend it with: make ptx"},
-		{"damaged", stale[:100], exitDrift, "make ptx"},
+		{"stale", stale, exitDrift, "yoututiny.ptx.gz is out of date: it was made from another Metal source\nmend it with: rm "},
+		{"damaged", stale[:100], exitDrift, "mend it with: rm "},
 	} {
 		if tt.file != nil {
 			if err := os.WriteFile(filepath.Join(out, ptx.FileName("yoututiny")), tt.file, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		t.Setenv("PATH", "") // no compiler
-		code, _, stderr := mlagen("-spec", tinySpec, "-out", out, "-check")
+		check := []string{"-spec", tinySpec, "-out", out, "-check"}
+		code, _, stderr := mlagen(check...)
 		if code != tt.code || !strings.Contains(stderr, tt.says) {
 			t.Errorf("%s: exit %d, want %d and %q:\n%s", tt.name, code, tt.code, tt.says, stderr)
 		}
+		path := os.Getenv("PATH")
+		t.Setenv("PATH", "") // no compiler
+		code, stdout, stderr := mlagen(check...)
+		note := strings.Contains(stderr, "yoututiny.ptx.gz is out of date") && strings.Contains(stderr, "needs clang-19: apt-get install clang-19")
+		if code != exitOK || !strings.Contains(stdout, "yoututiny: 5 files, up to date") || note != (tt.code == exitDrift) {
+			t.Errorf("%s, without a compiler: exit %d:\n%s%s", tt.name, code, stdout, stderr)
+		}
+		t.Setenv("PATH", path)
 	}
 }
 
@@ -112,5 +123,35 @@ func TestPTXUsage(t *testing.T) {
 		if code, _, stderr := mlagen(args...); code != exitUsage {
 			t.Errorf("%v: exit %d: %s", args, code, stderr)
 		}
+	}
+}
+
+// TestBundlePTX: -ptx puts PTX of the very kernels into a bundle file, and verify makes it
+// again to compare.
+func TestBundlePTX(t *testing.T) {
+	linked(t, "plm-mini-Q4_K_M.gguf")
+	if code, stdout, stderr := mlagen("-gguf", "my.gguf", "-ptx"); code != exitOK || !strings.Contains(stdout, "kernels, PTX\n") {
+		t.Fatalf("exit %d: %s%s", code, stdout, stderr)
+	}
+	file, err := bundlefile.Open("my.mla")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ptxfile.Check(file.Of("my"), file.PTX["my"]); err != nil {
+		t.Error(err)
+	}
+	if code, _, stderr := mlagen("verify", "my.mla"); code != exitOK {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	file.PTX["my"] = append(file.PTX["my"], 0)
+	data, err := bundlefile.Encode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bundlefile.Write("my.mla", data); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := mlagen("verify", "my.mla"); code != exitError || !strings.Contains(stderr, "not what this mlagen makes") {
+		t.Errorf("other PTX: exit %d: %s", code, stderr)
 	}
 }

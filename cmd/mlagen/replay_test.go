@@ -31,7 +31,7 @@ func compileF32(t *testing.T, s *spec.Spec, disable []string) (*ir.Program, *pla
 	if s.Activations == "f16" {
 		act = plan.ElemF16
 	}
-	b := &plan.Bundle{Name: s.Name, Activations: act, Weights: kernel.WeightTable(p), Model: plan.Model{
+	b := &plan.Bundle{Name: s.Name, Activations: act, Weights: kernel.WeightTable(p.Weights), Model: plan.Model{
 		VocabSize: m.VocabSize, HiddenSize: m.HiddenSize, NumHiddenLayers: m.NumHiddenLayers, NumAttentionHeads: m.NumAttentionHeads,
 		KVLoraRank: m.KVLoraRank, QKRopeHeadDim: m.QKRopeHeadDim, MaxPositionEmbeddings: m.MaxPositionEmbeddings}}
 	if s.MoE != nil {
@@ -141,7 +141,7 @@ func compareReplay(t *testing.T, s *spec.Spec, disable []string, tolerance float
 		if err != nil {
 			return err
 		}
-		got, err := r.Replay([]plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}}, true)
+		got, err := r.Replay([]plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos) + 1}}, device.All(1))
 		if err != nil {
 			return err
 		}

@@ -1,27 +1,40 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"os"
+
+	"github.com/spf13/cobra"
 
 	"mla/gen/spec"
 	"mla/gen/synth"
 )
 
-// runSynth writes a GGUF file with random weights of a spec's real shapes.
-func runSynth(args []string, _ io.Writer) error {
-	f := newFlags("synth")
-	path := f.String("spec", "", "")
-	profile := f.String("quant", "", "")
-	out := f.String("o", "", "")
-	seed := f.Uint64("seed", 1, "")
-	if err := f.parse(args, "spec", "quant", "o"); err != nil {
+func newSynth() *cobra.Command {
+	var path, profile, out string
+	var seed uint64
+	c := command("synth -spec F -quant Q -o F", "write a GGUF file with random weights of a spec's real shapes", func(stdout, _ io.Writer) error {
+		s, err := spec.Load(path)
+		if err != nil {
+			return err
+		}
+		ctx, stop := interruptible()
+		defer stop()
+		if err := synth.Write(ctx, s, profile, out, seed); err != nil {
+			return err
+		}
+		info, err := os.Stat(out)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(stdout, "wrote %s (%d bytes)\n", out, info.Size())
 		return err
-	}
-	s, err := spec.Load(*path)
-	if err != nil {
-		return err
-	}
-	ctx, stop := interruptible()
-	defer stop()
-	return synth.Write(ctx, s, *profile, *out, *seed)
+	}, "spec", "quant", "output")
+	c.Long = "Writes a file to try speed with, without a download. What it generates means nothing."
+	c.Flags().StringVar(&path, "spec", "", "the model's spec, a `file`")
+	c.Flags().StringVar(&profile, "quant", "", "`name` of one of the spec's quant profiles, such as q4_0")
+	c.Flags().StringVarP(&out, "output", "o", "", "the GGUF `file` to write")
+	c.Flags().Uint64Var(&seed, "seed", 1, "of the random `numbers`")
+	return c
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -22,6 +23,8 @@ type tree struct {
 	files   []golang.File // Name is the path on disk
 	folders []string
 	ptx     map[string]*plan.Bundle // by the path of their PTX, the bundles that NVIDIA GPUs run
+	bundles []string                // that the files are of
+	specs   int                     // that these are of
 	alone   *spec.Spec              // the variant that a folder of the caller's is for; nil: the folders are of generated/
 }
 
@@ -93,8 +96,8 @@ func isPTX(path string) bool {
 	return ptx.IsPTX(f)
 }
 
-// write writes the files that differ and removes orphans.
-func (t *tree) write() error {
+// write writes the files that differ, removes orphans, and says what was done.
+func (t *tree) write(stdout io.Writer) error {
 	if err := t.foreign(); err != nil {
 		return err
 	}
@@ -108,6 +111,7 @@ func (t *tree) write() error {
 		}
 		os.Remove(filepath.Dir(path)) // fails, as it should, while the folder is not empty
 	}
+	wrote := 0
 	for _, f := range t.files {
 		if old, err := os.ReadFile(f.Name); err == nil && bytes.Equal(old, f.Data) {
 			continue
@@ -118,6 +122,17 @@ func (t *tree) write() error {
 		if err := atomicfile.Write(f.Name, f.Data); err != nil {
 			return err
 		}
+		wrote++
 	}
-	return nil
+	_, err = fmt.Fprintf(stdout, "%s: %d files written, %d removed, %d were up to date\n", t.what(), wrote, len(orphans), len(t.files)-wrote)
+	return err
+}
+
+// what names the bundles that t is for, or says how many they are.
+func (t *tree) what() string {
+	const most = 4
+	if len(t.bundles) > most {
+		return fmt.Sprintf("%d bundles of %d specs", len(t.bundles), t.specs)
+	}
+	return strings.Join(t.bundles, ", ")
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -13,40 +12,14 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"mla/gen"
 	"mla/gen/spec"
 	"mla/gen/tune"
 	"mla/runtime/atomicfile"
 	"mla/runtime/plan"
 )
-
-const tuneUsage = `mlagen tune -spec F -device cuda|metal [flags] measures shapes for every kernel of a spec on a
-GPU and writes the best into the spec's tuning for the GPU's class: tuning.devices.nvidia or
-.apple.
-
-  -quant Q,…       types of a model with random weights to measure with (default q4_0)
-  -model F         a GGUF file to measure with instead; it must fit a quant profile of the spec
-  -act A,…         types of activations (default: those that the spec asks for)
-  -device D        cuda or metal
-  -cuda-lib F, -metal-lib F
-                   a library that stands in for NVIDIA's driver or for Metal
-  -kernels K,…     kernels to tune (default: all, and "attention" if a depth is not 0)
-  -depth N,…       tokens in the context before the one that is measured (default 0)
-  -by stage|token  what is timed: each kernel by itself, many at once, or whole tokens, one change
-                   at a time, which sees what neighbours do to each other (default stage on
-                   cuda; on metal it is token); of lm_head tokens of a prompt tell nothing
-  -budget D        no new shapes are tried after so long (default 60s)
-  -beam N          how many of a kernel's best shapes have their neighbours tried (default 3)
-  -rounds N        how many neighbours away from the spec's shapes it looks (default 2); where
-                   the best is that far away, tune again
-  -n               only print
-  -cache DIR       keeps compiled kernels (cuda)
-  -compile-only    compile every shape that can be asked for into -cache, measure nothing
-
-On a machine with a GPU but without clang-19: run it with -compile-only and -cache DIR where
-clang is, carry DIR over, and run it there with the same -quant, -act, -kernels, -depth and
--rounds, and without -compile-only. The CPU device does not depend on shapes: it has nothing to tune.
-`
 
 // tuneFlags are the flags of mlagen tune.
 type tuneFlags struct {
@@ -59,37 +32,48 @@ type tuneFlags struct {
 	dryRun, compileOnly      bool
 }
 
-func parseTune(args []string) (*tuneFlags, error) {
+func newTune() *cobra.Command {
 	t := &tuneFlags{}
-	f := newFlags("tune")
-	f.StringVar(&t.spec, "spec", "", "")
-	f.StringVar(&t.model, "model", "", "")
-	f.StringVar(&t.device, "device", "", "")
-	f.StringVar(&t.by, "by", "", "")
-	f.StringVar(&t.cudaLib, "cuda-lib", "", "")
-	f.StringVar(&t.metalLib, "metal-lib", "", "")
-	f.StringVar(&t.cache, "cache", "", "")
-	quants := f.String("quant", "", "")
-	acts := f.String("act", "", "")
-	kernels := f.String("kernels", "", "")
-	depths := f.String("depth", "0", "")
-	f.DurationVar(&t.budget, "budget", time.Minute, "")
-	f.IntVar(&t.beam, "beam", 3, "")
-	f.IntVar(&t.rounds, "rounds", 2, "")
-	f.BoolVar(&t.dryRun, "n", false, "")
-	f.BoolVar(&t.compileOnly, "compile-only", false, "")
-	if err := f.parse(args, "spec"); err != nil {
-		return nil, err
-	}
-	t.quants, t.acts, t.kernels = words(*quants), words(*acts), words(*kernels)
-	for _, word := range words(*depths) {
-		n, err := strconv.Atoi(word)
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("%w: -depth: %q is no number from 0", errUsage, word)
+	var quants, acts, kernels, depths string
+	c := command("tune -spec F -device cuda|metal", "find the quickest kernel shapes on a GPU and write them into the spec", func(out, _ io.Writer) error {
+		t.quants, t.acts, t.kernels = words(quants), words(acts), words(kernels)
+		for _, word := range words(depths) {
+			n, err := strconv.Atoi(word)
+			if err != nil || n < 0 {
+				return fmt.Errorf("%w: -depth: %q is no number from 0", errUsage, word)
+			}
+			t.depths = append(t.depths, n)
 		}
-		t.depths = append(t.depths, n)
-	}
-	return t, t.check()
+		if err := t.check(); err != nil {
+			return err
+		}
+		return t.run(out)
+	}, "spec")
+	c.Long = `Measures shapes for every kernel of a spec on a GPU and writes the best into the spec's
+tuning for the GPU's class: tuning.devices.nvidia or .apple.
+
+On a machine with a GPU but without clang-19: run it with -compile-only and -cache DIR where
+clang is, carry DIR over, and run it there with the same -quant, -act, -kernels, -depth and
+-rounds, and without -compile-only. The CPU device does not depend on shapes: it has nothing
+to tune.`
+	f := c.Flags()
+	f.StringVar(&t.spec, "spec", "", "the `file` to tune")
+	f.StringVar(&t.device, "device", "", "`GPU` to measure on: cuda or metal")
+	f.StringVar(&quants, "quant", "", "`types` of a model with random weights to measure with (default q4_0)")
+	f.StringVar(&t.model, "model", "", "a GGUF `file` to measure with instead; it must fit a quant profile of the spec")
+	f.StringVar(&acts, "act", "", "`types` of activations (default: those that the spec asks for)")
+	f.StringVar(&t.cudaLib, "cuda-lib", "", "`library` that stands in for NVIDIA's driver")
+	f.StringVar(&t.metalLib, "metal-lib", "", "`library` that stands in for Metal")
+	f.StringVar(&kernels, "kernels", "", "`names` of kernels to tune (default: all, and \"attention\" if a depth is not 0)")
+	f.StringVar(&depths, "depth", "0", "`tokens` in the context before the one that is measured; several with commas")
+	f.StringVar(&t.by, "by", "", "`what` is timed: stage, each kernel by itself, many at once (default on cuda), or token, whole ones, one change at a time, which sees what neighbours do to each other (on metal); of lm_head tokens of a prompt tell nothing")
+	f.DurationVar(&t.budget, "budget", time.Minute, "`time` after which no new shapes are tried")
+	f.IntVar(&t.beam, "beam", 3, "`number` of a kernel's best shapes whose neighbours are tried")
+	f.IntVar(&t.rounds, "rounds", 2, "`neighbours` away from the spec's shapes that it looks; where the best is that far away, tune again")
+	f.BoolVarP(&t.dryRun, "dry-run", "n", false, "only print")
+	f.StringVar(&t.cache, "cache", "", "`folder` that keeps compiled kernels (cuda)")
+	f.BoolVar(&t.compileOnly, "compile-only", false, "compile every shape that can be asked for into -cache, measure nothing")
+	return c
 }
 
 // words are the parts of a list with commas.
@@ -155,16 +139,8 @@ const (
 	byToken = "token"
 )
 
-// runTune tunes a spec by measurement.
-func runTune(args []string, stdout io.Writer) (err error) {
-	t, err := parseTune(args)
-	if errors.Is(err, flag.ErrHelp) {
-		_, err := io.WriteString(stdout, tuneUsage)
-		return err
-	}
-	if err != nil {
-		return err
-	}
+// run tunes a spec by measurement.
+func (t *tuneFlags) run(stdout io.Writer) (err error) {
 	text, err := os.ReadFile(t.spec)
 	if err != nil {
 		return err

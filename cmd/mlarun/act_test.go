@@ -37,7 +37,7 @@ func TestAct(t *testing.T) {
 		{"inspect -bundle youtuminif16 " + youtu, 0, "mlarun uses youtuminif16 with -bundle youtuminif16.\n"},
 		{"greedy -tokens 3 -bundle youtumini -act f16 -model " + youtu, 1, "bundle youtumini has f32 activations, but f16 were asked for"},
 		{"greedy -tokens 3 -act f16 -model " + glm, 1, "glm47tiny does with f32 (-act f32)\n"},
-		{"greedy -tokens 3 -act f16 -model " + glm, 1, `write "activations: [f32, f16]" in specs/glm47tiny.yaml`},
+		{"greedy -tokens 3 -act f16 -model " + glm, 1, "to make one: mlagen -gguf " + glm + " -act f32,f16"},
 		{"doctor -device cpu -act f16 -model " + glm, 1, "with f16 activations"},
 	} {
 		r := mlarun("", strings.Fields(tt.args)...)

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"mla/runtime/chat"
@@ -22,6 +22,7 @@ import (
 type answer struct {
 	Line   int    `json:"line"` // of the input, from 1
 	Text   string `json:"text"`
+	Think  string `json:"reasoning_content,omitempty"`
 	End    string `json:"end"`    // as engine.Reason
 	Prompt int    `json:"prompt"` // tokens
 	Reused int    `json:"reused"` // of these, found among the pages
@@ -50,10 +51,8 @@ func (s *settings) batch(text string) (err error) {
 		return err
 	}
 	defer closing(m, &err)
-	if s.verbose {
-		if err := s.describe(m); err != nil {
-			return err
-		}
+	if err := s.describe(m); err != nil {
+		return err
 	}
 	ctx, stop := interruptible()
 	defer stop()
@@ -68,9 +67,15 @@ func (s *settings) batch(text string) (err error) {
 
 // encode makes tokens of the prompts.
 func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, jobs []*job) error {
+	s.sampling.recommended(eng.File())
+	for _, j := range jobs {
+		if err := j.sampled(s.sampling.of(tok)); err != nil {
+			return err
+		}
+	}
 	if s.system == "" {
 		for _, j := range jobs {
-			j.tokens, j.end = tok.Encode(*j.Prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special}), tok.IsEOG
+			j.turn = turn{prompt: tok.Encode(*j.Prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special}), stop: tok.IsEOG, answers: &answerParts{}}
 		}
 		return nil
 	}
@@ -81,7 +86,7 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, jobs []*
 		}
 		c.clear()
 		c.messages = append(c.messages, chat.Message{Role: chat.User, Content: *j.Prompt})
-		j.tokens, j.end, err = c.prompt()
+		j.turn, err = c.prompt()
 	}
 	return err
 }
@@ -90,11 +95,11 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, jobs []*
 func roomFor(jobs []*job, context, parallel int) room {
 	var pages []int
 	for _, j := range jobs {
-		most := max(context-len(j.tokens), 0)
+		most := max(context-len(j.turn.prompt), 0)
 		if *j.Max >= 0 {
 			most = min(most, *j.Max)
 		}
-		pages = append(pages, plan.Pages(min(len(j.tokens)+most, max(context, 0))))
+		pages = append(pages, plan.Pages(min(len(j.turn.prompt)+most, max(context, 0))))
 	}
 	slices.Sort(pages)
 	r := room{context: context, sessions: min(parallel, len(jobs))}
@@ -128,26 +133,25 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 	defer b.bar.clear()
 	start := time.Now()
 	for i, j := range jobs {
-		sampler, err := sample.New(j.params)
+		out := &printer{w: io.Discard, stream: tok.NewStream(), stops: sample.NewStopper(j.Stop), answerParts: j.turn.answers}
+		sampler, _, err := s.sampler(tok, j.params, turn{}, out)
 		if err != nil {
 			return err
 		}
-		var text strings.Builder
-		out := &printer{w: &text, stream: tok.NewStream(), stops: sample.NewStopper(j.Stop)}
 		done := func(res engine.Result, err error) {
 			out.end()
-			a := &answer{Line: lines[i], Text: text.String(), End: string(res.Reason), Prompt: len(j.tokens), Reused: res.Reused, Tokens: len(res.Tokens)}
+			a := &answer{Line: lines[i], Text: out.text.String(), Think: out.thoughts.String(), End: string(res.Reason), Prompt: len(j.turn.prompt), Reused: res.Reused, Tokens: len(res.Tokens)}
 			if res.FirstToken > 0 {
 				b.first = append(b.first, res.FirstToken)
 			}
 			if err != nil {
-				a.Error = explain(err, m.engine).Error()
+				a.Error = s.explain(err, m.engine).Error()
 			}
 			if b.finish(i, a); b.err != nil {
 				cancel() // nobody reads what the others would write
 			}
 		}
-		if err := sched.Submit(ctx, scheduler.Request{Prompt: j.tokens, Max: *j.Max, Sampler: sampler, Stop: j.end, Emit: out.token, Done: done}); err != nil {
+		if err := sched.Submit(ctx, scheduler.Request{Prompt: j.turn.prompt, Max: *j.Max, Sampler: sampler, Draft: s.drafters(), Stop: j.turn.stop, Emit: out.token, Done: done}); err != nil {
 			done(engine.Result{Reason: engine.ReasonError}, err)
 		}
 	}

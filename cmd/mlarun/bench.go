@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"mla/runtime/buildinfo"
 	"mla/runtime/device"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
@@ -22,7 +23,7 @@ import (
 // speed is the result of one test: tokens per second over the repetitions.
 type speed struct {
 	Test  string  `json:"test"`  // pp512: a prompt of 512 tokens; tg128: 128 tokens one by one
-	Act   string  `json:"act"`   // activations: f32 or f16
+	Act   string  `json:"act"`   // activations: f32, f16 or q8
 	Depth int     `json:"depth"` // tokens in the context before
 	Batch int     `json:"batch"` // sessions side by side
 	TokS  float64 `json:"tok_s"` // mean, of all sessions together
@@ -30,6 +31,24 @@ type speed struct {
 	// First is the mean time to the first token, in seconds, from the prompt on; only of
 	// prompt tests.
 	First float64 `json:"first_s,omitempty"`
+	setup
+	Peak int64 `json:"peak_bytes"` // the most memory that the process has held, so far
+}
+
+// setup is what is measured, and with what.
+type setup struct {
+	Model    string `json:"model"` // the file's name
+	Size     int64  `json:"model_bytes"`
+	Bundle   string `json:"bundle"`
+	Spec     string `json:"spec_sha256"` // of the bundle
+	KV       string `json:"kv"`          // cache
+	Device   string `json:"device"`
+	Threads  int    `json:"threads"`
+	Loops    string `json:"cpu_loops"` // inner loops of the CPU
+	Ahead    int    `json:"ahead"`     // tokens that the device picks as one unit of work
+	Version  string `json:"version"`   // of this program
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
 }
 
 // bench measures prompt and decoding speed at several depths.
@@ -75,8 +94,7 @@ func bench(e *env, args []string) (err error) {
 	if m.Session, err = m.model.NewPrivateSession(); err != nil {
 		return err
 	}
-	setup := m.setup()
-	f.note("%s\n", setup)
+	f.note("%s\n", m.describe())
 	if *kernels {
 		return m.benchKernels(e, depths, *format)
 	}
@@ -84,22 +102,35 @@ func bench(e *env, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	return print(e.out, setup, results)
+	return print(e.out, m.describe(), results)
 }
 
 // setup says what is measured.
-func (l *loaded) setup() string {
-	threads := l.flags.threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	ahead := ""
-	if l.flags.ahead > 0 && l.model.DevicePicks() {
-		ahead = fmt.Sprintf(", %d tokens ahead", l.flags.ahead)
-	}
+func (l *loaded) setup() setup {
 	b := l.engine.Bundle()
+	s := setup{
+		Model: filepath.Base(l.flags.model), Size: l.fileBytes(), Bundle: b.Name, Spec: b.SpecHash, KV: l.flags.kv,
+		Device: l.engine.Device().Name(), Threads: l.flags.threads, Loops: quant.Backend(),
+		Version: buildinfo.Version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	if s.Threads == 0 {
+		s.Threads = runtime.GOMAXPROCS(0)
+	}
+	if l.model.DevicePicks() {
+		s.Ahead = l.flags.ahead
+	}
+	return s
+}
+
+// describe is the setup in a line.
+func (l *loaded) describe() string {
+	s := l.setup()
+	ahead := ""
+	if s.Ahead > 0 {
+		ahead = fmt.Sprintf(", %d tokens ahead", s.Ahead)
+	}
 	return fmt.Sprintf("%s, bundle %s (%s), %s device with %d threads and %s inner loops, %s cache%s",
-		filepath.Base(l.flags.model), b.Name, b.Kind(), l.engine.Device().Name(), threads, quant.Backend(), l.flags.kv, ahead)
+		s.Model, s.Bundle, l.flags.kindOf(l.engine.Bundle()), s.Device, s.Threads, s.Loops, s.KV, ahead)
 }
 
 // maxTokens is more than any model allows, and small enough to be added up.
@@ -158,7 +189,7 @@ func (l *loaded) measure(depths, batches []int, prompt, decode, repeat int, empt
 			}
 			mean, sd := meanSD(samples)
 			first, _ := meanSD(firsts)
-			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Act: l.engine.Bundle().Act(), Depth: depth, Batch: test.batch, TokS: mean, SD: sd, First: first})
+			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Act: l.flags.actOf(l.engine.Bundle()), Depth: depth, Batch: test.batch, TokS: mean, SD: sd, First: first, setup: l.setup(), Peak: peakMemory()})
 		}
 	}
 	return out, nil

@@ -27,20 +27,32 @@ func TestBench(t *testing.T) {
 		}
 		// A prompt test has the time to the first token, which is no less than the prompt's.
 		first, has := o["first_s"].(float64)
-		fields, least := 6, 0.0
+		fields, least := 19, 0.0
 		if has {
-			fields, least = 7, 0.99*4/o["tok_s"].(float64) // of two repetitions, means of times and of speeds
+			fields, least = 20, 0.99*4/o["tok_s"].(float64) // of two repetitions, means of times and of speeds
 		}
 		if has != strings.HasPrefix(want.test, "pp") || len(o) != fields || first < least {
 			t.Errorf("object %d is %v: it has a first token is %t", i, o, has)
 		}
 	}
+	for key, want := range map[string]any{"model": "glm47-tiny-Q4_0.gguf", "bundle": "glm47tiny", "device": "cpu", "kv": "f16", "cpu_loops": quant.Backend()} {
+		if list[0][key] != want {
+			t.Errorf("%s is %v; want %v", key, list[0][key], want)
+		}
+	}
+	if peak, ok := list[0]["peak_bytes"].(float64); !ok || peak < 1<<20 || list[0]["version"] == "" || list[0]["threads"].(float64) < 1 || len(list[0]["spec_sha256"].(string)) != 64 {
+		t.Errorf("%v", list[0])
+	}
+	r = mlarun("", append(args, "jsonl")...)
+	if lines := strings.Split(strings.TrimSpace(r.out), "\n"); len(lines) != 4 || !json.Valid([]byte(lines[3])) {
+		t.Errorf("jsonl: %q", r.out)
+	}
 	r = mlarun("", append(args, "csv", "-empty")...)
-	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || strings.Join(rows[0], ",") != "test,act,depth,batch,tok_s,sd,first_s" {
+	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || !strings.HasPrefix(strings.Join(rows[0], ","), "test,act,depth,batch,tok_s,sd,first_s,model,") || rows[2][6] != "" || rows[1][7] != "glm47-tiny-Q4_0.gguf" {
 		t.Errorf("csv: %v\n%s", err, r.out)
 	}
 	r = mlarun("", append(args, "md")...)
-	if lines := strings.Split(r.out, "\n"); len(lines) != 9 || !strings.Contains(lines[0], quant.Backend()+" inner loops") || !strings.HasPrefix(lines[4], "| pp4 | 0 | 1 | ") {
+	if lines := strings.Split(r.out, "\n"); len(lines) != 11 || !strings.Contains(lines[0], quant.Backend()+" inner loops") || !strings.HasPrefix(lines[4], "| pp4 | 0 | 1 | ") {
 		t.Errorf("md:\n%s", r.out)
 	}
 	r = mlarun("", "bench", "-model", glm, "-p", "0", "-n", "3", "-batch", "1,2,20", "-r", "1", "-quiet", "-o", "csv")

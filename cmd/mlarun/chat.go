@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"mla/runtime/chat"
+	"mla/runtime/chat/output"
 	"mla/runtime/engine"
 	"mla/runtime/tokenizer"
 )
@@ -22,7 +22,8 @@ type conversation struct {
 	tok      *tokenizer.Tokenizer
 	renderer chat.Renderer
 	messages []chat.Message
-	thinking *bool
+	attached string        // goes before the next message
+	last     engine.Result // of the last answer
 }
 
 func newConversation(s *settings, m *loaded) (*conversation, error) {
@@ -30,8 +31,7 @@ func newConversation(s *settings, m *loaded) (*conversation, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := chat.For(t.ChatTemplate(), chat.Hints{Name: m.engine.Bundle().Model.ChatTemplate,
-		BOS: t.TokenText(t.BOS()), EOS: t.TokenText(t.EOS())})
+	r, err := chatFormat(m.engine, t, s.template)
 	if err == nil {
 		// A model without a chat format should say so before the user types.
 		_, err = r.Render([]chat.Message{{Role: chat.User, Content: "?"}}, chat.Options{AddGenerationPrompt: true})
@@ -39,7 +39,7 @@ func newConversation(s *settings, m *loaded) (*conversation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w\n-p TEXT, without -chat and -sys, continues a text as it is", err)
 	}
-	c := &conversation{loaded: m, settings: s, tok: t, renderer: r, thinking: s.thinking()}
+	c := &conversation{loaded: m, settings: s, tok: t, renderer: r}
 	c.clear()
 	return c, nil
 }
@@ -52,23 +52,31 @@ func (c *conversation) clear() {
 	}
 }
 
+// templateError says that a conversation has no prompt.
+type templateError struct{ error }
+
+func (e *templateError) Unwrap() error { return e.error }
+
 // answer writes the model's answer to the last message and appends it to the
 // conversation, however it ended.
-func (c *conversation) answer(ctx context.Context) (engine.Result, string, error) {
-	tokens, stop, err := c.prompt()
+func (c *conversation) answer(ctx context.Context) (engine.Result, error) {
+	what, err := c.prompt()
 	if err != nil {
-		return engine.Result{}, "", err
+		return engine.Result{}, &templateError{err}
 	}
-	res, text, err := c.settings.write(ctx, c.loaded, c.tok, tokens, stop)
-	c.messages = append(c.messages, chat.Message{Role: chat.Assistant, Content: text})
-	return res, text, err
+	what.answers.screen = c.settings.newScreen()
+	res, out, err := c.settings.write(ctx, c.loaded, c.tok, what)
+	c.messages = append(c.messages, chat.Message{Role: chat.Assistant, Content: out.text.String(), Reasoning: out.thoughts.String()})
+	c.last = res
+	return res, err
 }
 
-// prompt is the conversation's tokens as its template writes it, and what ends an answer.
-func (c *conversation) prompt() (tokens []int32, stop func(int32) bool, err error) {
-	prompt, err := c.renderer.Render(c.messages, chat.Options{AddGenerationPrompt: true, Thinking: c.thinking})
+// prompt is the conversation's tokens as its template writes it, what ends an answer, and
+// what takes it apart.
+func (c *conversation) prompt() (turn, error) {
+	text, err := c.renderer.Render(c.messages, chat.Options{AddGenerationPrompt: true, Thinking: c.settings.thinks.on})
 	if err != nil {
-		return nil, nil, err
+		return turn{}, err
 	}
 	var stops []int32
 	for _, text := range c.renderer.Stops() {
@@ -76,66 +84,41 @@ func (c *conversation) prompt() (tokens []int32, stop func(int32) bool, err erro
 			stops = append(stops, id)
 		}
 	}
-	tokens = c.tok.Encode(prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true})
-	return tokens, func(id int32) bool { return c.tok.IsEOG(id) || slices.Contains(stops, id) }, nil
+	thinking := strings.HasSuffix(strings.TrimRight(text, "\n"), thinkBegin)
+	return turn{
+		prompt:  c.tok.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true}),
+		stop:    func(id int32) bool { return c.tok.IsEOG(id) || slices.Contains(stops, id) },
+		answers: &answerParts{parser: output.New(output.Config{Thinking: thinking}), markers: thinkMarkers(c.tok)},
+	}, nil
 }
 
-const replHelp = `/help          this list
-/clear         start a new conversation
-/think [on|off] switch the model's thinking, if its template can
-/quit          leave; so does Ctrl-D
-Ctrl-C stops an answer.
-`
-
-// repl talks until the input ends; first, if not empty, is the first message.
-func (c *conversation) repl(first string) error {
-	e := c.settings.env
-	lines := newLines(e)
-	if _, ok := terminal(e.in); ok {
-		c.settings.note("%s\n", "Chat with the model; /help lists the commands.")
-	}
-	for line := first; ; {
-		if line = strings.TrimSpace(line); line != "" {
-			quit, err := c.turn(line)
-			if quit || err != nil {
-				return err
-			}
-		}
-		var err error
-		line, err = lines.read()
-		if errors.Is(err, io.EOF) && line == "" {
-			return nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-	}
-}
-
-// turn obeys a command or answers a message.
-func (c *conversation) turn(line string) (quit bool, err error) {
-	if strings.HasPrefix(line, "/") {
-		return c.command(strings.Fields(line)), nil
-	}
+// turn answers a message. Only what ends the chat is an error.
+func (c *conversation) turn(message string) error {
 	before := len(c.messages)
-	c.messages = append(c.messages, chat.Message{Role: chat.User, Content: line})
+	c.messages = append(c.messages, chat.Message{Role: chat.User, Content: c.attached + message})
+	c.attached = ""
 	ctx, stop := interruptible()
 	defer stop()
-	res, _, err := c.answer(ctx)
+	res, err := c.answer(ctx)
 	var full *engine.ContextError
+	var template *templateError
 	switch {
 	case errors.Is(err, context.Canceled):
 		err = nil // the answer stays as far as it went
+	case errors.As(err, &template):
+		c.messages = c.messages[:before]
+		fmt.Fprintf(c.settings.env.err, "%v\n", err)
+		return nil
 	case errors.As(err, &full):
 		c.messages = c.messages[:before]
 		fmt.Fprintf(c.settings.env.err, "%v; /clear starts a new conversation\n", err)
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	c.settings.endTurn(res)
-	return false, nil
+	return nil
 }
 
 // endTurn ends an answer's last line and says why it is cut, if it is.
@@ -150,39 +133,12 @@ func (s *settings) endTurn(res engine.Result) {
 		s.note("(stopped)\n")
 	}
 	if s.verbose {
-		s.note("prompt %d tokens%s (%d reused) · first token %s · generated %d%s\n", res.Prompt.Tokens, perSecond(res.Prompt),
-			res.Reused, seconds(res.FirstToken), len(res.Tokens), perSecond(res.Decode))
+		s.note("%s\n", stats(res))
 	}
 }
 
-// command obeys a line that begins with a slash.
-func (c *conversation) command(words []string) (quit bool) {
-	w := c.settings.env.err
-	switch words[0] {
-	case "/quit", "/exit":
-		return true
-	case "/help":
-		fmt.Fprint(w, replHelp)
-	case "/clear":
-		c.clear()
-		fmt.Fprintln(w, "New conversation.")
-	case "/think":
-		c.switchThinking(words[1:])
-	default:
-		fmt.Fprintf(w, "Unknown command %s; /help lists them.\n", words[0])
-	}
-	return false
-}
-
-// switchThinking obeys /think. A template's default is to think.
-func (c *conversation) switchThinking(words []string) {
-	on := c.thinking != nil && !*c.thinking
-	if len(words) > 0 {
-		if on = words[0] == "on"; !on && words[0] != "off" {
-			fmt.Fprintln(c.settings.env.err, "/think takes on or off.")
-			return
-		}
-	}
-	c.thinking = &on
-	fmt.Fprintf(c.settings.env.err, "Thinking is %s.\n", map[bool]string{true: "on", false: "off"}[on])
+// stats says how long an answer took.
+func stats(res engine.Result) string {
+	return fmt.Sprintf("prompt %d tokens%s (%d reused) · first token %s · generated %d%s", res.Prompt.Tokens, perSecond(res.Prompt),
+		res.Reused, seconds(res.FirstToken), len(res.Tokens), perSecond(res.Decode))
 }

@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"io"
-	"strings"
 
-	"mla/runtime/draft"
 	"mla/runtime/engine"
 	"mla/runtime/sample"
 	"mla/runtime/tokenizer"
@@ -20,84 +17,67 @@ func (s *settings) complete(m *loaded, text string) error {
 	ctx, stop := interruptible()
 	defer stop()
 	prompt := t.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special})
-	res, _, err := s.write(ctx, m, t, prompt, t.IsEOG)
+	res, _, err := s.write(ctx, m, t, turn{prompt: prompt, stop: t.IsEOG, answers: &answerParts{}})
 	s.finish(m, res)
 	return err
 }
 
-// drafter is what -draft names, nil without it.
-func (s *settings) drafter() engine.Drafter {
-	if s.draft == "" {
-		return nil
-	}
-	return draft.Default
+// turn is what is generated behind a prompt.
+type turn struct {
+	prompt []int32
+	stop   func(int32) bool
+	// answers is what takes an answer apart; without a parser the text is none.
+	answers *answerParts
 }
 
-// write generates text on stdout and returns it.
-func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer, prompt []int32, stop func(int32) bool) (engine.Result, string, error) {
-	sampler, err := s.sampling.sampler()
+// write generates text on stdout.
+func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer, what turn) (engine.Result, *printer, error) {
+	out := &printer{w: s.env.out, stream: t.NewStream(), stops: sample.NewStopper(s.sampling.stops), answerParts: what.answers}
+	sampler, formed, err := s.sampler(t, s.sampling.of(t), what, out)
 	if err != nil {
-		return engine.Result{}, "", err
+		return engine.Result{}, out, err
 	}
-	restored, err := s.kept.restore(ctx, prompt)
+	restored, err := s.kept.restore(ctx, what.prompt)
 	if err != nil {
-		return engine.Result{}, "", explain(err, m.engine)
+		return engine.Result{}, out, s.explain(err, m.engine)
+	}
+	drafter, err := s.drafter(m.Session)
+	if err != nil {
+		return engine.Result{}, out, err
 	}
 	p := s.progress("prompt")
-	out := &printer{w: s.env.out, stream: t.NewStream(), stops: sample.NewStopper(s.sampling.stops)}
 	first := true
-	res, err := m.Generate(ctx, engine.Request{Prompt: prompt, Max: s.max, Sampler: sampler, Ahead: s.ahead, Draft: s.drafter(), Stop: stop, Progress: p.count}, func(id int32) bool {
+	res, err := m.Generate(ctx, engine.Request{Prompt: what.prompt, Max: s.max, Sampler: sampler, Ahead: s.ahead, Draft: drafter, Stop: what.stop, Progress: p.count}, func(id int32) bool {
 		if first {
 			p.clear()
 			first = false
 		}
-		return out.token(id)
+		return out.token(id) && formed.token(id)
 	})
+	err = formed.explain(err)
 	if first {
 		p.clear()
 	} else {
 		res.FirstToken += restored
 	}
-	s.kept.ran(prompt)
+	s.kept.ran(what.prompt)
 	out.end()
 	if out.err != nil {
-		return res, out.text.String(), out.err
+		return res, out, out.err
 	}
-	return res, out.text.String(), explain(err, m.engine)
+	return res, out, s.explain(err, m.engine)
 }
 
-// printer writes tokens as text, as soon as it is certain.
-type printer struct {
-	w      io.Writer
-	stream *tokenizer.Stream
-	stops  *sample.Stopper
-	text   strings.Builder // all that was written
-	done   bool            // a stop string was found
-	err    error           // of w
-}
-
-// token writes what a token completes; false ends the generation.
-func (p *printer) token(id int32) bool { return p.write(p.stream.Push(id)) }
-
-func (p *printer) write(text string) bool {
-	text, p.done = p.stops.Push(text)
-	p.put(text)
-	return !p.done && p.err == nil
-}
-
-// end writes what was held back.
-func (p *printer) end() {
-	if p.done || p.write(p.stream.Flush()) {
-		if !p.done {
-			p.put(p.stops.Flush())
-		}
+// sampler picks the tokens of a text; formed is nil if it follows no grammar.
+func (s *settings) sampler(t *tokenizer.Tokenizer, p sample.Params, what turn, out *printer) (engine.Sampler, *formed, error) {
+	own, err := sample.New(p)
+	if err != nil {
+		return nil, nil, err
 	}
-}
-
-func (p *printer) put(text string) {
-	if text == "" || p.err != nil {
-		return
+	picks, formed, err := s.form.begin(own, t, what.prompt, what.stop)
+	if err != nil || out.parser == nil || s.thinks.budget < 0 {
+		return picks, formed, err
 	}
-	p.text.WriteString(text)
-	_, p.err = io.WriteString(p.w, text)
+	over := func() bool { return out.parser.Thinking() && out.thought >= s.thinks.budget }
+	return &limited{picks, over, t.Encode(thinkEnd, tokenizer.EncodeOptions{ParseSpecial: true})}, formed, nil
 }

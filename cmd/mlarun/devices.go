@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/device/cuda"
@@ -32,7 +31,7 @@ func openAuto(f *flags) (device.Device, error) {
 	return openCPU(f)
 }
 
-func cudaOptions(f *flags) cuda.Options { return cuda.Options{Library: f.cudaLib, PTX: generated.PTX} }
+func cudaOptions(f *flags) cuda.Options { return cuda.Options{Library: f.cudaLib, PTX: f.finder().PTX} }
 
 func openCUDA(f *flags) (device.Device, error) {
 	d, err := cuda.Open(cudaOptions(f))
@@ -51,19 +50,9 @@ func metalOptions(f *flags) metal.Options {
 	if exe, err := os.Executable(); err == nil && o.Compiled == "" {
 		o.Compiled = filepath.Dir(exe)
 	}
-	o.Cache = cacheFolder()
+	o.Cache = metal.CacheFolder()
 	o.Trusted = f.trusted
 	return o
-}
-
-// cacheFolder is where what is quicker to read than to find out anew is kept; ""
-// where the user has no such place.
-func cacheFolder() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "mla")
 }
 
 func openMetal(f *flags) (device.Device, error) {

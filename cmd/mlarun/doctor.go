@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"mla/cmd/internal/output"
+	"mla/runtime/buildinfo"
 	"mla/runtime/checkup"
 	"mla/runtime/child"
 	"mla/runtime/device"
-	"mla/runtime/gguf"
 )
 
 // errSick is the doctor's verdict where something is wrong; the report says what.
@@ -33,14 +33,19 @@ type doctorFlags struct {
 	kernels time.Duration
 	limit   time.Duration
 	report  string
+	verbose bool
 	stages  string // those that this process runs; "": it starts a process for each
 }
 
 // doctor examines a device in stages, each in a process of its own: what it can do,
 // its kernels against their Go twins, and the speed of whole tokens; or it compares
 // many replays of a token with each other.
-func doctor(e *env, args []string) error {
-	f, err := newDoctorFlags(e, args)
+func doctor(e *env, args []string) (err error) {
+	out := &output.Writer{To: e.out}
+	own := *e
+	own.out = out
+	defer func() { err = errors.Join(err, out.Err) }()
+	f, err := newDoctorFlags(&own, args)
 	if err != nil {
 		return err
 	}
@@ -61,6 +66,7 @@ func newDoctorFlags(e *env, args []string) (*doctorFlags, error) {
 	f.IntVar(&f.tokens, "n", 200, "`tokens` to generate for speed, memory and idle behaviour; 0: none")
 	f.DurationVar(&f.limit, "limit", 0, "end a stage that takes longer than this `time` (default: every stage has its own)")
 	f.StringVar(&f.report, "report", "", "write a report of at most 20 kB to a `file`, as Markdown")
+	f.BoolVar(&f.verbose, "v", false, "print every check, those that passed too")
 	f.StringVar(&f.stages, "stage", "", "run only these `stages`, separated by commas, in this process, and print rows of JSON: what the doctor does to itself")
 	rest, err := f.parse(args)
 	switch {
@@ -90,7 +96,7 @@ func (f *doctorFlags) check() (err error) {
 	if f.model == "" {
 		return nil
 	}
-	file, err := gguf.Open(f.model)
+	file, err := f.openModel()
 	if err != nil {
 		return err
 	}
@@ -102,7 +108,7 @@ func (f *doctorFlags) examine() error {
 	ctx, stop := interruptible()
 	defer stop()
 	r := &checkup.Report{Title: "mlarun doctor", Facts: append([]checkup.Row{
-		{Kind: checkup.Fact, Name: "program", Text: buildInfo()},
+		{Kind: checkup.Fact, Name: "program", Text: buildinfo.Line("mlarun")},
 		{Kind: checkup.Fact, Name: "command", Text: f.commandLine()},
 		{Kind: checkup.Fact, Name: "platform", Text: runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()},
 	}, machine()...)}
@@ -179,7 +185,9 @@ func (f *doctorFlags) inChild(ctx context.Context, s stage, kind string) *checku
 	if c.Limit = s.limit(f); f.limit > 0 {
 		c.Limit = f.limit
 	}
-	result := checkup.Run(ctx, s.name, c, print)
+	rows := &collapser{print: print, all: f.verbose}
+	result := checkup.Run(ctx, s.name, c, rows.row)
+	rows.flush()
 	bar.clear()
 	fmt.Fprintf(f.env.out, "  %s, %.1f s\n", result.Status(), result.Outcome.Elapsed.Seconds())
 	if said := result.Said(); said != "" && result.Failures() > 0 {
@@ -213,19 +221,4 @@ func (f *doctorFlags) verdict(ctx context.Context, r *checkup.Report) error {
 	}
 	fmt.Fprintln(f.env.out, "\nresult: ok")
 	return nil
-}
-
-// buildInfo is the version of the program and the commit it was built from.
-func buildInfo() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	text := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" || s.Key == "vcs.modified" && s.Value == "true" {
-			text += ", " + s.Key + " " + s.Value
-		}
-	}
-	return text
 }

@@ -21,7 +21,9 @@ func (x *examination) ready() (l check.Launcher, done func(), b *plan.Bundle, us
 		if b, used, err = x.chosen(path); err != nil {
 			return nil, nil, nil, nil, err
 		}
-	} else if list := x.bundles(); len(list) > 0 {
+	} else if list, err := x.bundles(); err != nil {
+		return nil, nil, nil, nil, err
+	} else if len(list) > 0 {
 		b = list[0]
 		for i := range b.Kernels {
 			for _, v := range b.Kernels[i].Variants {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 
-	"mla/generated"
 	"mla/runtime/device/check"
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/cuda/cu"
@@ -35,7 +34,7 @@ func cudaPatient(f *doctorFlags) (*patient, error) {
 			}
 			return l, func() { _ = l.Close() }, nil
 		},
-		runs:    generated.HasPTX,
+		runs:    f.finder().HasPTX,
 		sampler: true,
 	}, nil
 }

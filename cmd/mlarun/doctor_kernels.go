@@ -18,6 +18,10 @@ import (
 // every path of the sampler with every kind of logits.
 const samplerTokens = 200
 
+// pickRounds is how many times tokens are picked behind several rows at once: every set of
+// parameters comes up some ten times, in company of others.
+const pickRounds = 20
+
 // kernelCheck compares kernels with their Go twins.
 type kernelCheck struct {
 	*examination
@@ -40,7 +44,11 @@ func (x *examination) kernels() error {
 		}
 		k.bundle(b, func(v *plan.Variant) bool { return slices.Contains(used, v.Func) })
 	} else {
-		for _, b := range x.bundles() {
+		bundles, err := x.bundles()
+		if err != nil {
+			return err
+		}
+		for _, b := range bundles {
 			k.bundle(b, func(*plan.Variant) bool { return true })
 		}
 	}
@@ -60,7 +68,7 @@ func (x *examination) chosen(model string) (b *plan.Bundle, used []string, err e
 		return nil, nil, err
 	}
 	defer closing(file, &err)
-	if b, err = bind.Choose(file, f.env.bundles, bind.Wish{Bundle: f.bundle, Act: f.act, Class: x.patient.class}); err != nil {
+	if b, err = f.choose(file, x.patient.class); err != nil {
 		return nil, nil, err
 	}
 	m, err := bind.Bind(file, b)
@@ -72,10 +80,14 @@ func (x *examination) chosen(model string) (b *plan.Bundle, used []string, err e
 }
 
 // bundles are those for the device that the system can run, small models first.
-func (x *examination) bundles() []*plan.Bundle {
+func (x *examination) bundles() ([]*plan.Bundle, error) {
 	f := x.flags
-	list := slices.DeleteFunc(plan.For(x.patient.class, f.env.bundles), func(b *plan.Bundle) bool {
-		if f.act != "" && f.act != b.Act() {
+	all, err := f.finder().Of(f.bundle)
+	if err != nil {
+		return nil, err
+	}
+	list := slices.DeleteFunc(plan.For(x.patient.class, all), func(b *plan.Bundle) bool {
+		if act := f.bundleAct(); act != "" && act != b.Act() {
 			return true
 		}
 		if x.patient.runs == nil {
@@ -88,7 +100,7 @@ func (x *examination) bundles() []*plan.Bundle {
 		return err != nil
 	})
 	slices.SortStableFunc(list, func(a, b *plan.Bundle) int { return a.Model.HiddenSize - b.Model.HiddenSize })
-	return list
+	return list, nil
 }
 
 func (k *kernelCheck) late() bool { return !k.deadline.IsZero() && time.Now().After(k.deadline) }
@@ -159,22 +171,31 @@ func functions(b *plan.Bundle, cases []check.Case) []string {
 
 // samplers are the functions that pick tokens.
 func samplers(b *plan.Bundle) (list []string) {
-	for i := range b.Sample {
-		for _, v := range b.Kernels[b.Sample[i].Kernel].Variants {
+	for _, d := range slices.Concat(b.Sample, b.Pick) {
+		for _, v := range b.Kernels[d.Kernel].Variants {
 			list = append(list, v.Func)
 		}
 	}
 	return list
 }
 
+// sampler compares what picks tokens, one by one and behind several rows.
 func (k *kernelCheck) sampler(l check.Launcher, b *plan.Bundle) {
-	k.Write(checkup.Now, "sampler of "+b.Name, "")
-	switch err := check.Sampler(l, b, samplerTokens); {
+	k.picks("sampler of "+b.Name, fmt.Sprintf("%d tokens", samplerTokens), func() error { return check.Sampler(l, b, samplerTokens) })
+	if len(b.Pick) > 0 && !k.late() {
+		k.picks("picks of "+b.Name, fmt.Sprintf("tokens behind up to %d rows", plan.MaxWanted), func() error { return check.Picks(l, b, pickRounds) })
+	}
+}
+
+// picks writes what came of a comparison with tokens that the CPU picks.
+func (k *kernelCheck) picks(name, what string, compare func() error) {
+	k.Write(checkup.Now, name, "")
+	switch err := compare(); {
 	case errors.Is(err, errors.ErrUnsupported):
-		k.Write(checkup.Skip, "sampler of "+b.Name, "not able, so the CPU picks tokens: %v", err)
+		k.Write(checkup.Skip, name, "not able, so the CPU picks tokens: %v", err)
 	case err != nil:
-		k.Write(checkup.Fail, "sampler of "+b.Name, "%v", err)
+		k.Write(checkup.Fail, name, "%v", err)
 	default:
-		k.Write(checkup.Pass, "sampler of "+b.Name, "%d tokens picked as by the CPU", samplerTokens)
+		k.Write(checkup.Pass, name, "%s picked as by the CPU", what)
 	}
 }

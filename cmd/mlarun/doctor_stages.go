@@ -91,6 +91,9 @@ type examination struct {
 
 // runStages runs stages in this process, and writes rows.
 func (f *doctorFlags) runStages(names []string) error {
+	if err := f.local(); err != nil {
+		return err
+	}
 	w := checkup.NewWriter(f.env.out)
 	asked := f.replay
 	for _, name := range names {

@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 			b.Source = strings.ReplaceAll(b.Source, what, "1.01f * "+what)
 		}
 	}
-	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: bundles, devices: devices, self: selfTested}
+	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: bundles, devices: devices, getenv: os.Getenv, self: selfTested}
 	os.Exit(e.main(strings.Split(args, "\n")))
 }
 
@@ -111,7 +111,8 @@ func simulator(t *testing.T) string {
 	return path
 }
 
-// TestDoctor examines simulated GPUs, healthy and not.
+// TestDoctor examines simulated GPUs, healthy and not. Loads and stores of kernels are
+// checked where these kernels and tokens run in runtime/device/metal.
 func TestDoctor(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	lib := simulator(t)
@@ -144,8 +145,8 @@ func TestDoctor(t *testing.T) {
 		{"an old system", []string{"METALSIM_OS=13"}, file, 1, []string{"system +FAILED: .*needs macOS 14 or later", "result: 1 FAILED"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			args := append([]string{"doctor", "-device", "metal", "-metal-lib", lib}, strings.Fields(tt.args)...)
-			got := process(t, append(tt.env, "METALSIM_STRICT=1"), args...)
+			args := append([]string{"doctor", "-v", "-device", "metal", "-metal-lib", lib}, strings.Fields(tt.args)...)
+			got := process(t, append([]string{"METALSIM_STRICT=1", "METALSIM_KERNELS=fast"}, tt.env...), args...)
 			if got.code != tt.code {
 				t.Errorf("exit code %d; expected %d", got.code, tt.code)
 			}
@@ -192,7 +193,7 @@ func TestDoctorStages(t *testing.T) {
 			}
 			report := filepath.Join(t.TempDir(), "report.md")
 			args := append([]string{"doctor", "-device", "metal", "-metal-lib", lib, "-report", report}, strings.Fields(tt.args)...)
-			got := process(t, tt.env, args...)
+			got := process(t, append([]string{"METALSIM_KERNELS=fast"}, tt.env...), args...)
 			text, err := os.ReadFile(report)
 			if err != nil || len(text) > checkup.MostBytes {
 				t.Fatalf("%v, %d bytes\n%s%s", err, len(text), got.out, got.err)
@@ -229,7 +230,7 @@ func TestDoctorReport(t *testing.T) {
 // TestDoctorCPU compares assembly with plain Go. What -device auto examines is tested
 // where the GPU is simulated, in sim/cuda.
 func TestDoctorCPU(t *testing.T) {
-	got := mlarun("", "doctor", "-device", "cpu", "-n", "20", "-model", glm)
+	got := mlarun("", "doctor", "-v", "-device", "cpu", "-n", "20", "-model", glm)
 	for _, w := range []string{"device +cpu", "inner loops", "kernels of glm47tiny", "attend_f16 .* ok", "tokens +20 tokens +ok", "result: ok"} {
 		if !regexp.MustCompile(w).MatchString(got.out) {
 			t.Errorf("no %q in the report", w)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mla/runtime/bundles"
 	"mla/runtime/device"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -41,8 +42,12 @@ type flags struct {
 	ahead    int
 	least    int // tokens of context
 	width    int
+	alone    bool // every row by itself
 	force    bool
 	quiet    bool
+	draft    drafting
+	named    map[string]string // the flags' other names, and what they stand for
+	found    *bundles.Finder   // made when it is first needed
 }
 
 // newFlags makes the flag set of a command with some arguments; -h prints more lines
@@ -55,16 +60,18 @@ func newFlags(e *env, command, args string, more ...string) *flags {
 		for _, line := range more {
 			fmt.Fprintln(f.Output(), line)
 		}
-		f.PrintDefaults()
+		f.printFlags(f.Output())
+		fmt.Fprint(f.Output(), "\nA name in brackets is a variable that stands for the flag where it is not given.\n")
 	}
 	f.StringVar(&f.model, "model", "", "model `file` (GGUF); of a split one, any part")
+	f.hubFlag()
 	return f
 }
 
 // running adds the flags of commands that run the model.
 func (f *flags) running() *flags {
-	f.StringVar(&f.bundle, "bundle", "", "compiled bundle to use, by `name` (default: the one that fits best)")
-	f.StringVar(&f.act, "act", "", "`type` of the activations: f32, or f16 for half as many bytes between kernels (default f32, or what -bundle has)")
+	f.StringVar(&f.bundle, "bundle", "", "`bundle` file to use, or the name of a compiled bundle (default: my.mla beside my.gguf, then those of mlagen -install, then the program's; of each the one that fits best)")
+	f.StringVar(&f.act, "act", "", "`type` of the activations: f32, f16 for half as many bytes between kernels, or q8: floats, rounded to signed bytes where the CPU multiplies them, which is quicker and less exact (default f32, or what -bundle has)")
 	f.StringVar(&f.device, "device", "auto", "`where` to run: "+deviceNames(f.env))
 	f.StringVar(&f.metalLib, "metal-lib", "", "`library` that stands in for Apple's Metal, e.g. build/libmetalsim.so")
 	f.StringVar(&f.metallib, "metallib", "", "`folder` with compiled Metal kernels, see make metallib (default: where the program is)")
@@ -72,8 +79,9 @@ func (f *flags) running() *flags {
 	f.StringVar(&f.replay, "replay", "auto", "`how` the Metal device replays a token: icb, encode, or auto: icb if a test in another process went well")
 	f.IntVar(&f.threads, "threads", 0, "CPU threads (default: one per core)")
 	f.StringVar(&f.simd, "simd", "", "inner loops of the CPU device, to compare them, by `name`: avx512, avx2 or go (default: the best of this machine)")
-	f.StringVar(&f.kv, "kv", "f16", "element `type` of the KV cache: f16 or f32")
+	f.StringVar(&f.kv, "kv", "f16", "element `type` of the KV cache: f16, f32, or q8_0 for half of f16's bytes")
 	f.IntVar(&f.ahead, "ahead", defaultAhead, "`tokens` that a GPU picks and runs by itself as one unit of work; 0: the CPU picks every token")
+	f.BoolVar(&f.alone, "deterministic", false, "run every row by itself, so that a text does not depend on who else runs: the same as -width 1")
 	f.IntVar(&f.width, "width", 0, "`rows` that are run side by side at most: tokens of a prompt, or of several sessions (default: as many as the bundle has)")
 	f.BoolVar(&f.force, "force", false, "run even if the memory estimate is above what is available")
 	f.BoolVar(&f.quiet, "quiet", false, "print nothing on stderr but errors")
@@ -90,6 +98,11 @@ func deviceNames(e *env) string {
 
 // parse reads a command line; flags and other arguments may be mixed.
 func (f *flags) parse(args []string) (rest []string, err error) {
+	f.addAliases()
+	if f.env.declared != nil {
+		f.env.declared(f.FlagSet)
+		return nil, flag.ErrHelp
+	}
 	for {
 		if err := f.Parse(args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
@@ -97,10 +110,10 @@ func (f *flags) parse(args []string) (rest []string, err error) {
 				f.Usage()
 				return nil, err
 			}
-			return nil, f.wrong("%v", err)
+			return nil, f.wrong("%s", f.unknown(err))
 		}
 		if f.NArg() == 0 {
-			return rest, nil
+			return rest, f.readVariables()
 		}
 		rest, args = append(rest, f.Arg(0)), f.Args()[1:]
 	}
@@ -130,11 +143,31 @@ func (f *flags) wrong(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), f.Name() + " " + f.args, f.Name() + " -h lists the flags."}
 }
 
-// given reports whether a flag is on the command line.
-func (f *flags) given(name string) bool {
-	found := false
-	f.Visit(func(fl *flag.Flag) { found = found || fl.Name == name })
-	return found
+// actInt8 is what -act calls inputs of mat-vecs that are rounded to bytes.
+const actInt8 = "q8"
+
+// bundleAct is the type of a bundle's activations that -act asks for.
+func (f *flags) bundleAct() string {
+	if f.act == actInt8 {
+		return plan.ActNames[plan.ElemF32]
+	}
+	return f.act
+}
+
+// actOf is what -act calls the activations of a bundle that runs.
+func (f *flags) actOf(b *plan.Bundle) string {
+	if f.act == actInt8 {
+		return actInt8
+	}
+	return b.Act()
+}
+
+// kindOf says in words what a bundle that runs is among those of its spec.
+func (f *flags) kindOf(b *plan.Bundle) string {
+	if f.act == actInt8 {
+		return b.Kind() + ", rounded to bytes for products"
+	}
+	return b.Kind()
 }
 
 // contextFlag adds -c to a command that else takes as much as its tokens need.
@@ -145,25 +178,29 @@ func (f *flags) contextFlag() {
 // config is what a session of the given context is made for.
 func (f *flags) config(context int) (device.Config, error) {
 	cfg := device.Config{Context: context, Threads: f.threads}
-	switch f.kv {
-	case "f16":
-		cfg.KV = quant.F16
-	case "f32":
-		cfg.KV = quant.F32
-	default:
-		return cfg, f.wrong("-kv is %q; expected f16 or f32", f.kv)
+	kv, ok := quant.ByName(f.kv)
+	if !ok || !slices.Contains(plan.CacheTypes(0, 0), kv.Type) {
+		return cfg, f.wrong("-kv is %q; expected f16, f32 or q8_0", f.kv)
 	}
-	if f.act != "" && !slices.Contains(plan.ActNames, f.act) {
-		return cfg, f.wrong("-act is %q; expected %s", f.act, strings.Join(plan.ActNames, " or "))
+	cfg.KV = kv.Type
+	if f.act != "" && f.act != actInt8 && !slices.Contains(plan.ActNames, f.act) {
+		return cfg, f.wrong("-act is %q; expected %s or %s", f.act, strings.Join(plan.ActNames, ", "), actInt8)
 	}
+	cfg.Int8 = f.act == actInt8
 	if f.ahead < 0 || f.ahead > device.MaxAhead/2 {
 		return cfg, f.wrong("-ahead is %d; expected 0 to %d", f.ahead, device.MaxAhead/2)
 	}
 	if f.least < 0 {
 		return cfg, f.wrong("-c is %d; expected 0 or more", f.least)
 	}
-	if f.width < 0 || f.width > device.MaxWidth {
-		return cfg, f.wrong("-width is %d; expected 1 to %d, or 0 for as many as the bundle has", f.width, device.MaxWidth)
+	if f.alone {
+		if f.width > 1 {
+			return cfg, f.wrong("-deterministic runs one row at a time; -width %d more", f.width)
+		}
+		f.width = 1
+	}
+	if f.width < 0 || f.width > plan.MaxWidth {
+		return cfg, f.wrong("-width is %d; expected 1 to %d, or 0 for as many as the bundle has", f.width, plan.MaxWidth)
 	}
 	if f.threads < 0 {
 		return cfg, f.wrong("-threads is %d; expected 0 or more", f.threads)

@@ -3,14 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"io"
 	"strings"
 	"time"
 
+	"mla/runtime/buildinfo"
 	"mla/runtime/chat"
 	"mla/runtime/device"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
+	"mla/runtime/plan/planjson"
 	"mla/runtime/promptcache"
 	"mla/runtime/quant"
 )
@@ -22,14 +24,17 @@ const defaultContext = 4096
 type settings struct {
 	*flags
 	sampling *sampling
+	form     *form
 	source   *source
 	max      int
 	context  int
 	parallel int
-	draft    string
 	system   string
 	chat     bool
 	think    string
+	thinks   thinking
+	template string // file
+	history  string
 	special  bool
 	verbose  bool
 	version  bool
@@ -45,17 +50,20 @@ func newSettings(e *env) *settings {
 	f := newFlags(e, "mlarun", generateArgs,
 		"The text is continued as it is, and only the continuation is printed; with -sys or",
 		"-chat the text is a message to the model, in its chat template.",
-		"Without a text, on a terminal, mlarun chats. Other commands: mlarun "+commandNames()+".",
+		"A text may also be piped to mlarun. Without one, on a terminal, mlarun chats.",
+		"\nOther commands:\n"+strings.TrimRight(commandLines(), "\n")+"\n",
 		"Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.").running()
-	s := &settings{flags: f, sampling: newSampling(f), source: f.source("`text` to continue")}
-	f.IntVar(&s.max, "n", 128, "tokens to generate; -1: until the model ends or the context is full, as in a chat")
+	s := &settings{flags: f, sampling: newSampling(f), form: newForm(f), source: f.source("`text` to continue")}
+	f.IntVar(&s.max, "n", 128, "`tokens` to generate; -1: until the model ends or the context is full (default 128; -1 in a chat and with -sys)")
 	f.IntVar(&s.context, "c", 0, "`tokens` of context (default 4096, or less if the model has less)")
 	f.IntVar(&s.parallel, "parallel", 0, "continue every line of the text as a prompt of its own, `N` at a time; a line is a prompt or an object like {\"prompt\": \"Once\", \"n\": 20, \"temp\": 0, \"seed\": 1, \"stop\": [\"\\n\"]}, and so are the lines of the output, in the same order")
-	f.StringVar(&s.draft, "draft", "", "`how` to guess tokens that are run together with the one before: ngram, as the text went on where its last tokens stood before. The text is the same; it takes less time where it quotes or repeats, and guesses rest where they do not pay")
+	f.drafts()
 	f.StringVar(&s.promptCache, "prompt-cache", "", "`file` that keeps what a prompt has left in the caches: a later prompt of the same model that begins alike goes on from there. It is written anew when it lacked more than an eighth of the prompt")
 	f.StringVar(&s.system, "sys", "", "system `message`; makes the text a message of a chat")
 	f.BoolVar(&s.chat, "chat", false, "chat; the text, if any, is the first message")
-	f.StringVar(&s.think, "think", "", "in a chat, `on` or off: thinking of models that can switch it (default: as the template has it)")
+	f.StringVar(&s.think, "think", "", "`how` models that think do so in a chat: "+thinkUsage+" (default: as the template has it, shown where the answer goes to a terminal)")
+	f.StringVar(&s.history, "history", "", "`file` that keeps what was said in chats on a terminal; off: none (default: mla/history in the state folder, ~/.local/state)")
+	s.templateFlag(&s.template)
 	f.BoolVar(&s.special, "special", false, "read the names of control tokens in a text to continue as tokens")
 	f.BoolVar(&s.verbose, "v", false, "print how many dispatches a token takes, which inner loops the CPU runs, how much of the kernels was compiled, how fast the file was loaded, and the GPU's share of the time")
 	f.BoolVar(&s.version, "version", false, "print the version and the compiled bundles")
@@ -76,6 +84,7 @@ func generate(e *env, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	s.source.chat = s.chat
 	text, given, err := s.source.read(s.flags, stdin)
 	if err != nil {
 		return err
@@ -91,14 +100,13 @@ func generate(e *env, args []string) (err error) {
 		return err
 	}
 	defer closing(m, &err)
+	s.sampling.recommended(m.engine.File())
 	if s.kept, err = s.openCache(m); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.kept.save()) }()
-	if s.verbose {
-		if err := s.describe(m); err != nil {
-			return err
-		}
+	if err := s.describe(m); err != nil {
+		return err
 	}
 	if !s.chat && s.system == "" {
 		return s.complete(m, text)
@@ -123,10 +131,13 @@ func (s *settings) contextFor(most int) int {
 
 // describe prints what -v adds before the first token.
 func (s *settings) describe(m *loaded) error {
-	fmt.Fprintf(s.env.err, "dispatches per token: %d\nCPU inner loops: %s\n", m.model.Dispatches(), quant.Backend())
+	if !s.verbose {
+		return nil
+	}
+	s.note("dispatches per token: %d\nCPU inner loops: %s\n", m.model.Dispatches(), quant.Backend())
 	c, ok, err := m.model.Compilation()
 	if ok && err == nil {
-		fmt.Fprintf(s.env.err, "compiled: %s\n", c)
+		s.note("compiled: %s\n", c)
 	}
 	return err
 }
@@ -151,10 +162,10 @@ func (s *settings) check(text bool) error {
 	switch {
 	case s.given("parallel") && (s.parallel < 1 || s.parallel > device.MaxTables):
 		return s.wrong("-parallel is %d; expected 1 to %d", s.parallel, device.MaxTables)
-	case s.draft != "" && s.draft != "ngram":
-		return s.wrong("-draft is %q; expected ngram", s.draft)
-	case s.draft != "" && s.parallel > 0:
-		return s.wrong("-draft is for one text; -parallel runs several")
+	case s.form.grammar != "" && s.form.schema != "":
+		return s.wrong("-grammar and -json-schema cannot be used together")
+	case s.form.given() && s.parallel > 0:
+		return s.wrong("-grammar and -json-schema are for one text; -parallel runs several")
 	case s.parallel > 0 && s.chat:
 		return s.wrong("-parallel and -chat cannot be used together")
 	case s.parallel > 0 && !text:
@@ -167,11 +178,19 @@ func (s *settings) check(text bool) error {
 		return s.wrong("-c is %d; expected 1 or more", s.context)
 	case s.max < -1:
 		return s.wrong("-n is %d; expected -1 or more", s.max)
-	case s.think != "" && s.think != "on" && s.think != "off":
-		return s.wrong("-think is %q; expected on or off", s.think)
 	}
-	if s.chat && !s.given("n") {
+	s.thinks = thinking{budget: -1}
+	if s.think != "" {
+		var err error
+		if s.thinks, err = parseThinking(s.think, s.thinks); err != nil {
+			return s.wrong("-think %v", err)
+		}
+	}
+	if (s.chat || s.system != "") && !s.given("n") {
 		s.max = -1
+	}
+	if err := s.checkDraft(); err != nil {
+		return err
 	}
 	if err := s.sampling.check(s.flags); err != nil || s.promptCache == "" {
 		return err
@@ -179,21 +198,12 @@ func (s *settings) check(text bool) error {
 	return promptcache.Check(s.promptCache) // before a long prompt
 }
 
-// thinking is what -think asks of the chat template; nil leaves it alone.
-func (s *settings) thinking() *bool {
-	if s.think == "" {
-		return nil
-	}
-	on := s.think == "on"
-	return &on
-}
-
 // once answers a single message.
 func (c *conversation) once(text string) error {
 	c.messages = append(c.messages, chat.Message{Role: chat.User, Content: text})
 	ctx, stop := interruptible()
 	defer stop()
-	res, _, err := c.answer(ctx)
+	res, err := c.answer(ctx)
 	c.settings.finish(c.loaded, res)
 	return err
 }
@@ -223,6 +233,11 @@ func (s *settings) finish(m *loaded, res engine.Result) {
 		fmt.Sprintf("seed %d", s.sampling.seed), "end: "+string(res.Reason))
 	if res.Drafted > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d guesses right", res.Accepted, res.Drafted))
+	}
+	if d := res.Drafts; s.verbose && d.Rounds > 0 {
+		n := time.Duration(d.Rounds)
+		parts = append(parts, fmt.Sprintf("%d rounds of guesses, each %v to guess and %v to run; a token alone %v: they pay from %.2f right a round",
+			d.Rounds, (d.Guessing/n).Round(time.Microsecond), (d.Running/n).Round(time.Microsecond), d.Alone.Round(time.Microsecond), d.BreakEven()))
 	}
 	if s.verbose && res.Decode.GPU > 0 {
 		parts = append(parts, "per token "+shares(res.Decode))
@@ -254,8 +269,11 @@ func shares(t engine.Timing) string {
 	return fmt.Sprintf("GPU %.3f ms, host %.3f ms", perToken(t.GPU), perToken(max(t.Elapsed-t.GPU, 0)))
 }
 
+// answerRoom is how many tokens an answer may want that has no limit.
+const answerRoom = 512
+
 // explain adds to an error what can be done about it.
-func explain(err error, e *engine.Engine) error {
+func (s *settings) explain(err error, e *engine.Engine) error {
 	var full *engine.ContextError
 	var mute *engine.NoTokenError
 	switch most := e.MaxContext(); {
@@ -263,22 +281,27 @@ func explain(err error, e *engine.Engine) error {
 		return fmt.Errorf("%w; activations may have left the range of halves; try -act f32", err)
 	case !errors.As(err, &full):
 		return err
-	case full.Tokens <= most:
-		return fmt.Errorf("%w; -c %d makes room (the model allows %d)", err, full.Tokens, most)
+	case full.Tokens < most:
+		room := s.max
+		if room < 0 {
+			room = answerRoom
+		}
+		return fmt.Errorf("%w; -c %d has room for it and an answer (the model allows %d)", err, min(full.Tokens+min(room, most), most), most)
 	default:
 		return fmt.Errorf("%w, and the model allows no more than %d", err, most)
 	}
 }
 
+// printVersion says which program this is, and which bundles it has, with their hashes.
 func printVersion(e *env) error {
-	version := "(devel)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		version = info.Main.Version
+	text := buildinfo.Line("mlarun") + "\nbundles:\n"
+	for _, b := range e.bundles {
+		hash, err := planjson.Hash(b)
+		if err != nil {
+			return err
+		}
+		text += fmt.Sprintf("  %.12s %s\n", hash, b.Name)
 	}
-	names := make([]string, len(e.bundles))
-	for i, b := range e.bundles {
-		names[i] = b.Name
-	}
-	_, err := fmt.Fprintf(e.out, "mlarun %s\nbundles: %s\n", version, strings.Join(names, ", "))
+	_, err := io.WriteString(e.out, text)
 	return err
 }

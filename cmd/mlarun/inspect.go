@@ -20,26 +20,31 @@ import (
 // inspect prints what a file has and which bundle runs it.
 func inspect(e *env, args []string) (err error) {
 	f := newFlags(e, "mlarun inspect", "F [-bundle NAME]")
-	f.StringVar(&f.bundle, "bundle", "", "list what does not fit the bundle of this `name`")
+	f.StringVar(&f.bundle, "bundle", "", "list what does not fit the bundle of this `name`, or those of a bundle file")
 	rest, err := f.parse(args)
 	if err != nil {
 		return err
 	}
-	if f.model != "" {
+	if f.model != "" && len(rest) == 0 {
 		rest = append(rest, f.model)
 	}
 	if len(rest) != 1 {
 		return f.wrong("expected one model file, got %d", len(rest))
 	}
-	file, err := gguf.Open(rest[0])
+	f.model = rest[0]
+	file, err := f.openModel()
 	if err != nil {
 		return err
 	}
 	defer closing(file, &err)
 	w := bufio.NewWriter(e.out)
 	printHeader(w, file)
-	printTensors(w, file, e.bundles)
-	if err := printFit(w, file, e.bundles, f.bundle); err != nil {
+	bundles, err := f.finder().For(file.Path, f.bundle)
+	if err != nil {
+		return err
+	}
+	printTensors(w, file, bundles)
+	if err := f.printFit(w, file, bundles); err != nil {
 		return err
 	}
 	return w.Flush()
@@ -160,26 +165,26 @@ func ranges(layers []int) string {
 
 // printFit says which bundles fit. If none does, or one was asked for, it lists
 // what does not.
-func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) error {
+func (f *flags) printFit(w io.Writer, file *gguf.File, bundles []*plan.Bundle) error {
 	fmt.Fprint(w, "\nBundles\n")
 	// Of a file without the parameters of such a model, no bundle can be made.
-	if _, err := gguf.ReadHParams(f); err != nil {
+	if _, err := gguf.ReadHParams(file); err != nil {
 		fmt.Fprintf(w, "  none can fit: %v\n", err)
 		return nil
 	}
 	var others []string
 	for _, b := range bundles {
-		if len(bind.Fit(f, b)) > 0 {
+		if len(bind.Fit(file, b)) > 0 {
 			others = append(others, b.Name)
 			continue
 		}
 		profile := "with a mix of types that no quant profile has"
-		if name := bind.Profile(f, b); name != "" {
+		if name := bind.Profile(file, b); name != "" {
 			profile = "quant profile " + name
 		}
-		fmt.Fprintf(w, "  %s (%s) fits, %s\n", b.Name, b.Kind(), profile)
+		fmt.Fprintf(w, "  %s%s (%s) fits, %s\n", b.Name, f.from(b), b.Kind(), profile)
 	}
-	uses, err := chosen(f, bundles, asked)
+	uses, err := f.chosen(file)
 	var misfit *bind.FitError
 	switch {
 	case errors.As(err, &misfit):
@@ -189,7 +194,7 @@ func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) e
 		for _, m := range misfit.Mismatches {
 			fmt.Fprintf(w, "    %s\n", m)
 		}
-		fmt.Fprintf(w, "To make a bundle for this file, in mlarun's source folder:\n%s\n", bind.Commands(f.Path, misfit.Act))
+		fmt.Fprintf(w, "To make a bundle for this file: %s\n", bind.Command(file.Path, misfit.Act))
 		return nil
 	case err != nil:
 		return err
@@ -204,17 +209,17 @@ func printFit(w io.Writer, f *gguf.File, bundles []*plan.Bundle, asked string) e
 // chosen says which bundle mlarun uses, and with which flag: the one that was asked
 // for, or one of each kind of activations that there is, and what devices use of the
 // classes that have bundles of their own.
-func chosen(f *gguf.File, bundles []*plan.Bundle, asked string) (string, error) {
-	if asked != "" {
-		b, err := bind.Choose(f, bundles, bind.Wish{Bundle: asked})
+func (f *flags) chosen(file *gguf.File) (string, error) {
+	if asked := f.bundle; asked != "" {
+		b, err := f.finder().Choose(file.Path, file, bind.Wish{Bundle: asked})
 		if err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("mlarun uses %s with -bundle %s.\n", b.Name, b.Name), nil
+		return fmt.Sprintf("mlarun uses %s with -bundle %s.\n", b.Name, asked), nil
 	}
 	text := ""
 	for i, act := range plan.ActNames {
-		b, err := bind.Choose(f, bundles, bind.Wish{Act: act})
+		b, err := f.finder().Choose(file.Path, file, bind.Wish{Act: act})
 		var other *bind.ActError
 		switch {
 		case errors.As(err, &other):
@@ -222,12 +227,12 @@ func chosen(f *gguf.File, bundles []*plan.Bundle, asked string) (string, error) 
 		case err != nil:
 			return "", err
 		case i == 0:
-			text += fmt.Sprintf("mlarun uses %s", b.Name)
+			text += fmt.Sprintf("mlarun uses %s%s", b.Name, f.from(b))
 		default:
-			text += fmt.Sprintf("With -act %s it uses %s", act, b.Name)
+			text += fmt.Sprintf("With -act %s it uses %s%s", act, b.Name, f.from(b))
 		}
 		for _, class := range plan.Classes {
-			if own, err := bind.Choose(f, bundles, bind.Wish{Act: act, Class: class}); err == nil && own != b {
+			if own, err := f.finder().Choose(file.Path, file, bind.Wish{Act: act, Class: class}); err == nil && own != b {
 				text += fmt.Sprintf(", on %s %s", class, own.Name)
 			}
 		}

@@ -18,8 +18,7 @@ type job struct {
 	Seed   *uint64  `json:"seed"`
 	Stop   []string `json:"stop"`
 
-	tokens []int32
-	end    func(token int32) bool
+	turn   turn
 	params sample.Params
 }
 
@@ -45,7 +44,7 @@ func (s *settings) readJobs(text string) (jobs []*job, lines []int, err error) {
 }
 
 func (s *settings) readJob(line string) (*job, error) {
-	j := &job{Prompt: &line, params: s.sampling.params}
+	j := &job{Prompt: &line}
 	if strings.HasPrefix(strings.TrimSpace(line), "{") {
 		j.Prompt = nil
 		d := json.NewDecoder(strings.NewReader(line))
@@ -61,14 +60,20 @@ func (s *settings) readJob(line string) (*job, error) {
 		return nil, errors.New(`"prompt" is missing or empty`)
 	}
 	j.Max = cmp.Or(j.Max, &s.max)
-	j.params.Temperature = *cmp.Or(j.Temp, &j.params.Temperature)
-	j.params.Seed = *cmp.Or(j.Seed, &j.params.Seed)
 	if j.Stop == nil {
 		j.Stop = s.sampling.stops
 	}
 	if *j.Max < -1 {
 		return nil, fmt.Errorf(`"n" is %d; expected -1 or more`, *j.Max)
 	}
+	return j, j.sampled(s.sampling.params)
+}
+
+// sampled completes what the line says about how tokens are picked.
+func (j *job) sampled(p sample.Params) error {
+	j.params = p
+	j.params.Temperature = *cmp.Or(j.Temp, &p.Temperature)
+	j.params.Seed = *cmp.Or(j.Seed, &p.Seed)
 	_, err := sample.New(j.params)
-	return j, err
+	return err
 }

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,14 +17,17 @@ const leastProfile = 5 * time.Millisecond
 // stageSpeed is what was measured of one kind of stage: the dispatches between two
 // barriers of a token.
 type stageSpeed struct {
-	Act       string  `json:"act"`       // activations: f32 or f16
+	Act       string  `json:"act"`       // activations: f32, f16 or q8
 	Depth     int     `json:"depth"`     // tokens in the context before
+	Width     int     `json:"width"`     // rows of a replay
 	Functions string  `json:"functions"` // that run side by side
-	Count     int     `json:"count"`     // in a token
+	Count     int     `json:"count"`     // in a replay
 	Micros    float64 `json:"us"`        // of one, with the gap to the next
 	Bytes     int64   `json:"bytes"`     // that one reads and writes
 	GBs       float64 `json:"gb_s"`
 	Fraction  float64 `json:"fraction"` // of the bandwidth of a copy
+	TFlops    float64 `json:"tflop_s"`  // of its products
+	setup
 }
 
 // benchKernels measures every kind of stage at every depth and prints them, those
@@ -47,57 +47,43 @@ func (l *loaded) benchKernels(e *env, depths []int, format string) error {
 	bar := l.flags.progress("kernels")
 	defer bar.clear()
 	var all []stageSpeed
+	width := max(l.flags.width, 1)
 	for _, depth := range depths {
-		stages, err := p.Profile(&device.Profiling{Rows: depth + 1, Least: leastProfile, Progress: bar.count})
+		stages, err := p.Profile(&device.Profiling{Rows: depth + width, Width: width, Least: leastProfile, Progress: bar.count})
 		if err != nil {
 			return err
 		}
 		list := make([]stageSpeed, len(stages))
 		for i, s := range stages {
-			list[i] = stageSpeed{l.engine.Bundle().Act(), depth, strings.Join(s.Functions, " + "), s.Count, s.Time.Seconds() * 1e6, s.Bytes, s.Bandwidth() / 1e9, s.Bandwidth() / rate}
+			list[i] = stageSpeed{l.flags.actOf(l.engine.Bundle()), depth, width, strings.Join(s.Functions, " + "), s.Count, s.Time.Seconds() * 1e6, s.Bytes, s.Bandwidth() / 1e9, s.Bandwidth() / rate, float64(s.Flops) / s.Time.Seconds() / 1e12, l.setup()}
 		}
 		slices.SortFunc(list, func(a, b stageSpeed) int { return int(min(max(1e9*(a.Fraction-b.Fraction), -1), 1)) })
 		all = append(all, list...)
 	}
 	bar.clear()
-	return kernelFormats[format](e.out, fmt.Sprintf("%s; a copy moves %.0f GB/s", l.setup(), rate/1e9), all)
+	return kernelFormats[format](e.out, fmt.Sprintf("%s; a copy moves %.0f GB/s", l.describe(), rate/1e9), all)
 }
 
 // kernelFormats are the values of bench's -o for -kernels.
 var kernelFormats = map[string]func(w io.Writer, setup string, list []stageSpeed) error{
-	"md": writeKernelsMarkdown, "json": writeKernelsJSON, "csv": writeKernelsCSV,
+	"md": writeKernelsMarkdown, "json": writeJSON[stageSpeed], "jsonl": writeJSONLines[stageSpeed], "csv": writeCSV[stageSpeed],
 }
 
-// writeKernelsMarkdown has a table for every depth, with sums over a token below.
+// writeKernelsMarkdown has a table for every depth, with sums over a replay below.
 func writeKernelsMarkdown(w io.Writer, setup string, list []stageSpeed) error {
 	text := setup + "\n"
 	for len(list) > 0 {
 		depth := list[0].Depth
-		text += fmt.Sprintf("\ndepth %d\n\n| kernels | per token | µs | MB | GB/s | of a copy |\n|---|---:|---:|---:|---:|---:|\n", depth)
+		text += fmt.Sprintf("\ndepth %d, width %d\n\n| kernels | per replay | µs | MB | GB/s | of a copy | TFLOP/s |\n|---|---:|---:|---:|---:|---:|---:|\n", depth, list[0].Width)
 		count, micros, bytes := 0, 0.0, int64(0)
 		for len(list) > 0 && list[0].Depth == depth {
 			s := list[0]
-			text += fmt.Sprintf("| %s | %d | %.2f | %.3f | %.0f | %.1f %% |\n", s.Functions, s.Count, s.Micros, float64(s.Bytes)/1e6, s.GBs, 100*s.Fraction)
+			text += fmt.Sprintf("| %s | %d | %.2f | %.3f | %.0f | %.1f %% | %.1f |\n", s.Functions, s.Count, s.Micros, float64(s.Bytes)/1e6, s.GBs, 100*s.Fraction, s.TFlops)
 			count, micros, bytes = count+s.Count, micros+float64(s.Count)*s.Micros, bytes+int64(s.Count)*s.Bytes
 			list = list[1:]
 		}
-		text += fmt.Sprintf("| a token | %d | %.2f | %.3f | %.0f | |\n", count, micros, float64(bytes)/1e6, float64(bytes)/micros/1e3)
+		text += fmt.Sprintf("| a replay | %d | %.2f | %.3f | %.0f | | |\n", count, micros, float64(bytes)/1e6, float64(bytes)/micros/1e3)
 	}
 	_, err := io.WriteString(w, text)
 	return err
-}
-
-func writeKernelsJSON(w io.Writer, _ string, list []stageSpeed) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(list)
-}
-
-func writeKernelsCSV(w io.Writer, _ string, list []stageSpeed) error {
-	rows := [][]string{{"act", "depth", "functions", "count", "us", "bytes", "gb_s", "fraction"}}
-	for _, s := range list {
-		rows = append(rows, []string{s.Act, strconv.Itoa(s.Depth), s.Functions, strconv.Itoa(s.Count), fmt.Sprintf("%.4f", s.Micros),
-			strconv.FormatInt(s.Bytes, 10), fmt.Sprintf("%.2f", s.GBs), fmt.Sprintf("%.4f", s.Fraction)})
-	}
-	return csv.NewWriter(w).WriteAll(rows)
 }

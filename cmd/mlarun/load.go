@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
+	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -41,7 +41,7 @@ func (f *flags) open() (*engine.Engine, error) {
 	if err != nil || f.device != "auto" || d.Class() != plan.ClassNVIDIA {
 		return eng, err
 	}
-	lacks := generated.HasPTX(eng.Bundle())
+	lacks := f.finder().HasPTX(eng.Bundle())
 	if lacks == nil {
 		return eng, nil
 	}
@@ -54,7 +54,33 @@ func (f *flags) open() (*engine.Engine, error) {
 
 // openOn maps the model file and chooses the bundle that the device runs.
 func (f *flags) openOn(d device.Device) (*engine.Engine, error) {
-	return engine.Open(f.model, engine.Options{Bundles: f.env.bundles, Bundle: f.bundle, Act: f.act, Device: d})
+	file, err := f.openModel()
+	if err != nil {
+		return nil, err
+	}
+	eng, err := f.engineOn(d, file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return eng, nil
+}
+
+func (f *flags) engineOn(d device.Device, file *gguf.File) (*engine.Engine, error) {
+	if _, err := gguf.ReadHParams(file); err != nil { // no bundle can be made for it
+		return nil, err
+	}
+	b, err := f.choose(file, d.Class())
+	if err != nil {
+		return nil, err
+	}
+	if d, err = f.withLibrary(d, b); err != nil {
+		return nil, err
+	}
+	eng, err := engine.New(file, b, d)
+	if err != nil {
+		return nil, err
+	}
+	return eng, f.predict(eng)
 }
 
 // chooseBackend sets the CPU's inner loops.
@@ -135,10 +161,10 @@ func (f *flags) fits(eng *engine.Engine, cfg device.Config) error {
 		return err
 	}
 	b := eng.Bundle()
-	f.note("%s with bundle %s (%s) on %s, context %d\nmemory: %s\n", filepath.Base(f.model), b.Name, b.Kind(), eng.Device().Name(), cfg.Context, memory)
+	f.note("%s with bundle %s%s (%s) on %s, context %d\nmemory: %s\n", filepath.Base(f.model), b.Name, f.from(b), f.kindOf(b), eng.Device().Name(), cfg.Context, memory)
 	f.note("%s", otherClass(b, eng.Device().Class()))
 	if err := memory.Check(); err != nil && !f.force {
-		return fmt.Errorf("%w\na smaller -c needs less, -kv f16 half of f32's cache; -force tries anyway", err)
+		return fmt.Errorf("%w\na smaller -c needs less, -kv q8_0 half of f16's cache and f16 half of f32's; -force tries anyway", err)
 	}
 	return nil
 }

@@ -9,11 +9,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"mla/generated"
+	"mla/runtime/bundlefile"
 	"mla/runtime/child"
 	"mla/runtime/plan"
 )
@@ -33,30 +36,52 @@ type command struct {
 }
 
 // commands are tried before the default, which generates text or chats.
-var commands = []command{
-	{"bench", "-model F [-p 512] [-n 128] [-d 0,4096] [-r 3] [-kernels] [-o md|json|csv]", "measure prompt and decoding speed", bench},
-	{"perplexity", "-model F -f TEXT [-c 512] [-save-logits FILE | -compare FILE]", "measure how well a text is predicted, and how far from a saved run", perplexity},
-	{"logits", "-model F -tokens 3,40,200 -o out.npy", "write the logits at every position as a NumPy file", logits},
-	{"greedy", "-model F -tokens 3,40,200 [-tokens 3,7 ...] [-n 16]", "print the most likely continuation of each list as token ids", greedy},
-	{"tokenize", "-model F -p TEXT | -f FILE | -", "print the token ids of a text", tokenize},
-	{"detokenize", "-model F -tokens 3,40,200 | -", "print the text of token ids", detokenize},
-	{"doctor", "[-device D] [-model F] [-t 60s] [-report FILE]", "examine the device and its kernels, with a report to paste into an issue", doctor},
-	{"inspect", "F", "list metadata, tensors, and the bundle that fits or what does not", inspect},
+var commands []command
+
+func init() { // -h lists them
+	commands = []command{
+		{"bench", "-model F [-p 512] [-n 128] [-d 0,4096] [-r 3] [-kernels] [-o md|json|jsonl|csv]", "measure prompt and decoding speed", bench},
+		{"serve", "-model F [-host 127.0.0.1] [-port 8080] [-parallel 4] [-api-key KEY]", "serve the model over HTTP, as OpenAI's and Anthropic's clients want it", serve},
+		{"worker", "-nats URL -model F [-parallel 4]", "answer the requests of batches that a NATS server hands out", worker},
+		{"submit", "-nats URL [-o OUT] BATCH.jsonl", "hand a batch of requests to workers, and write their answers", submit},
+		{"perplexity", "-model F -f TEXT [-c 512] [-save-logits FILE | -compare FILE]", "measure how well a text is predicted, and how far from a saved run", perplexity},
+		{"logits", "-model F -tokens 3,40,200 -o out.npy", "write the logits at every position as a NumPy file", logits},
+		{"greedy", "-model F -tokens 3,40,200 [-tokens 3,7 ...] [-n 16]", "print the most likely continuation of each list as token ids", greedy},
+		{"tokenize", "-model F -p TEXT | -f FILE | -", "print the token ids of a text", tokenize},
+		{"detokenize", "-model F -tokens 3,40,200 | -", "print the text of token ids", detokenize},
+		{"doctor", "[-device D] [-model F] [-t 60s] [-report FILE]", "examine the device and its kernels, with a report to paste into an issue", doctor},
+		{"devices", "[-o text|json]", "list what this machine can run models on", listDevices},
+		{"inspect", "F", "list metadata, tensors, and the bundle that fits or what does not", inspect},
+	}
 }
 
 // env is what a command may touch, so that tests can stand in for it.
 type env struct {
 	in       io.Reader
 	out, err io.Writer
-	bundles  []*plan.Bundle
+	bundles  []*plan.Bundle // the program's
+	folder   string         // with the user's bundle files; "": none
 	devices  map[string]openDevice
+	getenv   func(name string) string // nil: there are no variables
 	// self runs a command line of this program in a process of its own.
 	self func(args []string) (child.Command, error)
+	// declared is called with a command's flags in place of reading a command line; nil: it
+	// is read.
+	declared func(*flag.FlagSet)
 }
 
 func main() {
-	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: generated.Bundles(), devices: devices, self: self}
+	folder, _ := bundlefile.Folder() // a user without one has no bundle files there
+	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: generated.Bundles(), folder: folder, devices: devices, getenv: os.Getenv, self: self}
 	os.Exit(e.main(os.Args[1:]))
+}
+
+// variable is a variable of the environment, "" if there is none.
+func (e *env) variable(name string) string {
+	if e.getenv == nil {
+		return ""
+	}
+	return e.getenv(name)
 }
 
 // self names the file that this program was started from.
@@ -92,8 +117,12 @@ func (e *env) dispatch(args []string) error {
 			}
 		}
 		switch first := args[0]; {
+		case first == "help" && len(args) > 1:
+			return e.dispatch([]string{args[1], "-h"})
 		case first == "help":
 			return overview(e.out)
+		case manuals[first] != "":
+			return e.writeManual(args)
 		case !strings.HasPrefix(first, "-"):
 			return unknown(first)
 		}
@@ -121,10 +150,19 @@ func commandNames() string {
 // overview prints the usage of the program.
 func overview(w io.Writer) error {
 	text := "mlarun runs a GGUF model with its compiled bundle.\n\nUsage:\n  mlarun " + generateArgs +
-		"\n      continue a text; chat with -chat, or on a terminal without a text\n"
-	for _, c := range commands {
-		text += fmt.Sprintf("  mlarun %s %s\n      %s\n", c.name, c.args, c.does)
+		"\n      continue a text; chat with -chat, or on a terminal without a text\n" + commandLines()
+	for _, name := range slices.Sorted(maps.Keys(manuals)) {
+		text += fmt.Sprintf("  mlarun %s\n      %s\n", name, manuals[name])
 	}
 	_, err := io.WriteString(w, text+"\nmlarun -h and mlarun COMMAND -h list the flags.\nExit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.\n")
 	return err
+}
+
+// commandLines are the commands with what they do.
+func commandLines() string {
+	text := ""
+	for _, c := range commands {
+		text += fmt.Sprintf("  mlarun %s %s\n      %s\n", c.name, c.args, c.does)
+	}
+	return text
 }

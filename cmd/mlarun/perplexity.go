@@ -97,7 +97,7 @@ func (m *measured) open(save, against string) error {
 		return err
 	}
 	b := m.engine.Bundle()
-	made := fmt.Sprintf("%s with bundle %s (%s), %s cache, on %s", filepath.Base(m.flags.model), b.Name, b.Kind(), m.flags.kv, m.engine.Device().Name())
+	made := fmt.Sprintf("%s with bundle %s (%s), %s cache, on %s", filepath.Base(m.flags.model), b.Name, m.flags.kindOf(b), m.flags.kv, m.engine.Device().Name())
 	h := quality.NewHeader(key, made, b.Model.VocabSize, m.text)
 	if against != "" {
 		if m.base, err = quality.OpenBase(against, h); err != nil {
@@ -137,7 +137,7 @@ func (m *measured) run() error {
 		err = m.meter.Flush()
 	}
 	if err != nil || m.saved == nil {
-		return explain(err, m.engine)
+		return err
 	}
 	return m.saved.Commit()
 }

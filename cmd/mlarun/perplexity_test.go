@@ -81,7 +81,12 @@ func TestPerplexityCompare(t *testing.T) {
 		t.Errorf("f16 cache:\n%s", cache.out)
 	}
 	if testing.Short() {
-		return // f16 activations, too
+		return // a cache of q8_0 and f16 activations, too
+	}
+	// What a cache of q8_0 costs: docs/kv-cache.md. A cache that nobody quantised is 2e-7 away.
+	scaled := mlarun("", append(args, "-compare", saved, "-kv", "q8_0")...)
+	if kl, agree := figure(t, scaled, "mean"), figure(t, scaled, "token:"); !(kl > 1e-5 && kl < 1e-3) || agree < 98 {
+		t.Errorf("a cache of q8_0:\n%s", scaled.out)
 	}
 	// Rounding to halves is some 1e-3 of a logit, and a divergence goes with its square.
 	// Now and then a token goes to another expert.

@@ -10,9 +10,9 @@ import (
 
 // commonPrompt is the tokens that all jobs begin with, as far as the context goes.
 func (l *loaded) commonPrompt(jobs []*job) []int32 {
-	tokens := jobs[0].tokens
+	tokens := jobs[0].turn.prompt
 	for _, j := range jobs[1:] {
-		tokens = tokens[:paging.CommonPrefix(tokens, j.tokens)]
+		tokens = tokens[:paging.CommonPrefix(tokens, j.turn.prompt)]
 	}
 	return tokens[:min(len(tokens), l.model.Context())]
 }

@@ -40,6 +40,10 @@ func TestPromptCache(t *testing.T) {
 	if again.out != first.out || !strings.Contains(again.err, "prompt 1 tokens") || !restoredTokens.MatchString(again.err) || strings.Contains(again.err, written) {
 		t.Errorf("%q; want %q\n%s", again.out, first.out, again.err)
 	}
+	scaled := cached(path+"8", text, "-kv", "q8_0")
+	if again := cached(path+"8", text, "-kv", "q8_0"); again.out != scaled.out || !restoredTokens.MatchString(again.err) {
+		t.Errorf("a cache of q8_0: %q; want %q\n%s", again.out, scaled.out, again.err)
+	}
 	// Another end: the rest is run, and the file stays as it is.
 	before := must(os.ReadFile(path))
 	other := cached(path, text[:1450]+" else")

@@ -16,11 +16,11 @@ type rate struct {
 
 type mark struct {
 	at   time.Time
-	done int
+	done int64
 }
 
 // add tells how much is done now.
-func (r *rate) add(now time.Time, done int) {
+func (r *rate) add(now time.Time, done int64) {
 	switch {
 	case r.from.at.IsZero():
 		r.from = mark{now, done}
@@ -30,14 +30,17 @@ func (r *rate) add(now time.Time, done int) {
 	}
 }
 
-// left is the rate and the time until all is done, behind a comma; "" before there is a
-// rate.
-func (r *rate) left(now time.Time, done, total int) string {
+// left is the rate, as per writes it, and the time until all is done, behind a comma; ""
+// before there is a rate.
+func (r *rate) left(now time.Time, done, total int64, per func(perSecond float64) string) string {
 	n, took := done-r.from.done, now.Sub(r.from.at)
 	if n <= 0 || took <= 0 {
 		return ""
 	}
 	each := took.Seconds() / float64(n)
 	rest := time.Duration(each * float64(total-done) * float64(time.Second)).Round(time.Second)
-	return fmt.Sprintf(", %.4g/s, %s left", 1/each, rest)
+	return fmt.Sprintf(", %s/s, %s left", per(1/each), rest)
 }
+
+// fourDigits writes a rate of tokens.
+func fourDigits(perSecond float64) string { return fmt.Sprintf("%.4g", perSecond) }

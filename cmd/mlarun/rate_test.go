@@ -12,7 +12,7 @@ func TestRate(t *testing.T) {
 	var r rate
 	for _, tt := range []struct {
 		after time.Duration
-		done  int
+		done  int64
 		want  string
 	}{
 		{0, 100, ""}, // found, not run
@@ -26,7 +26,7 @@ func TestRate(t *testing.T) {
 	} {
 		now := start.Add(tt.after)
 		r.add(now, tt.done)
-		if got := r.left(now, tt.done, 1000); got != tt.want {
+		if got := r.left(now, tt.done, 1000, fourDigits); got != tt.want {
 			t.Errorf("after %v: %q; want %q", tt.after, got, tt.want)
 		}
 	}

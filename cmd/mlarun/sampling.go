@@ -4,27 +4,39 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 
 	"mla/runtime/sample"
+	"mla/runtime/tokenizer"
 )
 
 // sampling holds the flags that say how tokens are picked.
 type sampling struct {
-	params sample.Params
-	seed   uint64
-	stops  []string
+	flags     *flags
+	params    sample.Params
+	seed      uint64
+	stops     []string
+	ignoreEOS bool
 }
 
 func newSampling(f *flags) *sampling {
-	s := &sampling{params: sample.Off()}
-	f.Var(number(&s.params.Temperature, 0.8), "temp", "`temperature`; 0: always the most likely token")
-	f.IntVar(&s.params.TopK, "top-k", 40, "sample among the K most likely tokens; 0: off")
-	f.Var(number(&s.params.TopP, 0.95), "top-p", "sample among the likeliest tokens of this `probability` together; 1: off")
-	f.Var(number(&s.params.MinP, 0.05), "min-p", "drop tokens below this `part` of the best one's probability; 0: off")
-	f.Var(number(&s.params.RepeatPenalty, 1), "repeat-penalty", "`factor` by which tokens of the last 64 are made less likely; 1: off")
-	f.Uint64Var(&s.seed, "seed", 0, "seed of the random numbers (default: another one every time)")
+	s := &sampling{flags: f, params: sample.Off()}
+	p := &s.params
+	f.Var(number(&p.Temperature, 0.8), "temp", "`temperature`: how far from the most likely token others are picked; 0: never")
+	f.IntVar(&p.TopK, "top-k", 40, "sample among the `K` most likely tokens; 0: off")
+	f.Var(number(&p.TopP, 0.95), "top-p", "sample among the likeliest tokens of this `probability` together; 1: off")
+	f.Var(number(&p.MinP, 0.05), "min-p", "drop tokens below this `share` of the best one's probability; 0: off")
+	f.Var(number(&p.RepeatPenalty, 1), "repeat-penalty", "`factor` by which recent tokens are made less likely; 1: off")
+	f.Var(number(&p.PresencePenalty, 0), "presence-penalty", "`number` that is subtracted from the logits of recent tokens; 0: off")
+	f.Var(number(&p.FrequencyPenalty, 0), "frequency-penalty", "`number` that is subtracted from the logits of recent tokens for each time that they came; 0: off")
+	f.IntVar(&p.RepeatLastN, "repeat-last-n", p.RepeatLastN, "how many `tokens` are recent, for the three penalties; -1: all")
+	f.Func("logit-bias", "`token-id+bias` or token-id-bias adds a number to a token's logit, as in 15043+1; token-id-inf forbids it; may be given several times", s.addBias)
+	f.BoolVar(&s.ignoreEOS, "ignore-eos", false, "never pick a token that ends the text")
+	f.Uint64Var(&s.seed, "seed", 0, "`seed` of the random numbers (default: another one every time)")
 	f.Func("stop", "end the text before this `string`; may be given several times", func(text string) error {
 		if text == "" {
 			return errors.New("an empty string would end every text")
@@ -33,6 +45,24 @@ func newSampling(f *flags) *sampling {
 		return nil
 	})
 	return s
+}
+
+// addBias reads a token's id and its bias.
+func (s *sampling) addBias(text string) error {
+	at := strings.IndexAny(text, "+-")
+	if at <= 0 {
+		return errors.New("expected a token's id and a number with its sign, as in 15043-1.5")
+	}
+	id, err := strconv.ParseInt(text[:at], 10, 32)
+	bias, wrong := strconv.ParseFloat(text[at:], 32)
+	if err != nil || wrong != nil || bias != bias || math.IsInf(bias, 1) {
+		return errors.New("expected a token's id and a number with its sign, as in 15043-1.5")
+	}
+	if s.params.LogitBias == nil {
+		s.params.LogitBias = map[int32]float32{}
+	}
+	s.params.LogitBias[int32(id)] = float32(bias)
+	return nil
 }
 
 // check completes the parameters and makes sure that they are in range.
@@ -47,8 +77,21 @@ func (s *sampling) check(f *flags) error {
 	return nil
 }
 
-// sampler returns a new sampler.
-func (s *sampling) sampler() (*sample.Sampler, error) { return sample.New(s.params) }
+// of is the parameters for a model with a tokeniser.
+func (s *sampling) of(t *tokenizer.Tokenizer) sample.Params {
+	p := s.params
+	if !s.ignoreEOS {
+		return p
+	}
+	p.LogitBias = maps.Clone(p.LogitBias)
+	if p.LogitBias == nil {
+		p.LogitBias = map[int32]float32{}
+	}
+	for _, id := range t.EOG() {
+		p.LogitBias[id] = float32(math.Inf(-1))
+	}
+	return p
+}
 
 // float32Flag is a flag of the type that samplers compute with.
 type float32Flag float32

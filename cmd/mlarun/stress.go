@@ -42,7 +42,7 @@ func (x *examination) stress() (err error) {
 	if s == nil {
 		return err
 	}
-	x.Write(checkup.Fact, "stress", "%s", m.setup())
+	x.Write(checkup.Fact, "stress", "%s", m.describe())
 	x.Write(checkup.Note, "", "%d replays of two tokens in turns behind %d others in %.1f s, %.1f µs each",
 		s.Replays, last, elapsed.Seconds(), elapsed.Seconds()*1e6/float64(max(1, s.Replays)))
 	bytes := 0

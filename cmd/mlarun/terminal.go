@@ -22,13 +22,22 @@ func terminal(stream any) (fd int, ok bool) {
 	return int(file.Fd()), true
 }
 
+// escapes tells whether a stream is a terminal that understands escape codes.
+func (e *env) escapes(stream any) bool {
+	_, ok := terminal(stream)
+	return ok && e.variable("TERM") != "dumb" && e.variable("TERM") != ""
+}
+
+// colours tells whether text on a stream may be dimmed or coloured (no-color.org).
+func (e *env) colours(stream any) bool { return e.escapes(stream) && e.variable("NO_COLOR") == "" }
+
 // interruptible gives a context that Ctrl-C cancels, until stop is called.
 func interruptible() (ctx context.Context, stop func()) {
 	return signal.NotifyContext(context.Background(), os.Interrupt)
 }
 
-// progress is a line on the terminal that is written over. On anything else,
-// and with -quiet, it does nothing.
+// progress is a line on the terminal that is written over. On anything else, on a terminal
+// without escape codes, and with -quiet, it does nothing.
 type progress struct {
 	w    io.Writer // nil: nothing
 	what string
@@ -39,7 +48,7 @@ type progress struct {
 const clearLine = "\r\x1b[K"
 
 func (f *flags) progress(what string) *progress {
-	if _, ok := terminal(f.env.err); !ok || f.quiet {
+	if !f.env.escapes(f.env.err) || f.quiet {
 		return &progress{}
 	}
 	return &progress{w: f.env.err, what: what}
@@ -58,16 +67,21 @@ func (p *progress) count(done, total int) {
 		return
 	}
 	now := time.Now()
-	p.rate.add(now, done)
+	p.rate.add(now, int64(done))
 	if p.due() {
-		p.show(fmt.Sprintf("%d/%d%s", done, total, p.rate.left(now, done, total)))
+		p.show(fmt.Sprintf("%d/%d%s", done, total, p.rate.left(now, int64(done), int64(total), fourDigits)))
 	}
 }
 
 // bytes is count for sizes.
 func (p *progress) bytes(done, total int64) {
+	if p.w == nil {
+		return
+	}
+	now := time.Now()
+	p.rate.add(now, done)
 	if p.due() {
-		p.show(engine.Size(done) + " of " + engine.Size(total))
+		p.show(engine.Size(done) + " of " + engine.Size(total) + p.rate.left(now, done, total, func(each float64) string { return engine.Size(int64(each)) }))
 	}
 }
 

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"io"
 
-	"mla/runtime/gguf"
 	"mla/runtime/tokenizer"
 )
 
 // tokenizerOf builds the tokeniser of the model file; it needs no bundle.
 func (f *flags) tokenizerOf() (_ *tokenizer.Tokenizer, err error) {
-	file, err := gguf.Open(f.model)
+	file, err := f.openModel()
 	if err != nil {
 		return nil, err
 	}
@@ -56,14 +55,15 @@ func detokenize(e *env, args []string) error {
 	switch {
 	case stdin && f.given("tokens"):
 		return f.wrong("-tokens and - cannot be used together")
-	case !stdin && !f.given("tokens"):
-		return f.wrong("no tokens: give -tokens or -")
 	case stdin:
-		data, err := io.ReadAll(e.in)
-		if err != nil {
-			return err
+		*list, err = readText("stdin", e.in)
+	case !f.given("tokens"):
+		if *list, stdin, err = f.piped(); err == nil && !stdin {
+			return f.wrong("no tokens: give -tokens or -")
 		}
-		*list = string(data)
+	}
+	if err != nil {
+		return err
 	}
 	ids, err := parseTokens(*list)
 	switch {

@@ -47,6 +47,7 @@ func (f *flags) tokenFlag(text string) ([]int32, error) {
 // source is where a text comes from: a flag, a file or stdin.
 type source struct {
 	text, file string
+	chat       bool // what is piped to the program are messages, not this text
 }
 
 func (f *flags) source(what string) *source {
@@ -56,7 +57,11 @@ func (f *flags) source(what string) *source {
 	return s
 }
 
-// read returns the text; ok is false if there is none on the command line.
+// maxText is the longest text that is read: more than any context holds.
+const maxText = 64 << 20
+
+// read returns the text; ok is false if there is none on the command line, and nothing was
+// piped to the program.
 func (s *source) read(f *flags, stdin bool) (text string, ok bool, err error) {
 	var from []string
 	for _, name := range []string{"p", "f"} {
@@ -70,14 +75,39 @@ func (s *source) read(f *flags, stdin bool) (text string, ok bool, err error) {
 	switch {
 	case len(from) > 1:
 		return "", false, f.wrong("%s cannot be used together", strings.Join(from, " and "))
-	case len(from) == 0:
+	case len(from) == 0 && s.chat:
 		return "", false, nil
+	case len(from) == 0:
+		return f.piped()
 	case stdin || s.file == "-":
-		data, err := io.ReadAll(f.env.in)
-		return string(data), true, err
+		text, err = readText("stdin", f.env.in)
+		return text, true, err
 	case f.given("f"):
-		data, err := os.ReadFile(s.file)
-		return string(data), true, err
+		file, err := os.Open(s.file)
+		if err != nil {
+			return "", false, err
+		}
+		defer closing(file, &err)
+		text, err = readText(s.file, file)
+		return text, true, err
 	}
 	return s.text, true, nil
+}
+
+// piped is the text on stdin, which is none if it is a terminal or empty.
+func (f *flags) piped() (text string, ok bool, err error) {
+	if _, interactive := terminal(f.env.in); interactive {
+		return "", false, nil
+	}
+	text, err = readText("stdin", f.env.in)
+	return text, text != "", err
+}
+
+// readText reads all of a file, which may be one without an end.
+func readText(name string, r io.Reader) (string, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxText+1))
+	if err == nil && len(data) > maxText {
+		err = fmt.Errorf("%s has more than %d MiB, which no context holds", name, maxText>>20)
+	}
+	return string(data), err
 }

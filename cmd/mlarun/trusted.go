@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"mla/runtime/buildinfo"
 	"mla/runtime/checkup"
 	"mla/runtime/child"
 	"mla/runtime/device/metal"
@@ -21,7 +22,7 @@ const trialTime = 20 * time.Second
 // system where they do not may end the process that tries, so another process is
 // the first to do so (rule 18). What came of it is kept.
 func (f *flags) trusted(gpu *metal.Info) bool {
-	folder, key := cacheFolder(), f.trustKey(gpu)
+	folder, key := metal.CacheFolder(), f.trustKey(gpu)
 	verdict, kept := trust.Verdict{}, false
 	if folder != "" {
 		verdict, kept = trust.Kept(folder, key)
@@ -52,7 +53,7 @@ func (f *flags) trustKey(gpu *metal.Info) trust.Key {
 	return trust.Key{
 		GPU:      fmt.Sprintf("%s, Apple%d", gpu.Name, gpu.Family),
 		System:   gpu.OS,
-		Program:  buildInfo() + ", " + trust.File(exe),
+		Program:  buildinfo.Line("mlarun") + ", " + trust.File(exe),
 		Library:  trust.File(f.metalLib),
 		Settings: trust.Settings(os.Environ()),
 	}

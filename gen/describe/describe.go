@@ -3,6 +3,8 @@
 package describe
 
 import (
+	"slices"
+
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -19,8 +21,11 @@ type Report struct {
 	KVBytesPerContextToken int64        `json:"kv_bytes_per_context_token"`
 	FlopsPerToken          int64        `json:"flops_per_token"`
 	Dispatches             []Dispatch   `json:"dispatches"`
+	Kernels                []Kernel     `json:"kernels"`
 	Attention              []Attention  `json:"attention"`
 	Predictions            []Prediction `json:"predictions"`
+
+	measured *Timing // nil: nothing was
 }
 
 // Dispatch is one row of the report.
@@ -33,9 +38,16 @@ type Dispatch struct {
 	Threads      int    `json:"threads"`
 	Barrier      bool   `json:"barrier"`
 	WeightBytes  int64  `json:"weight_bytes"`
-	BytesRead    int64  `json:"bytes_read"` // activations, cache and tables
+	BytesRead    int64  `json:"bytes_read"`  // activations, cache and tables
+	CacheBytes   int64  `json:"cache_bytes"` // of these, of the cache
 	BytesWritten int64  `json:"bytes_written"`
 	Flops        int64  `json:"flops"`
+}
+
+// Kernel says what a kernel does.
+type Kernel struct {
+	Name string `json:"name"`
+	Does string `json:"does"` // which ops were fused, and what that saves
 }
 
 // cacheType is what the report counts the latent cache as.
@@ -51,6 +63,9 @@ func Make(b *plan.Bundle, pi, depth int) *Report {
 		row := c.count()
 		row.Step = i
 		r.Dispatches = append(r.Dispatches, row)
+		if k := (Kernel{c.k.Name, c.k.Doc}); !slices.Contains(r.Kernels, k) {
+			r.Kernels = append(r.Kernels, k)
+		}
 		r.WeightBytesPerToken += row.WeightBytes
 		r.FlopsPerToken += row.Flops
 		if row.Barrier {
@@ -99,10 +114,17 @@ func (c *counter) slot(i int, s plan.Slot) {
 		row := int64(c.b.Model.CacheDim()) * 2
 		if bytes = row; !s.Write {
 			bytes = row * c.rows
+			c.out.CacheBytes += bytes
 		}
+	case plan.SpaceHeads:
+		size := int64(4)
+		if c.b.Activations == plan.ElemF16 {
+			size = 2
+		}
+		bytes = size * int64(c.b.Model.HeadsPage().Elements) * int64(plan.Pages(int(c.rows)))
 	case plan.SpaceRope:
 		bytes = int64(c.b.Model.QKRopeHeadDim) * 4
-	case plan.SpaceRow:
+	case plan.SpaceRow, plan.SpaceWanted:
 		bytes = 16
 	case plan.SpaceLogits:
 		bytes = int64(c.b.Model.VocabSize) * 4

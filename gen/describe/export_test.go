@@ -7,3 +7,6 @@ func Shares() (dense, moe []Range) {
 	}
 	return dense, moe
 }
+
+// Timings are those of the page.
+func Timings(r *Report) []Timing { return r.timings() }

@@ -12,6 +12,7 @@ type Prediction struct {
 	ShareSource   string  `json:"bandwidth_share_source"`
 	WeightsUs     Range   `json:"weights_us"`
 	CacheUs       Range   `json:"cache_us"`
+	LaunchUs      float64 `json:"launch_us"` // of a dispatch that waits for the one before
 	DispatchesUs  float64 `json:"dispatches_us"`
 	CommandBufUs  float64 `json:"command_buffer_us"`
 	TokPerSecond  Range   `json:"predicted_tok_s"`
@@ -97,7 +98,7 @@ func predict(m *plan.Model, r *Report) []Prediction {
 		}
 		p := Prediction{Device: d.name, Tier: d.tier.name, BandwidthGBs: d.gbs, Share: s.Range, ShareSource: s.source,
 			WeightsUs: s.over(weights / perUs), CacheUs: s.over(kv / perUs),
-			DispatchesUs: float64(r.BarriersPerToken) * d.launchUs, CommandBufUs: commandBufferUs}
+			LaunchUs: d.launchUs, DispatchesUs: float64(r.BarriersPerToken) * d.launchUs, CommandBufUs: commandBufferUs}
 		fixed := p.DispatchesUs + p.CommandBufUs
 		token := Range{p.WeightsUs.Low + p.CacheUs.Low + fixed, p.WeightsUs.High + p.CacheUs.High + fixed}
 		p.TokPerSecond = token.over(1e6)

@@ -15,6 +15,7 @@ type Attention struct {
 	Kernel       string `json:"kernel"`
 	Class        string `json:"class"` // kernel class; "": any device without one
 	Form         string `json:"form"`
+	Cache        string `json:"cache"`
 	Threads      int    `json:"threads"`
 	Tile         int    `json:"tile"` // cache rows at a time
 	Accumulators int    `json:"accumulators"`
@@ -27,7 +28,7 @@ type Attention struct {
 	Over         bool   `json:"over"` // the budget, in registers or threads
 }
 
-// attention lists both forms of every attention kernel, as each class runs it.
+// attention lists all forms of every attention kernel, as each class runs it.
 func attention(b *plan.Bundle) (list []Attention) {
 	for _, budget := range msl.Budgets {
 		if b.Class == plan.ClassNVIDIA && budget.Class != "" {
@@ -41,9 +42,9 @@ func attention(b *plan.Bundle) (list []Attention) {
 			forms, _ := msl.AttentionRegisters(k) // the bundle was printed with it
 			for _, r := range forms {
 				list = append(list, Attention{
-					Kernel: k.Name, Class: budget.Class, Form: r.Form, Threads: k.Threads, Tile: r.Tile,
+					Kernel: k.Name, Class: budget.Class, Form: r.Form, Cache: r.Cache.String(), Threads: k.Threads, Tile: r.Tile,
 					Accumulators: r.Accumulators, Fragments: r.Fragments, Loads: r.Loads, Held: r.Held(),
-					Budget: budget.Registers, MostThreads: budget.Threads, Addresses: r.Addresses, Over: !budget.Keeps(&r, k.Threads)})
+					Budget: budget.Of(&r), MostThreads: budget.Threads, Addresses: r.Addresses, Over: !budget.Keeps(&r, k.Threads)})
 			}
 		}
 	}
@@ -57,7 +58,7 @@ func (r *Report) registers(w io.Writer) error {
 	}
 	fmt.Fprintln(w, "attention: 32-bit registers that a thread holds (estimated, not measured on Apple hardware; addresses are not counted):")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "devices\tkernel\tform\tthreads\ttile\tsums\tfragments\tloads\theld\tbudget\taddresses\t\t")
+	fmt.Fprintln(t, "devices\tkernel\tform\tcache\tthreads\ttile\tsums\tfragments\tloads\theld\tbudget\taddresses\t\t")
 	for _, a := range r.Attention {
 		class, mark := a.Class, ""
 		if class == "" {
@@ -66,7 +67,7 @@ func (r *Report) registers(w io.Writer) error {
 		if a.Over {
 			mark = "over"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t\n", class, a.Kernel, a.Form, a.Threads, a.Tile,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t\n", class, a.Kernel, a.Form, a.Cache, a.Threads, a.Tile,
 			a.Accumulators, a.Fragments, a.Loads, a.Held, a.Budget, a.Addresses, mark)
 	}
 	fmt.Fprintln(t)

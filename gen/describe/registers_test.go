@@ -9,11 +9,11 @@ import (
 	"mla/gen/describe"
 )
 
-// held is what a thread of attention holds, by devices and form.
+// held is what a thread of attention holds, by devices, form and cache.
 var held = map[string]map[string]int{
-	"youtu2b":        {" plain": 70, " matrix": 96, "apple7 plain": 70, "apple7 matrix": 96},
-	"deepseekv2lite": {" plain": 70, " matrix": 96, "apple7 plain": 70, "apple7 matrix": 96},
-	"glm47flash":     {" plain": 114, " matrix": 125, "apple7 plain": 95, "apple7 matrix": 82},
+	"youtu2b":        {" plain f32": 70, " matrix f16": 96, " matrix q8_0": 125, "apple7 plain f32": 70, "apple7 matrix f16": 96, "apple7 matrix q8_0": 89},
+	"deepseekv2lite": {" plain f32": 70, " matrix f16": 96, " matrix q8_0": 125, "apple7 plain f32": 70, "apple7 matrix f16": 96, "apple7 matrix q8_0": 89},
+	"glm47flash":     {" plain f32": 114, " matrix f16": 125, " matrix q8_0": 158, "apple7 plain f32": 95, "apple7 matrix f16": 82, "apple7 matrix q8_0": 96},
 }
 
 // registers checks what a report of one of the models says of attention.
@@ -28,10 +28,11 @@ func registers(t *testing.T, r *describe.Report) {
 		t.Fatal(err)
 	}
 	for _, a := range r.Attention {
-		if a.Held != want[a.Class+" "+a.Form] || a.Held != a.Accumulators+a.Fragments+a.Loads || a.Held > a.Budget || a.Over || a.Addresses <= 0 {
-			t.Errorf("%s: %+v; want %d held", r.Bundle, a, want[a.Class+" "+a.Form])
+		form := a.Form + " " + a.Cache
+		if a.Held != want[a.Class+" "+form] || a.Held != a.Accumulators+a.Fragments+a.Loads || a.Held > a.Budget || a.Over || a.Addresses <= 0 {
+			t.Errorf("%s: %+v; want %d held", r.Bundle, a, want[a.Class+" "+form])
 		}
-		if row := fmt.Sprintf(`%s +%s +%d .* %d +%d +%d\b`, a.Kernel, a.Form, a.Threads, a.Held, a.Budget, a.Addresses); !regexp.MustCompile(row).Match(text.Bytes()) {
+		if row := fmt.Sprintf(`%s +%s +%s +%d .* %d +%d +%d\b`, a.Kernel, a.Form, a.Cache, a.Threads, a.Held, a.Budget, a.Addresses); !regexp.MustCompile(row).Match(text.Bytes()) {
 			t.Errorf("%s: the report has no row %s", r.Bundle, row)
 		}
 	}

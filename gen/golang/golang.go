@@ -21,7 +21,12 @@ type File struct {
 // SourceFile is the name of a bundle's Metal source, which lies beside the Go files and is
 // embedded. Bundles that differ in their activations alone share it.
 func SourceFile(b *plan.Bundle) string {
-	return strings.TrimSuffix(strings.TrimSuffix(b.Name, b.Class), ActSuffix(b)) + b.Class + SourceSuffix
+	return stem(b) + b.Class + SourceSuffix
+}
+
+// stem is a bundle's name without activations and class.
+func stem(b *plan.Bundle) string {
+	return strings.TrimSuffix(strings.TrimSuffix(b.Name, b.Class), ActSuffix(b))
 }
 
 // SourceSuffix ends the names of Metal sources.
@@ -47,6 +52,7 @@ var files = []struct {
 	{"zweights.go", []table{
 		{"Weights", "weights", "weights lists every tensor: role, GGUF name, shape, layers, the kernel that binds it, the types covered.", weights},
 		{"Profiles", "profiles", "profiles lists the quant profiles: per weight one type for all layers, or one per layer.", profiles},
+		{"Joined", "joined", "joined lists what the host makes the inputs of a layer that predicts of; models have none.", weights},
 	}},
 	{"zkernels.go", []table{
 		{"Kernels", "kernels", "kernels lists every fused kernel: slots, parts, and one variant per combination of types.", kernels},
@@ -55,6 +61,7 @@ var files = []struct {
 		{"Decode", "decode", "decode is one token: every dispatch in order, with the memory that it touches.", sequence},
 		{"Batches", "batches", "batches are several rows at once.", batches},
 		{"Sample", "sampling", "sampling picks the next token by the logits.", sequence},
+		{"Pick", "picking", "picking picks tokens behind several rows.", sequence},
 	}},
 }
 
@@ -105,8 +112,12 @@ func (p *printer) share(t table) []string {
 	var vars []string
 	for i, b := range p.bundles {
 		name := t.variable + suffix(b)
+		if t.field == "Joined" && len(b.Joined) == 0 {
+			vars = append(vars, "")
+			continue
+		}
 		for j, other := range p.bundles[:i] {
-			if reflect.DeepEqual(t.value(b), t.value(other)) {
+			if vars[j] != "" && reflect.DeepEqual(t.value(b), t.value(other)) {
 				name = vars[j]
 				break
 			}
@@ -121,7 +132,7 @@ func (p *printer) table(f *jen.File, t table) {
 	done := map[string]bool{}
 	for i, b := range p.bundles {
 		name := p.vars[t.field][i]
-		if done[name] {
+		if done[name] || name == "" {
 			continue
 		}
 		if len(done) == 0 {
@@ -141,7 +152,7 @@ func (p *printer) model(f *jen.File, pkg string) {
 	var list []jen.Code
 	known := map[string]bool{}
 	for i, b := range p.bundles {
-		source, file := "source"+title(b.Class), SourceFile(b)
+		source, file := "source"+nextN(b)+title(b.Class), SourceFile(b)
 		if !known[file] {
 			f.Comment("//go:embed " + file)
 			f.Var().Id(source).String()
@@ -168,10 +179,20 @@ func (p *printer) bundle(i int, source string) jen.Dict {
 		jen.Id("Source"):      jen.Id(source),
 	}
 	for field, vars := range p.vars {
-		fields[jen.Id(field)] = jen.Id(vars[i])
+		if vars[i] != "" {
+			fields[jen.Id(field)] = jen.Id(vars[i])
+		}
+	}
+	for field, v := range map[string]*plan.Vectors{"Input": b.Input, "Hidden": b.Hidden} {
+		if v != nil {
+			fields[jen.Id(field)] = literal(reflect.ValueOf(v))
+		}
 	}
 	if b.Class != "" {
 		fields[jen.Id("Class")] = jen.Lit(b.Class)
+	}
+	if b.PickBytes > 0 {
+		fields[jen.Id("PickBytes")] = jen.Lit(int(b.PickBytes))
 	}
 	if b.Counters > 0 {
 		fields[jen.Id("Counters")] = jen.Lit(int(b.Counters))

@@ -159,10 +159,17 @@ func TestShared(t *testing.T) {
 // TestRegistry: bundles named like the packages that the registry imports do
 // not hide them.
 func TestRegistry(t *testing.T) {
-	f, err := Registry([]string{"alpha", "plan", "slices"})
-	if err != nil {
-		t.Fatal(err)
+	files, err := Registry([]string{"alpha", "plan", "slices"}, []string{"beta"})
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
 	}
+	if text := string(files[1].Data); files[1].Name != "zreference.go" || !strings.Contains(text, "\n//go:build !release\n\npackage generated\n") || !strings.Contains(text, "beta.Bundles,") {
+		t.Errorf("%s:\n%s", files[1].Name, text)
+	}
+	if alone, err := Registry([]string{"alpha"}, nil); err != nil || len(alone) != 1 {
+		t.Error(alone, err)
+	}
+	f := files[0]
 	text := string(f.Data)
 	if _, err := parser.ParseFile(token.NewFileSet(), f.Name, f.Data, 0); err != nil {
 		t.Error(err)

@@ -12,14 +12,22 @@ import (
 // class those with f32 activations.
 func ordered(bundles []*plan.Bundle) []*plan.Bundle {
 	return slices.SortedFunc(slices.Values(bundles), func(a, b *plan.Bundle) int {
-		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Activations, b.Activations))
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Model.NextN, b.Model.NextN), cmp.Compare(a.Activations, b.Activations))
 	})
 }
 
-// suffix tells variables of bundles of one spec apart: F16 or F16Nvidia; "": f32
+// suffix tells variables of bundles of one spec apart: F16 or NextNF16Nvidia; "": f32
 // activations, for any device.
 func suffix(b *plan.Bundle) string {
-	return title(ActSuffix(b)) + title(b.Class)
+	return nextN(b) + title(ActSuffix(b)) + title(b.Class)
+}
+
+// nextN is what names say of a layer that predicts.
+func nextN(b *plan.Bundle) string {
+	if b.Model.NextN > 0 {
+		return "NextN"
+	}
+	return ""
 }
 
 func title(word string) string {

@@ -78,8 +78,15 @@ func kernel(k *plan.Kernel, consts []string) jen.Code {
 func batches(v reflect.Value, consts []string) jen.Code {
 	var list []jen.Code
 	for _, q := range v.Interface().([]plan.Sequence) {
-		list = append(list, jen.Values(jen.Id("Width").Op(":").Lit(q.Width), jen.Id("Head").Op(":").Lit(q.Head), jen.Id("ArenaBytes").Op(":").Lit(int(q.ArenaBytes)),
-			jen.Id("Dispatches").Op(":").Add(sequence(reflect.ValueOf(q.Dispatches), consts))))
+		fields := []jen.Code{jen.Id("Width").Op(":").Lit(q.Width), jen.Id("Head").Op(":").Lit(q.Head), jen.Id("ArenaBytes").Op(":").Lit(int(q.ArenaBytes)),
+			jen.Id("Dispatches").Op(":").Add(sequence(reflect.ValueOf(q.Dispatches), consts))}
+		if q.Input != nil {
+			fields = append(fields, jen.Id("Input").Op(":").Add(literal(reflect.ValueOf(q.Input))))
+		}
+		if q.Hidden != nil {
+			fields = append(fields, jen.Id("Hidden").Op(":").Add(literal(reflect.ValueOf(q.Hidden))))
+		}
+		list = append(list, jen.Values(fields...))
 	}
 	if len(list) == 0 {
 		return jen.Index().Qual(planPath, "Sequence").Parens(jen.Nil())
@@ -114,6 +121,9 @@ func dispatches(list []plan.Dispatch, consts []string) jen.Code {
 			jen.Id("Layer").Op(":").Lit(d.Layer),
 			jen.Id("Barrier").Op(":").Lit(d.Barrier),
 			jen.Id("Operands").Op(":").Add(literal(reflect.ValueOf(d.Operands)))))
+	}
+	if len(entries) == 0 {
+		return jen.Index().Qual(planPath, "Dispatch").Parens(jen.Nil())
 	}
 	return jen.Index().Qual(planPath, "Dispatch").Add(rows(entries))
 }

@@ -27,8 +27,8 @@ func format(s *spec.Spec, source string, activations []string) ([]byte, error) {
 		return nil, err
 	}
 	w := &writer{}
-	w.line("# yaml-language-server: $schema=mla.schema.json\n")
 	w.line("# Written by mlagen init from %s.", oneLine(source))
+	w.line("version: %d\n", spec.Version())
 	if s.Architecture != gguf.Deepseek2 {
 		w.line("architecture: %s\n", s.Architecture)
 	}
@@ -81,6 +81,9 @@ func (w *writer) model(m *spec.Model, title string) {
 	if m.TieWordEmbeddings {
 		w.line("  tie_word_embeddings: true")
 	}
+	if m.NumNextNPredictLayers > 0 {
+		w.line("  num_nextn_predict_layers: %d", m.NumNextNPredictLayers)
+	}
 }
 
 func (w *writer) rope(r *spec.Rope) {
@@ -127,11 +130,19 @@ func (w *writer) quant(s *spec.Spec, q *spec.Quant) {
 		w.line("    legacy_kv_b: true")
 	}
 	w.line("    types:")
+	w.types(s, q.Types)
+	if q.NextN != nil {
+		w.line("    nextn_types:")
+		w.types(s.NextNLayer(), q.NextN)
+	}
+}
+
+func (w *writer) types(s *spec.Spec, types []spec.RoleTypes) {
 	first := map[string]int{weights.KVB: 0}
 	for _, row := range weights.Table(s) {
 		first[row.Role] = row.First
 	}
-	for _, t := range q.Types {
+	for _, t := range types {
 		w.line("      %s: %s", t.Role, spec.FormatTypes(t.Types, first[t.Role]))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"mla/gen/spec"
+	"mla/gen/weights"
 	"mla/runtime/atomicfile"
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
@@ -36,7 +37,18 @@ func Write(model, out string, force bool, activations ...string) error {
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(out, text)
+	return atomicfile.Write(out, append(schemaLine(out), text...))
+}
+
+// schemaLine tells editors where the schema of specs is, if it is in the folder that the
+// spec goes to or in the one above, as in the project; else they are told nothing.
+func schemaLine(out string) []byte {
+	for _, path := range []string{"mla.schema.json", "../mla.schema.json"} {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(out), path)); err == nil {
+			return []byte("# yaml-language-server: $schema=" + path + "\n\n")
+		}
+	}
+	return nil
 }
 
 // Generate returns the text of a spec for an open deepseek2 file, which
@@ -55,6 +67,9 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 		return nil, err
 	}
 	s.Model.Title = title(f)
+	if h.NextNLayers == 1 && predicts(f, s) {
+		s.Model.NumNextNPredictLayers = 1
+	}
 	s.Tuning.Attention.Simdgroups = spec.AttentionSimdgroups(s)
 	legacy := h.LegacyKVB && !gguf.ArchitectureOf(h.Architecture).Dense // where it goes without saying
 	q, err := profile(f, s, legacy)
@@ -73,6 +88,29 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: no spec can describe this model:\n%w", f.Path, err)
 	}
 	return text, nil
+}
+
+// predicts says whether a file that has the key has the layer as well.
+func predicts(f *gguf.File, s *spec.Spec) bool {
+	if s.MoE == nil || s.Model.QLoraRank == 0 || s.Temperature.Scale != 0 {
+		return false
+	}
+	row := weights.Table(s.NextNLayer())[0]
+	_, ok := f.Tensor(row.Name(0))
+	return ok
+}
+
+// Name is what the spec of a model file is called by itself, without an extension: letters
+// and digits of the file's name, of which a bundle's name can be made.
+func Name(model string) string {
+	words := strings.FieldsFunc(strings.ToLower(filepath.Base(gguf.Stem(model))), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	name := strings.Join(words, "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "m" + name
+	}
+	return name
 }
 
 // aliases are other names of pre-tokenizers.

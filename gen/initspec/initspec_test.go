@@ -315,3 +315,41 @@ func TestActivations(t *testing.T) {
 		}
 	}
 }
+
+func TestName(t *testing.T) {
+	for file, want := range map[string]string{
+		"/m/GLM-4.7-Flash-Q4_K_M.gguf": "glm_4_7_flash_q4_k_m",
+		"7b.gguf":                      "m7b",
+		"模型.gguf":                      "m",
+		"a-00001-of-00002.gguf":        "a",
+	} {
+		if got := Name(file); got != want {
+			t.Errorf("Name(%q) = %q; want %q", file, got, want)
+		}
+	}
+}
+
+// TestSchemaLine: a spec names the schema where there is one.
+func TestSchemaLine(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{"specs/more", "elsewhere"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "specs/mla.schema.json"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"specs/x.yaml":      "# yaml-language-server: $schema=mla.schema.json\n\n# Written by mlagen init from youtu-tiny-F32.gguf.\nversion: 1\n",
+		"specs/more/x.yaml": "# yaml-language-server: $schema=../mla.schema.json\n\n",
+		"elsewhere/x.yaml":  "# Written by mlagen init",
+	} {
+		if err := Write(reference+"youtu-tiny-F32.gguf", filepath.Join(root, path), false); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(filepath.Join(root, path)); err != nil || !strings.HasPrefix(string(text), want) {
+			t.Errorf("%s begins with %.120q, %v", path, text, err)
+		}
+	}
+}

@@ -15,33 +15,61 @@ import (
 // profile describes the quant types of a file: by the name of a stock mix when
 // all are as there, else role by role.
 func profile(f *gguf.File, s *spec.Spec, legacy bool) (spec.Quant, error) {
-	rows, _, err := quantmix.Stored(s, spec.Quant{Stock: "f32", LegacyKVB: legacy})
-	if err != nil {
-		return spec.Quant{}, err
+	models := []*spec.Spec{s}
+	if s.Model.NumNextNPredictLayers > 0 {
+		models = append(models, s.NextNLayer())
 	}
-	var types [][]quant.Type
-	for i := range rows {
-		t, err := fileTypes(f, s, &rows[i])
+	var all []stored
+	for _, m := range models {
+		have, err := storedIn(f, m, legacy)
 		if err != nil {
 			return spec.Quant{}, err
 		}
-		types = append(types, t)
+		all = append(all, have)
 	}
-	if q, ok, err := stock(f, s, types, legacy); ok || err != nil {
+	if q, ok, err := stock(f, all, legacy); ok || err != nil {
 		return q, err
 	}
-	q := spec.Quant{Name: profileName(f.Path), LegacyKVB: legacy}
-	for i, row := range rows {
-		if !row.F32 {
-			q.Types = append(q.Types, spec.RoleTypes{Role: row.Role, Types: types[i]})
-		}
+	q := spec.Quant{Name: profileName(f.Path), LegacyKVB: legacy, Types: all[0].roles()}
+	if len(all) > 1 {
+		q.NextN = all[1].roles()
 	}
 	return q, nil
 }
 
+// stored is the weights that a file holds of a model, or of its layer that predicts.
+type stored struct {
+	spec  *spec.Spec
+	rows  []weights.Row
+	types [][]quant.Type
+}
+
+func storedIn(f *gguf.File, s *spec.Spec, legacy bool) (have stored, err error) {
+	have.spec = s
+	have.rows, _, err = quantmix.Stored(s, spec.Quant{Stock: "f32", LegacyKVB: legacy})
+	for i := range have.rows {
+		var t []quant.Type
+		if t, err = fileTypes(f, s, &have.rows[i]); err != nil {
+			break
+		}
+		have.types = append(have.types, t)
+	}
+	return have, err
+}
+
+// roles are the types of all weights that quantisers change.
+func (s *stored) roles() (list []spec.RoleTypes) {
+	for i, row := range s.rows {
+		if !row.F32 {
+			list = append(list, spec.RoleTypes{Role: row.Role, Types: s.types[i]})
+		}
+	}
+	return list
+}
+
 // stock looks for a stock mix with exactly these types, and among several for
 // the one that general.file_type names.
-func stock(f *gguf.File, s *spec.Spec, types [][]quant.Type, legacy bool) (found spec.Quant, ok bool, err error) {
+func stock(f *gguf.File, all []stored, legacy bool) (found spec.Quant, ok bool, err error) {
 	want, _, err := f.Uint("general.file_type")
 	if err != nil {
 		return found, false, err
@@ -55,11 +83,15 @@ func stock(f *gguf.File, s *spec.Spec, types [][]quant.Type, legacy bool) (found
 			if q.LegacyKVB = legacy; legacy {
 				q.Name += " legacy_kv_b"
 			}
-			_, mix, err := quantmix.Stored(s, q)
-			if err != nil {
-				return found, false, err
+			alike := true
+			for _, have := range all {
+				_, mix, err := quantmix.Stored(have.spec, q)
+				if err != nil {
+					return found, false, err
+				}
+				alike = alike && reflect.DeepEqual(mix, have.types)
 			}
-			if !reflect.DeepEqual(mix, types) {
+			if !alike {
 				continue
 			}
 			number, err := quantmix.FileType(name)
@@ -103,22 +135,21 @@ func fileTypes(f *gguf.File, s *spec.Spec, row *weights.Row) ([]quant.Type, erro
 // tensor finds a weight in layer row.First+l. Some files have the experts' gate
 // and up projections in one tensor, whose type is that of both.
 func tensor(f *gguf.File, s *spec.Spec, row *weights.Row, l int) (*gguf.Tensor, *weights.Row, error) {
-	name := func(r *weights.Row) string {
-		if r.First < 0 {
-			return r.GGUF
-		}
-		return fmt.Sprintf(r.GGUF, r.First+l)
-	}
-	if t, ok := f.Tensor(name(row)); ok && len(t.Dims) > 0 {
+	if t, ok := f.Tensor(row.Name(l)); ok && len(t.Dims) > 0 {
 		return t, row, nil
 	}
-	if row.Role == weights.ExpertsGate || row.Role == weights.ExpertsUp {
+	switch row.Role {
+	case weights.SharedHeadNorm, weights.SharedHead:
+		if t, ok := f.Tensor(row.AltName(l)); ok && len(t.Dims) > 0 {
+			return t, row, nil
+		}
+	case weights.ExpertsGate, weights.ExpertsUp:
 		fused := weights.FusedExperts(s)
-		if t, ok := f.Tensor(name(&fused)); ok && len(t.Dims) > 0 {
+		if t, ok := f.Tensor(fused.Name(l)); ok && len(t.Dims) > 0 {
 			return t, &fused, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("tensor %q is missing", name(row))
+	return nil, nil, fmt.Errorf("tensor %q is missing", row.Name(l))
 }
 
 // profileName makes the name of a profile from that of the file.
@@ -146,12 +177,7 @@ func strangers(f *gguf.File, s *spec.Spec) error {
 	}
 	for _, row := range weights.Table(s) {
 		for l := range row.Layers() {
-			for _, pattern := range []string{row.GGUF, weights.Alternative(row.Role)} {
-				if row.First >= 0 && pattern != "" {
-					pattern = fmt.Sprintf(pattern, row.First+l)
-				}
-				known[pattern] = true
-			}
+			known[row.Name(l)], known[row.AltName(l)] = true, true
 		}
 	}
 	for i := range f.Tensors {

@@ -6,7 +6,6 @@ import (
 	"mla/gen/ir"
 	"mla/gen/spec"
 	"mla/runtime/gguf"
-	"mla/runtime/plan"
 )
 
 // rope rotates the last dims of each head, pair (2i, 2i+1), or (i, i+n/2), by angle pos·f_i.
@@ -182,7 +181,7 @@ func latentAttention(m *Machine, op *ir.Op) {
 func attendSplit(m *Machine, op *ir.Op) {
 	out, ml := m.out(op, 0), m.out(op, 1)
 	c, n := op.In[0].Len, m.pos+1
-	per := plan.Splits{Count: op.Splits, Tile: op.Tile}.Per(n)
+	per := op.KVSplits().Per(n)
 	for s := 0; s*per < n; s++ {
 		lo, hi := s*per, min(n, (s+1)*per)
 		for h := 0; h < op.Heads; h++ {
@@ -206,7 +205,7 @@ func combine(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	part, ml := m.in(op, 0, 0), m.in(op, 1, 0)
 	c, n := len(out)/op.Heads, m.pos+1
-	per := plan.Splits{Count: op.Splits, Tile: op.Tile}.Per(n)
+	per := op.KVSplits().Per(n)
 	for h := 0; h < op.Heads; h++ {
 		top := math.Inf(-1)
 		for s := 0; s*per < n; s++ {

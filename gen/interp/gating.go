@@ -100,9 +100,9 @@ func routeWeights(m *Machine, op *ir.Op) {
 func groupExperts(m *Machine, op *ir.Op) {
 	starts, members := m.out(op, 0), m.out(op, 1)
 	g := op.Grouping(m.p)
-	n, experts := 0, 0
+	n := 0
 	for e := range g.Experts {
-		first := n
+		starts[e] = float64(n)
 		for r := range m.rows {
 			for k := range g.K {
 				if expertOf(m.rows[r].values[op.In[0].V], k) == e {
@@ -111,26 +111,18 @@ func groupExperts(m *Machine, op *ir.Op) {
 				}
 			}
 		}
-		if n > first {
-			starts[experts] = float64(first)
-			experts++
-		}
 	}
-	for ; experts < len(starts); experts++ {
-		starts[experts] = float64(n)
-	}
+	starts[g.Experts] = float64(n)
 }
 
-// grouped is the row's selection as the lists of groupExperts have it: the expert of a
-// selection is that of the first one that is listed with it.
+// grouped is the row's selection as the lists of groupExperts have it.
 func grouped(m *Machine, op *ir.Op) []float64 {
-	starts, members := m.values[op.In[2].V], m.values[op.In[3].V]
+	starts, members := m.values[op.In[1].V], m.values[op.In[2].V]
 	experts := make([]float64, 2*op.K)
 	for e := range starts[1:] {
 		for i := int(starts[e]); i < int(starts[e+1]); i++ {
-			first, s := int(members[int(starts[e])]), int(members[i])
-			if s/op.K == m.index {
-				experts[s%op.K] = float64(expertOf(m.rows[first/op.K].values[op.In[1].V], first%op.K))
+			if s := int(members[i]); s/op.K == m.index {
+				experts[s%op.K] = float64(e)
 			}
 		}
 	}

@@ -42,8 +42,15 @@ type row struct {
 	values map[*ir.Value][]float64
 }
 
-// Row is a token that comes next in a session.
-type Row struct{ Token, Session int }
+// Row is a token that comes next in a session. Input is that of a program that begins with
+// one.
+type Row struct {
+	Token, Session int
+	Input          []float64
+}
+
+// Hidden is the hidden state of a row of the last replay, of a program that leaves it.
+func (m *Machine) Hidden(row int) []float64 { return m.rows[row].values[m.p.Hidden] }
 
 // New returns a machine whose sessions are empty.
 func New(p *ir.Program, w Weights) *Machine {
@@ -69,7 +76,11 @@ func (m *Machine) Rows(rows []Row) ([][]float64, error) {
 			s = &session{caches: map[int][][]float64{}}
 			m.sessions[r.Session] = s
 		}
-		m.rows = append(m.rows, &row{s, len(m.rows), s.length, r.Token, map[*ir.Value][]float64{}})
+		own := &row{s, len(m.rows), s.length, r.Token, map[*ir.Value][]float64{}}
+		if m.p.Input != nil {
+			own.values[m.p.Input] = r.Input
+		}
+		m.rows = append(m.rows, own)
 		s.length++
 	}
 	logits := make([][]float64, len(rows))

@@ -17,7 +17,8 @@ var compositions = regexp.MustCompile("^(" +
 	"|WA?A?H?" + // of several rows: weighted sum, shared down, residual, the next norm's input
 	"|eH" + // embedding and the next norm's input
 	"|N?R?S" + // norm and rope of a new cache row
-	"|ptwg?|[exalNRLCGApEWt]" + // single steps
+	"|ptwg" + // gating of a batch, and what its rows have selected by expert
+	"|ptw|[exalNRLCGApEWtg]" + // single steps
 	")$")
 
 // Signature spells the part's ops, one letter each.

@@ -5,6 +5,8 @@
 package ir
 
 import (
+	"fmt"
+
 	"mla/gen/spec"
 	"mla/gen/weights"
 	"mla/runtime/plan"
@@ -24,6 +26,13 @@ type Program struct {
 	// Paired says that rotated rows of weights are in pairs, as Row.RotaryRows has them.
 	Paired bool
 
+	// Input is what the program begins with in place of an embedding: vectors that the host
+	// makes; nil: it has an embedding. Hidden is the residual stream behind the last layer
+	// where it is to be there behind a replay, else nil.
+	Input, Hidden *Value
+	// Expanded is what all Heads of a program share, for those who look for memory used twice.
+	Expanded *Value
+
 	ArenaBytes   int64 // filled by the pass buffers
 	CounterBytes int64 // filled by the pass tails
 	values       int   // how many values were made; the next ID
@@ -33,6 +42,7 @@ type Program struct {
 type Step struct {
 	Layer   int // -1 outside the layers
 	Barrier bool
+	Why     string // what the barrier waits for
 	Parts   []*Part
 }
 
@@ -102,8 +112,21 @@ type Op struct {
 	Batch      int  // MatVec: heads, 1 otherwise
 	Splits     int  // AttendSplit, Combine
 	Tile       int  // AttendSplit, Combine
+	Least      int  // AttendSplit, Combine: see plan.Splits
 	K          int  // ExpertsMatVec, WeightedSum, gating kinds: experts per token
 	Group      int  // HandOver: elements per partial sum
+
+	Notes []string // what passes have decided about it, and why, for mlagen explain
+}
+
+// Note leaves a note about an op for people.
+func (op *Op) Note(format string, args ...any) {
+	op.Notes = append(op.Notes, fmt.Sprintf(format, args...))
+}
+
+// KVSplits is how AttendSplit and Combine cut the cache.
+func (o *Op) KVSplits() plan.Splits {
+	return plan.Splits{Count: o.Splits, Tile: o.Tile, Least: o.Least}
 }
 
 // Ref is a vector inside a value, or one per batch entry: entry b is elements
@@ -122,6 +145,7 @@ const (
 	Weight                // a tensor of the file
 	Cache                 // latent rows of one layer, kept between tokens
 	Counters              // of tails: zero between dispatches
+	Heads                 // expanded keys and values of the cached rows, of one layer at a time
 )
 
 // Elem is how a value is stored when it leaves a kernel.
@@ -144,7 +168,7 @@ type Value struct {
 	Layer   int
 	Len     int // elements; for a Dynamic value, elements per cached row
 	Elem    Elem
-	Dynamic bool // one entry per cached row; exists only before absorb
+	Dynamic bool // one entry per cached row; behind absorb none is left, behind expand_heads all are of class Heads
 	Output  bool // the program's result: the logits
 	Joint   bool // one for all rows; other activations are one per row
 	Kept    bool // stored even if only its own part reads it

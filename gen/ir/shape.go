@@ -1,15 +1,19 @@
 package ir
 
-import (
-	"mla/gen/spec"
-	"mla/runtime/plan"
-)
-
-const simdWidth = 32
+import "mla/gen/spec"
 
 // Shape is the shape of the threadgroups of a step's kernel.
 func (p *Program) Shape(s *Step) spec.Shape {
-	rows, cols := 0, 0
+	rows, cols := p.Results(s)
+	if p.Width > 1 {
+		return spec.ProductShape(p.Width, rows, cols)
+	}
+	return p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
+}
+
+// Results is what a shape follows from: how many results the matrices of a step give, of
+// one row, and the most inputs that one of them takes. 0, 0: there are no matrices.
+func (p *Program) Results(s *Step) (rows, cols int) {
 	for _, part := range s.Parts {
 		if part.Tail != nil {
 			continue // it takes the threadgroups as they are
@@ -27,9 +31,22 @@ func (p *Program) Shape(s *Step) spec.Shape {
 			rows, cols = rows+n*w.Rows, max(cols, w.Cols)
 		}
 	}
-	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
-	if p.Width > 1 { // a lane finishes one result of one row
-		shape.RowsPerSimdgroup = min(shape.RowsPerSimdgroup, simdWidth/min(p.Width, plan.MaxTile))
+	return rows, cols
+}
+
+// ExpertTokens is how many rows the products of experts take at a time, k experts a row; 0 if the
+// program has but one row.
+func (p *Program) ExpertTokens(k int) int {
+	if p.Width > 1 {
+		return spec.ExpertTokens(p.Width, k, p.Spec.MoE.NRoutedExperts)
 	}
-	return shape
+	return 0
+}
+
+// Tokens is how many rows the program's products take at a time; 0 if it has but one.
+func (p *Program) Tokens() int {
+	if p.Width > 1 {
+		return spec.ProductTokens(p.Width)
+	}
+	return 0
 }

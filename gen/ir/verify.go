@@ -12,6 +12,9 @@ import (
 // as many operands as their kind takes, and operands of lengths that agree.
 func Verify(p *Program) error {
 	v := verifier{written: map[*Value]*Step{}}
+	if p.Input != nil {
+		v.written[p.Input] = &Step{}
+	}
 	outputs := 0
 	for i, s := range p.Steps {
 		if len(s.Parts) == 0 {
@@ -38,6 +41,9 @@ func Verify(p *Program) error {
 	}
 	if outputs != 1 {
 		return fmt.Errorf("ir: %d ops write the output, want 1", outputs)
+	}
+	if p.Hidden != nil && (v.written[p.Hidden] == nil || !p.Hidden.Kept) {
+		return fmt.Errorf("ir: no op leaves %s", p.Hidden)
 	}
 	return nil
 }
@@ -136,7 +142,7 @@ var arities = [...]struct{ in, out, minW, maxW int }{
 func arity(op *Op) error {
 	a := arities[op.Kind]
 	if op.Grouped() {
-		a.in += 2
+		a.in++
 	}
 	if len(op.In) != a.in || len(op.Out) != a.out || len(op.W) < a.minW || len(op.W) > a.maxW {
 		return fmt.Errorf("has %d inputs, %d weights and %d outputs", len(op.In), len(op.W), len(op.Out))
@@ -174,7 +180,7 @@ func lengths(p *Program, op *Op) []length {
 		return []length{{"the input", in(0), row.Cols}, {"the output", out, op.K * row.Rows}}
 	case GroupExperts:
 		g := op.Grouping(p)
-		return []length{{"starts", out, g.Most(p.Width) + 1}, {"members", op.Out[1].Len, p.Width * g.K}}
+		return []length{{"starts", out, g.Experts + 1}, {"members", op.Out[1].Len, p.Width * g.K}}
 	case WeightedSum:
 		return []length{{"the input", in(0), op.K * out}}
 	case StoreKV:

@@ -20,9 +20,12 @@ const simdWidth = 32
 // with its kernels. Programs come by rising width, that of one row first.
 func Select(p *ir.Program, b *plan.Bundle) error {
 	uses := ir.Analyze(p)
-	q := plan.Sequence{Width: p.Width, Head: headStart(p), ArenaBytes: p.ArenaBytes}
-	for _, s := range p.Steps {
-		k, operands, err := selectStep(p, uses, s)
+	q := plan.Sequence{Width: p.Width, Head: headStart(p), ArenaBytes: p.ArenaBytes, Input: vectors(p, p.Input), Hidden: vectors(p, p.Hidden)}
+	for i, s := range p.Steps {
+		if i == q.Head && p.Width > 1 {
+			q.Dispatches = append(q.Dispatches, gather(p, b))
+		}
+		k, operands, err := selectStep(p, uses, s, i >= q.Head)
 		if err != nil {
 			return fmt.Errorf("kernel %s, layer %d: %w", s.Name(), s.Layer, err)
 		}
@@ -33,8 +36,17 @@ func Select(p *ir.Program, b *plan.Bundle) error {
 		return nil
 	}
 	b.Decode, b.Head, b.ArenaBytes, b.Counters = q.Dispatches, q.Head, q.ArenaBytes, p.CounterBytes
+	b.Input, b.Hidden = q.Input, q.Hidden
 	b.RopeFreqs, b.RopeMScale = p.RopeFreqs, p.RopeMScale
 	return nil
+}
+
+// vectors is where the arena has a value of every row; nil for none.
+func vectors(p *ir.Program, v *ir.Value) *plan.Vectors {
+	if v == nil {
+		return nil
+	}
+	return &plan.Vectors{Offset: v.Offset, Len: v.Len, Stride: p.Stride(v), Elem: elems[v.Elem]}
 }
 
 // headStart is the first of the trailing steps that belong to no layer.
@@ -72,14 +84,18 @@ func indexOf(kernels []plan.Kernel, name string) int {
 	return -1
 }
 
-// selectStep builds one kernel and the operands of its dispatch.
-func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step) (plan.Kernel, []plan.Operand, error) {
-	b := &builder{p: p, uses: uses, shape: p.Shape(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{},
+// selectStep builds one kernel and the operands of its dispatch. Those of the head compute
+// the rows that are wanted.
+func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step, head bool) (plan.Kernel, []plan.Operand, error) {
+	b := &builder{p: p, uses: uses, head: head, shape: p.Shape(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{},
 		row: -1, rope: -1, tables: -1, maxPages: plan.Pages(p.Spec.Model.MaxPositionEmbeddings)}
 	b.k = plan.Kernel{Name: s.Name(), Doc: doc(s), Threads: threads(p, s)}
 	if p.Width > 1 {
-		b.k.Name += fmt.Sprintf("_x%d", p.Width)
 		b.k.Width = p.Width
+		if head {
+			b.k.Width = min(p.Width, plan.MaxWanted)
+		}
+		b.k.Name += fmt.Sprintf("_x%d", b.k.Width)
 		b.needRow()
 	}
 	for _, part := range s.Parts {
@@ -97,10 +113,31 @@ func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step) (plan.Kernel, []plan.O
 	return b.k, b.operands, nil
 }
 
+// groupingThreads is how many threads share the selections of all rows where they are grouped:
+// every threadgroup looks at all of them, and there are fewer threadgroups than cores have room
+// for.
+const groupingThreads = 512
+
+// expandThreads make heads: a simdgroup has 32 columns of plan.ExpandColumns.
+const expandThreads = plan.ExpandColumns
+
 func threads(p *ir.Program, s *ir.Step) int {
 	for _, part := range s.Parts {
-		if part.Find(ir.AttendSplit) != nil {
+		switch {
+		case part.Find(ir.AttendSplit) != nil:
 			return p.Spec.Tuning.Attention.Simdgroups * simdWidth
+		case part.Find(ir.GroupExperts) != nil && part.Find(ir.RouteWeights) == nil:
+			return groupingThreads
+		case part.Find(ir.RouteWeights) != nil && part.Find(ir.GroupExperts) == nil && part.Find(ir.ExpertsMatVec) == nil:
+			return simdWidth // one simdgroup routes a row
+		}
+		switch {
+		case part.Find(ir.LatentAttn) != nil:
+			return p.Spec.Tuning.AttendRows.Simdgroups * simdWidth
+		case part.Find(ir.Attention) != nil:
+			return p.Spec.Tuning.AttendHeads.Simdgroups * simdWidth
+		case part.Find(ir.Expand) != nil:
+			return expandThreads
 		}
 	}
 	return p.Shape(s).Simdgroups * simdWidth
@@ -111,12 +148,17 @@ func (b *builder) rowsPerGroup() int {
 	return b.shape.RowsPerSimdgroup * b.shape.Simdgroups / b.shape.SplitK
 }
 
+// rowsOfTwo is how many rows of each of two matrices it makes: a product's simdgroup has blocks for 32.
+func (b *builder) rowsOfTwo() int {
+	if b.p.Width > 1 {
+		return 16 * b.shape.Simdgroups / b.shape.SplitK
+	}
+	return b.rowsPerGroup()
+}
+
 // unroll is how many blocks of a row are under way; 0 if as many as by default.
 func (b *builder) unroll() int {
-	if b.p.Width > 1 { // the inputs of a block are under way together
-		return max(1, plan.DefaultUnroll/b.k.Tile())
-	}
-	if b.shape.Unroll == plan.DefaultUnroll {
+	if b.p.Width > 1 || b.shape.Unroll == plan.DefaultUnroll { // products have their own steps
 		return 0
 	}
 	return b.shape.Unroll

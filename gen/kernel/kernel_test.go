@@ -19,7 +19,7 @@ func bundleOf(t *testing.T, s *spec.Spec) *plan.Bundle {
 	if err := pass.Compile(p, pass.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	b := &plan.Bundle{Name: s.Name, Weights: WeightTable(p)}
+	b := &plan.Bundle{Name: s.Name, Weights: WeightTable(p.Weights)}
 	plain, mixed := plan.Profile{Name: "plain"}, plan.Profile{Name: "mixed"}
 	for _, w := range b.Weights {
 		plain.Types = append(plain.Types, []quant.Type{quant.F32})
@@ -144,14 +144,14 @@ func TestVariants(t *testing.T) {
 		want := 3 // f32, and q8_0 or q4_0 by layer
 		for _, slot := range k.Slots {
 			if slot.Space == plan.SpaceKV {
-				want *= 2
+				want *= 3 // f32, f16 and q8_0
 			}
 		}
 		switch k.Name {
 		case "embed", "lm_head":
 			want = 2
 		case "attend":
-			want = 2 // the cache alone
+			want = 3 // the cache alone
 		}
 		if len(k.Variants) != want {
 			t.Errorf("%s has %d variants, want %d: %v", k.Name, len(k.Variants), want, k.Variants)

@@ -29,11 +29,11 @@ func (b *builder) part(part *ir.Part) (plan.Part, error) {
 	case part.Find(ir.Embed) != nil:
 		return b.embed(ops), nil
 	case part.Find(ir.RouteWeights) != nil:
-		r := &plan.RouteVec{Gating: *b.gating(&ops), Routing: b.out(part.Find(ir.RouteWeights).Out[0])}
+		gating, routing := *b.gating(&ops), b.out(part.Find(ir.RouteWeights).Out[0])
 		if op := ops.take(ir.GroupExperts); op != nil {
-			r.Grouping = b.grouping(b.out(op.Out[0]), b.out(op.Out[1]))
+			return &plan.RouteBatch{Gating: gating, Routing: routing, Grouping: *b.grouping(b.out(op.Out[0]), b.out(op.Out[1]))}, nil
 		}
-		return r, nil
+		return &plan.RouteVec{Gating: gating, Routing: routing}, nil
 	case part.Find(ir.WeightedSum) != nil:
 		return b.weightedSum(ops), nil
 	}
@@ -57,6 +57,14 @@ func (b *builder) single(op *ir.Op) (plan.Part, error) {
 	switch op.Kind {
 	case ir.AttendSplit:
 		return b.attend(op), nil
+	case ir.GroupExperts:
+		return &plan.GroupExperts{Routing: b.in(op.In[0].V), Grouping: *b.grouping(b.out(op.Out[0]), b.out(op.Out[1]))}, nil
+	case ir.LatentAttn:
+		return b.attendRows(op)
+	case ir.Expand:
+		return b.expandHeads(op), nil
+	case ir.Attention:
+		return b.attendHeads(op), nil
 	case ir.RMSNorm:
 		return &plan.NormVec{In: b.vec(op.In[0]), Norm: *b.norm(op), Out: b.vecOut(op, 0), Dim: op.In[0].Len}, nil
 	case ir.Rope:
@@ -116,12 +124,12 @@ func (b *builder) ropeAt(op *ir.Op) *plan.RopeAt {
 func (b *builder) combine(op *ir.Op) *plan.Combine {
 	b.needRow()
 	return &plan.Combine{Out: b.in(op.In[0].V), ML: b.in(op.In[1].V), Heads: op.Heads,
-		Splits: plan.Splits{Count: op.Splits, Tile: op.Tile}}
+		Splits: op.KVSplits()}
 }
 
 // matVec is [norm | rescale | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | [add] [hand over]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
-	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll()}
+	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.p.Tokens()}
 	norm, rescale, combine := ops.take(ir.RMSNorm), ops.take(ir.Rescale), ops.take(ir.Combine)
 	op := ops.take(ir.MatVec)
 	row := &b.p.Weights[op.W[0].Row]
@@ -140,6 +148,7 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 	last := op
 	if up := ops.take(ir.MatVec); up != nil {
 		m.Up = b.weight(up.W[0])
+		m.RowsPerGroup = b.rowsOfTwo()
 		last = ops.take(ir.SwiGLU)
 	} else if relu := ops.take(ir.SquaredReLU); relu != nil {
 		m.SquaredReLU, last = true, relu
@@ -181,13 +190,14 @@ func (b *builder) experts(ops chain) plan.Part {
 	op := ops.take(ir.ExpertsMatVec)
 	row := &b.p.Weights[op.W[0].Row]
 	e.W, e.K, e.Rows, e.Cols = b.weight(op.W[0]), op.K, row.Rows, row.Cols
-	if e.Gating != nil {
+	e.Tokens = b.p.ExpertTokens(op.K)
+	switch {
+	case op.Grouped():
+		e.Routing, e.Grouping = -1, b.grouping(b.in(op.In[1].V), b.in(op.In[2].V))
+	case e.Gating != nil:
 		e.Routing = b.out(op.In[1].V)
-	} else {
+	default:
 		e.Routing = b.in(op.In[1].V)
-	}
-	if op.Grouped() {
-		e.Grouping = b.grouping(b.in(op.In[2].V), b.in(op.In[3].V))
 	}
 	switch {
 	case norm != nil:
@@ -199,7 +209,7 @@ func (b *builder) experts(ops chain) plan.Part {
 	}
 	last := op
 	if up := ops.take(ir.ExpertsMatVec); up != nil {
-		e.Up, last = b.weight(up.W[0]), ops.take(ir.SwiGLU)
+		e.Up, e.RowsPerGroup, last = b.weight(up.W[0]), b.rowsOfTwo(), ops.take(ir.SwiGLU)
 	}
 	e.Out = b.vecOut(last, row.Rows)
 	return e
@@ -284,14 +294,26 @@ func (b *builder) storeKV(ops chain) plan.Part {
 func (b *builder) attend(op *ir.Op) plan.Part {
 	return &plan.Attend{QAbs: b.vec(op.In[0]), QPe: b.vec(op.In[1]), Heads: op.Heads, LatDim: op.In[0].Len, PeDim: op.In[1].Len,
 		Scale: op.Scale, Temperature: op.Temperature, Cache: b.paged(b.in(op.In[2].V)), Out: b.out(op.Out[0]), ML: b.out(op.Out[1]),
-		Splits: plan.Splits{Count: op.Splits, Tile: op.Tile}}
+		Splits: op.KVSplits()}
+}
+
+// attendRows is attention that was not cut into splits.
+func (b *builder) attendRows(op *ir.Op) (plan.Part, error) {
+	if b.p.Width <= 1 {
+		return nil, fmt.Errorf("%s of one row is not cut into splits", op.Name)
+	}
+	b.needRow()
+	t := b.p.Spec.Tuning.AttendRows
+	return &plan.AttendRows{QAbs: b.vec(op.In[0]), QPe: b.vec(op.In[1]), Heads: op.Heads, LatDim: op.In[0].Len, PeDim: op.In[1].Len,
+		Scale: op.Scale, Temperature: op.Temperature, Cache: b.paged(b.in(op.In[2].V)), Out: b.vecOut(op, op.Out[0].Len/op.Heads),
+		Queries: t.Queries, Tile: t.Tile}, nil
 }
 
 // WeightTable converts the compiler's weight rows to the plan's.
-func WeightTable(p *ir.Program) []plan.Weight {
+func WeightTable(rows []weights.Row) []plan.Weight {
 	var table []plan.Weight
-	for _, r := range p.Weights {
-		table = append(table, plan.Weight{Role: r.Role, GGUF: r.GGUF, Alt: weights.Alternative(r.Role),
+	for _, r := range rows {
+		table = append(table, plan.Weight{Role: r.Role, GGUF: r.GGUF, Alt: r.Alt,
 			Cols: r.Cols, Rows: r.Rows, Batch: r.Batch, First: r.First, Last: r.Last, HeadRows: r.HeadRows, RotaryRows: r.RotaryRows, Scale: r.Scale})
 	}
 	return table

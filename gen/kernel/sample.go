@@ -22,7 +22,7 @@ func Sample(b *plan.Bundle) {
 	pick := &plan.PickToken{Vocab: vocab, Scanned: scan.Groups(), Row: -1}
 	l := plan.SampleLayoutOf(vocab, scan.Groups())
 	b.SampleBytes = l.Bytes
-	s := newSampler("sample_scan", scanThreads,
+	s := newSampler(plan.SpaceSample, "sample_scan", scanThreads,
 		"logits without NaN and infinities, with bias and penalties; the best of each threadgroup.")
 	scan.Logits = s.slot(plan.Slot{Name: "logits", Space: plan.SpaceLogits}, plan.Operand{})
 	scan.State = s.memory(plan.Slot{Name: "state", Elem: plan.ElemSampling}, l.State, l.Picks)
@@ -31,13 +31,9 @@ func Sample(b *plan.Bundle) {
 	scan.Values = s.memory(plan.Slot{Name: "values", Write: true}, l.Values, l.Tops)
 	scan.Tops = s.memory(plan.Slot{Name: "tops", Write: true}, l.Tops, l.TopIDs)
 	scan.TopIDs = s.memory(plan.Slot{Name: "top_ids", Elem: plan.ElemU32, Write: true}, l.TopIDs, l.Kept)
-	s.dispatch(b, scan)
+	b.Sample = append(b.Sample, s.dispatch(b, scan))
 
-	threads := pickFew
-	if vocab > largeVocab {
-		threads = pickMany
-	}
-	s = newSampler("sample_pick", threads,
+	s = newSampler(plan.SpaceSample, "sample_pick", pickThreads(vocab),
 		"the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.")
 	pick.State = s.memory(plan.Slot{Name: "state", Elem: plan.ElemSampling, Write: true}, l.State, l.Picks)
 	pick.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemU32, Write: true}, l.Picks, l.Recent)
@@ -49,17 +45,58 @@ func Sample(b *plan.Bundle) {
 	pick.Kept = s.memory(plan.Slot{Name: "kept", Write: true}, l.Kept, l.KeptIDs)
 	pick.KeptIDs = s.memory(plan.Slot{Name: "kept_ids", Elem: plan.ElemU32, Write: true}, l.KeptIDs, l.Bytes)
 	pick.Row = s.slot(plan.Slot{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true}, plan.Operand{})
-	s.dispatch(b, pick)
+	b.Sample = append(b.Sample, s.dispatch(b, pick))
+}
+
+// pickThreads are the threads that pick one token.
+func pickThreads(vocab int) int {
+	if vocab > largeVocab {
+		return pickMany
+	}
+	return pickFew
+}
+
+// Pick adds the dispatches that pick tokens behind several rows by their logits.
+func Pick(b *plan.Bundle) {
+	vocab := b.Model.VocabSize
+	scan := &plan.ScanPicks{Vocab: vocab, PerGroup: scanPerGroup}
+	pick := &plan.PickTokens{Vocab: vocab, Scanned: scan.Scanned()}
+	l := plan.PickLayoutOf(vocab, scan.Scanned())
+	b.PickBytes = l.Bytes
+	s := newSampler(plan.SpacePick, "picks_scan", scanThreads,
+		"logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.")
+	scan.Logits = s.slot(plan.Slot{Name: "logits", Space: plan.SpaceLogits}, plan.Operand{})
+	scan.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemPick}, l.Picks, l.Adjusts)
+	scan.Adjusts = s.memory(plan.Slot{Name: "adjusts", Elem: plan.ElemAdjust}, l.Adjusts, l.Masks)
+	scan.Masks = s.memory(plan.Slot{Name: "masks", Elem: plan.ElemU32}, l.Masks, l.Tokens)
+	scan.Values = s.memory(plan.Slot{Name: "values", Write: true}, l.Values, l.Tops)
+	scan.Tops = s.memory(plan.Slot{Name: "tops", Write: true}, l.Tops, l.TopIDs)
+	scan.TopIDs = s.memory(plan.Slot{Name: "top_ids", Elem: plan.ElemU32, Write: true}, l.TopIDs, l.Kept)
+	first := s.dispatch(b, scan)
+	first.Barrier = false // devices wait for what ran before, as for a sequence
+	b.Pick = append(b.Pick, first)
+
+	s = newSampler(plan.SpacePick, "picks_pick", pickThreads(vocab),
+		"the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each.")
+	pick.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemPick}, l.Picks, l.Adjusts)
+	pick.Tokens = s.memory(plan.Slot{Name: "tokens", Elem: plan.ElemU32, Write: true}, l.Tokens, l.Values)
+	pick.Values = s.memory(plan.Slot{Name: "values"}, l.Values, l.Tops)
+	pick.Tops = s.memory(plan.Slot{Name: "tops"}, l.Tops, l.TopIDs)
+	pick.TopIDs = s.memory(plan.Slot{Name: "top_ids", Elem: plan.ElemU32}, l.TopIDs, l.Kept)
+	pick.Kept = s.memory(plan.Slot{Name: "kept", Write: true}, l.Kept, l.KeptIDs)
+	pick.KeptIDs = s.memory(plan.Slot{Name: "kept_ids", Elem: plan.ElemU32, Write: true}, l.KeptIDs, l.Bytes)
+	b.Pick = append(b.Pick, s.dispatch(b, pick))
 }
 
 // sampler collects one kernel of the sampler.
 type sampler struct {
 	k        plan.Kernel
+	space    plan.Space // of its memory
 	operands []plan.Operand
 }
 
-func newSampler(name string, threads int, doc string) *sampler {
-	return &sampler{k: plan.Kernel{Name: name, Doc: doc, Threads: threads}}
+func newSampler(space plan.Space, name string, threads int, doc string) *sampler {
+	return &sampler{k: plan.Kernel{Name: name, Doc: doc, Threads: threads}, space: space}
 }
 
 // slot adds a slot and its operand.
@@ -72,11 +109,11 @@ func (s *sampler) slot(slot plan.Slot, o plan.Operand) int {
 
 // memory adds a slot of the sampler's memory, from one offset to another.
 func (s *sampler) memory(slot plan.Slot, from, to int64) int {
-	slot.Space = plan.SpaceSample
+	slot.Space = s.space
 	return s.slot(slot, plan.Operand{Offset: from, Bytes: to - from})
 }
 
-func (s *sampler) dispatch(b *plan.Bundle, part plan.Part) {
+func (s *sampler) dispatch(b *plan.Bundle, part plan.Part) plan.Dispatch {
 	s.k.Parts = []plan.Part{part}
-	b.Sample = append(b.Sample, plan.Dispatch{Kernel: intern(b, s.k), Layer: -1, Barrier: true, Operands: s.operands})
+	return plan.Dispatch{Kernel: intern(b, s.k), Layer: -1, Barrier: true, Operands: s.operands}
 }

@@ -15,6 +15,7 @@ type builder struct {
 	uses     *ir.Uses
 	shape    spec.Shape
 	layer    int
+	head     bool // its rows are those whose logits are wanted
 	k        plan.Kernel
 	operands []plan.Operand
 	slots    map[*ir.Value]int // activations and caches
@@ -125,9 +126,14 @@ func (b *builder) counters(v *ir.Value) int {
 
 // needRow makes sure that the kernel has the row that it works on.
 func (b *builder) needRow() {
-	if b.row < 0 {
-		b.row = b.add(plan.Slot{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow}, plan.Operand{})
+	if b.row >= 0 {
+		return
 	}
+	slot := plan.Slot{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow}
+	if b.head && b.p.Width > 1 {
+		slot.Name, slot.Space = "wanted", plan.SpaceWanted
+	}
+	b.row = b.add(slot, plan.Operand{})
 }
 
 // paged is a latent cache with its block tables.

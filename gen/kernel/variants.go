@@ -7,9 +7,6 @@ import (
 	"mla/runtime/quant"
 )
 
-// cacheTypes are the element types of a latent cache.
-var cacheTypes = []quant.Type{quant.F32, quant.F16}
-
 // Variants instantiates every kernel for the combinations of types that the
 // bundle's profiles really have, never for the cross product of all types.
 func Variants(b *plan.Bundle) {
@@ -20,7 +17,7 @@ func Variants(b *plan.Bundle) {
 	for _, d := range dispatches(b) {
 		k := &b.Kernels[d.Kernel]
 		for pi := range b.Profiles {
-			for _, kv := range cacheTypes {
+			for _, kv := range b.Model.CacheTypes() {
 				types := dispatchTypes(b, &d, &b.Profiles[pi], kv)
 				name := VariantName(k.Name, types)
 				if !seen[d.Kernel][name] {
@@ -36,13 +33,13 @@ func Variants(b *plan.Bundle) {
 	weightTypes(b)
 }
 
-// dispatches lists those of all sequences, and of the sampler.
+// dispatches lists those of all sequences, and of the samplers.
 func dispatches(b *plan.Bundle) []plan.Dispatch {
 	var all []plan.Dispatch
 	for _, q := range b.Sequences() {
 		all = append(all, q.Dispatches...)
 	}
-	return append(all, b.Sample...)
+	return slices.Concat(all, b.Sample, b.Pick)
 }
 
 // dispatchTypes are the types of a dispatch's typed slots under a profile.

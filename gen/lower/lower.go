@@ -17,7 +17,7 @@ import (
 // Lower returns the unfused program of width rows. How many they are changes no formula.
 func Lower(s *spec.Spec, width int) *ir.Program {
 	l := &lowerer{s: s, arch: gguf.ArchitectureOf(s.Architecture), p: &ir.Program{Width: width, Spec: s, Weights: weights.Table(s)}, layer: -1}
-	x := l.embed()
+	x := l.begin()
 	for i := 0; i < s.Model.NumHiddenLayers; i++ {
 		l.layer = i
 		x = l.attention(x)
@@ -28,6 +28,9 @@ func Lower(s *spec.Spec, width int) *ir.Program {
 		}
 	}
 	l.layer = -1
+	if s.NextN > 0 || s.Model.NumNextNPredictLayers > 0 {
+		x.Kept, l.p.Hidden = true, x
+	}
 	l.head(x)
 	return l.p
 }
@@ -50,6 +53,18 @@ func (l *lowerer) emit(op *ir.Op, n int, elem ir.Elem) *ir.Value {
 
 func (l *lowerer) weight(role string) []*ir.Value {
 	return []*ir.Value{l.p.WeightValue(role, l.layer)}
+}
+
+// begin is the residual stream in front of the first layer: the token's embedding, or in
+// the layer that predicts eh_proj [enorm(e); hnorm(h)], whose input the host makes of the
+// embedding e of the token and the hidden state h of the position before.
+func (l *lowerer) begin() *ir.Value {
+	if l.s.NextN == 0 {
+		return l.embed()
+	}
+	in := l.p.NewValue("joined", -1, 2*l.s.Model.HiddenSize)
+	in.Elem, l.p.Input, l.layer = ir.Half, in, 0 // no part of the head, which is what lies outside the layers
+	return residual(l.matVec("eh_proj", weights.EHProj, ir.All(in), ir.F32))
 }
 
 func (l *lowerer) embed() *ir.Value {
@@ -75,12 +90,15 @@ func (l *lowerer) last() *ir.Op { return l.p.Steps[len(l.p.Steps)-1].Parts[0].Op
 
 // head computes the logits; a tied head reads the embedding table.
 func (l *lowerer) head(x *ir.Value) {
-	h := l.norm("final_norm", weights.FinalNorm, ir.All(x))
-	l.last().Scale = l.arch.DimModelBase / float64(l.s.Model.HiddenSize)
-	role := weights.LMHead
-	if l.s.Model.TieWordEmbeddings {
+	norm, role := weights.FinalNorm, weights.LMHead
+	switch {
+	case l.s.NextN > 0:
+		norm, role = weights.SharedHeadNorm, weights.SharedHead
+	case l.s.Model.TieWordEmbeddings:
 		role = weights.EmbedTokens
 	}
+	h := l.norm("final_norm", norm, ir.All(x))
+	l.last().Scale = l.arch.DimModelBase / float64(l.s.Model.HiddenSize)
 	l.matVec("lm_head", role, ir.All(h), ir.F32).Output = true
 }
 

@@ -25,16 +25,21 @@ type attention struct {
 	// factor per head by which earlier sums shrink.
 	TileFloats, ShareFloats, WeightFloats, MLFloats, ShrinkFloats int
 
-	Matrix *matrixAttention // for caches of halves; nil: they take the plain form too
+	Matrix []matrixAttention // the matrix form, for the cache types that have it
 }
 
-// floats is the threadgroup memory of the larger form.
+// SplitsOf are the arguments of split_rows.
+func (k *kernelView) SplitsOf(s plan.Splits) string {
+	return fmt.Sprintf("%du, %du, %du", s.Count, s.Tile, max(s.Tile, s.Least))
+}
+
+// floats is the threadgroup memory of the largest form.
 func (a *attention) floats() int {
-	plain := a.plainFloats()
-	if a.Matrix != nil {
-		return max(plain, a.Matrix.floats)
+	n := a.plainFloats()
+	for i := range a.Matrix {
+		n = max(n, a.Matrix[i].floats)
 	}
-	return plain
+	return n
 }
 
 func (a *attention) plainFloats() int {
@@ -42,13 +47,13 @@ func (a *attention) plainFloats() int {
 }
 
 // attentionShape fits attention into registers and threadgroup memory, with the
-// largest tile that divides the plan's, and the matrix form into a budget.
+// largest tile that divides the plan's, and the matrix forms into a budget.
 func attentionShape(p *plan.Attend, threads int, budget *Budget) (*attention, error) {
 	if p.Heads < 1 || p.LatDim < 1 || p.PeDim < 1 || p.Splits.Count < 1 || p.Splits.Tile < 1 {
 		return nil, fmt.Errorf("attention over %d heads of %d + %d columns in %d splits of tiles of %d", p.Heads, p.LatDim, p.PeDim, p.Splits.Count, p.Splits.Tile)
 	}
 	simdgroups := threads / simdWidth
-	a := &attention{Width: p.LatDim + p.PeDim, HeadLanes: 1, ColumnsPerThread: ceil(p.LatDim, threads), Matrix: matrixShape(p, threads, budget)}
+	a := &attention{Width: p.LatDim + p.PeDim, HeadLanes: 1, ColumnsPerThread: ceil(p.LatDim, threads), Matrix: matrixShapes(p, threads, budget, simdWidth)}
 	for a.HeadLanes < min(p.Heads, simdWidth) {
 		a.HeadLanes *= 2
 	}

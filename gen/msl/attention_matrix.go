@@ -1,10 +1,17 @@
 package msl
 
-import "mla/runtime/plan"
+import (
+	"slices"
 
-// matrixAttention is the shape of the matrix form of attention, which serves caches
-// of halves; see templates/msl/attend_matrix.msl.
+	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
+	"mla/runtime/quant"
+)
+
+// matrixAttention is the shape of the matrix form of attention on one type of cache;
+// see templates/msl/attend_matrix.msl.
 type matrixAttention struct {
+	Cache  quant.Type
 	Tile   int // cache rows at a time, a power of two
 	Piece  int // rows that pass through threadgroup memory at a time
 	Terms  int // halves that a query is the sum of
@@ -14,7 +21,7 @@ type matrixAttention struct {
 }
 
 const (
-	block = 8 // rows and columns of a simdgroup matrix
+	block = verify.Block // rows and columns of a simdgroup matrix
 	// queryTerms is 1: rounding queries to halves moves a score as much as rounding
 	// the cache's keys to halves has. With 2 the logits of the reference models are
 	// within 0.010 instead of 0.012, for half as many products again.
@@ -25,10 +32,50 @@ const (
 	minBlocks = 2
 )
 
+// cacheLoad is how a lane loads cache rows: widest columns in 16 bytes, or a block of 8
+// where rows have no whole ones; with each load a register for its scale, or none.
+type cacheLoad struct{ widest, scale int }
+
+// cacheLoads are of the types that have a matrix form: see templates/msl/cache.msl.
+var cacheLoads = map[quant.Type]cacheLoad{quant.F16: {8, 0}, quant.Q8_0: {16, 1}}
+
+// loads is how many times a lane loads its part of a tile's rows of so many blocks, and the
+// registers that this takes.
+func (c cacheLoad) loads(tile, blocks int) (n, registers int) {
+	each := block
+	if blocks*block%c.widest == 0 {
+		each = c.widest
+	}
+	n = ceil(tile*blocks*block/each, simdWidth)
+	return n, n * (4*each/c.widest + c.scale)
+}
+
+// matrixShapes lists the matrix forms of attention on the types of cache that have one,
+// with tiles of up to most rows.
+func matrixShapes(p *plan.Attend, threads int, budget *Budget, most int) []matrixAttention {
+	var list []matrixAttention
+	for _, t := range plan.CacheTypes(p.LatDim, p.PeDim) {
+		if _, ok := cacheLoads[t]; ok {
+			if m := matrixShape(p, threads, budget, t, most); m != nil {
+				list = append(list, *m)
+			}
+		}
+	}
+	return list
+}
+
+// matrix is the matrix form for a type of cache, or nil: the plain form serves it.
+func (a *attention) matrix(cache quant.Type) *matrixAttention {
+	if i := slices.IndexFunc(a.Matrix, func(m matrixAttention) bool { return m.Cache == cache }); i >= 0 {
+		return &a.Matrix[i]
+	}
+	return nil
+}
+
 // matrixShape fits the matrix form into the registers of a budget and threadgroup memory, with
-// the largest tile and in the largest pieces. It returns nil where the plain form has to
+// the largest tile of up to most rows, a power of two, and in the largest pieces. It returns nil where the plain form has to
 // serve: columns that are no whole blocks or too few, or too many heads.
-func matrixShape(p *plan.Attend, threads int, budget *Budget) *matrixAttention {
+func matrixShape(p *plan.Attend, threads int, budget *Budget, cache quant.Type, most int) *matrixAttention {
 	if !wholeBlocks(p) {
 		return nil
 	}
@@ -39,16 +86,16 @@ func matrixShape(p *plan.Attend, threads int, budget *Budget) *matrixAttention {
 		return nil
 	}
 	keys := values + ceil(p.PeDim/block, simdgroups)
-	for tile := simdWidth; tile >= block; tile /= 2 {
-		registers := matrixRegisters(p, threads, tile, keys, values)
-		if registers.Held() > budget.Registers {
+	for tile := most; tile >= block; tile /= 2 {
+		registers := matrixRegisters(p, threads, tile, keys, values, cache)
+		if registers.Held() > budget.matrix(cache) {
 			continue
 		}
 		for piece := tile; piece >= block; piece /= 2 {
 			shares := max(block*heads*(tile+4), piece*block*(keys|1)/2)
 			floats := simdgroups*shares + block*heads*block + block*heads*(tile+8)/2
 			if 4*floats <= maxThreadgroupBytes {
-				return &matrixAttention{Tile: tile, Piece: piece, Terms: queryTerms, floats: floats, registers: registers}
+				return &matrixAttention{Cache: cache, Tile: tile, Piece: piece, Terms: queryTerms, floats: floats, registers: registers}
 			}
 		}
 	}

@@ -14,15 +14,18 @@ import (
 )
 
 // matrixTolerance is relative to the largest result of attention on a cache of
-// halves. Queries and weights are rounded to halves: 2^-12 of each at most, and
-// rounding errors of a sum of many have random signs.
+// halves or Q8_0. Queries, weights and what Q8_0 stands for are rounded to halves: 2^-12
+// of each at most, and rounding errors of a sum of many have random signs.
 const matrixTolerance = 0x1p-11
 
 // inMatrices says whether a slot is a result of attention that may take the matrix
 // form.
 func (m *memory) inMatrices(slot int) bool {
+	if a, ok := m.k.Parts[0].(*plan.AttendRows); ok {
+		return m.types[a.Cache.Slot] != quant.F32 && slot == a.Out.Slot
+	}
 	a, ok := m.k.Parts[0].(*plan.Attend)
-	return ok && m.types[a.Cache.Slot] == quant.F16 && (slot == a.Out || slot == a.ML)
+	return ok && m.types[a.Cache.Slot] != quant.F32 && (slot == a.Out || slot == a.ML)
 }
 
 // rebase expresses the results of attention by want's references: the matrix form takes
@@ -40,8 +43,8 @@ func float32s(b []byte) []float32 {
 }
 
 // oddAttention are shapes at the edges of blocks: heads of one to three of them, some
-// of them full, columns that are dealt out evenly and unevenly, and four shapes that
-// take the plain form, the last one by tiles that do not divide a page.
+// of them full, columns that are dealt out evenly and unevenly, to lanes by 8 and by 16
+// where a cache of Q8_0 is possible, and four shapes that take the plain form, the last one by tiles that do not divide a page.
 var oddAttention = []struct {
 	heads, lat, pe, simdgroups, tile int
 	matrix                           bool
@@ -54,6 +57,9 @@ var oddAttention = []struct {
 	{16, 72, 8, 4, 64, true},
 	{23, 128, 64, 8, 32, true},
 	{24, 64, 32, 2, 8, true},
+	{5, 96, 32, 5, 16, true},
+	{4, 64, 32, 1, 32, true},
+	{9, 160, 64, 4, 32, true},
 	{7, 64, 16, 8, 32, false},
 	{3, 60, 16, 4, 16, false},
 	{4, 64, 10, 4, 16, false},
@@ -66,19 +72,22 @@ func TestOddAttention(t *testing.T) {
 	b := &plan.Bundle{Name: "odd", Activations: plan.ElemF32}
 	for i, shape := range oddAttention {
 		k := attendKernel(fmt.Sprintf("odd_%d", i), shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: shape.tile})
-		if got := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, budgetOf("")) != nil; got != shape.matrix {
-			t.Errorf("%+v: matrix form: %t", shape, got)
+		k.Variants = k.Variants[1:] // all but floats
+		if got := matrixShapes(k.Parts[0].(*plan.Attend), k.Threads, budgetOf(""), simdWidth); len(got) != len(k.Variants) == shape.matrix {
+			t.Errorf("%+v: matrix forms: %+v", shape, got)
 		}
-		k.Variants = k.Variants[1:] // halves
 		b.Kernels = append(b.Kernels, k)
 	}
 	e := executor(t, print(t, b))
 	for i := range b.Kernels {
 		k := &b.Kernels[i]
-		for _, rows := range []int{1, 7, 8, 9, 15, 16, 17, 25, 31, 33, 48, 63, 80} {
-			m := newMemory(k, &k.Variants[0], b.Activations, rows-1)
-			m.poisonBehind(rows)
-			t.Run(fmt.Sprintf("%d-%d/%d", oddAttention[i].heads, oddAttention[i].lat, rows), func(t *testing.T) { m.execute(t, e, k.Variants[0].Func) })
+		for j := range k.Variants {
+			v := &k.Variants[j]
+			for _, rows := range []int{1, 7, 8, 9, 15, 16, 17, 25, 31, 33, 48, 63, 80} {
+				m := newMemory(k, v, b.Activations, rows-1)
+				m.poisonBehind(rows)
+				t.Run(fmt.Sprintf("%d-%d-%s/%d", oddAttention[i].heads, oddAttention[i].lat, v.Types[0], rows), func(t *testing.T) { m.execute(t, e, v.Func) })
+			}
 		}
 	}
 }
@@ -126,7 +135,7 @@ func (m *memory) poisonBehind(rows int) {
 	a := m.k.Parts[0].(*plan.Attend)
 	width := a.LatDim + a.PeDim
 	for pos := rows; pos < testPages*plan.PageRows; pos++ {
-		m.setVec(cached(a.Cache, pos, width), 0, slices.Repeat([]float64{math.NaN()}, width))
+		m.setCached(cached(a.Cache, pos, width), slices.Repeat([]float64{math.NaN()}, width))
 	}
 }
 

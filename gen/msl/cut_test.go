@@ -1,21 +1,23 @@
 package msl_test
 
 import (
-	"mla/runtime/device"
 	"strings"
+	"sync"
 	"testing"
 
 	"mla/gen/msl/frontend"
 	"mla/generated"
+	"mla/runtime/device"
 	"mla/runtime/device/reference"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
-	"mla/runtime/quant"
 )
 
 // TestCuts parses what a device is given of every bundle, for every profile of the
-// bundle's spec: nothing that these kernels need may be missing.
+// bundle's spec: nothing that these kernels need may be missing. Bundles whose activations
+// alone differ have one source, and so the same cuts: a text is parsed once.
 func TestCuts(t *testing.T) {
+	var parsed sync.Map
 	for _, b := range generated.Bundles() {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
@@ -29,6 +31,9 @@ func TestCuts(t *testing.T) {
 				if n := strings.Count(cut, "kernel void "); n != len(functions) {
 					t.Errorf("%s: %d kernels; expected %d", b.Profiles[i].Name, n, len(functions))
 				}
+				if _, before := parsed.LoadOrStore(cut, true); before {
+					continue
+				}
 				if err := frontend.Check(cut); err != nil {
 					t.Errorf("%s: %v", b.Profiles[i].Name, err)
 				}
@@ -37,11 +42,12 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// needs are the functions for profile i, with either type of the cache, and on devices of
+// needs are the functions for profile i, with each type of the cache, and on devices of
 // either kernel class, in turn.
 func needs(t *testing.T, b *plan.Bundle, i int) []string {
 	t.Helper()
-	kv := []quant.Type{quant.F16, quant.F32}[i%2]
+	types := b.Model.CacheTypes()
+	kv := types[i%len(types)]
 	class := []string{"", plan.ClassApple7}[i/2%2]
 	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(device.Config{KV: kv}, class)
 	if err != nil {

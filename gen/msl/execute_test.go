@@ -158,12 +158,19 @@ func (m *memory) compare(t *testing.T, want, before *memory) {
 // those that changed: the others are no measure, nor are the masks of empty splits.
 func (m *memory) compareNumbers(t *testing.T, want, before *memory, slot int) {
 	t.Helper()
-	n, allowed := len(m.data[slot])/4, tolerance
+	n, allowed, rare := len(m.data[slot])/4, tolerance, 0
 	if m.half(slot) {
 		n, allowed = 2*n, halfTolerance
 	}
+	if m.widths[slot] > 0 && m.types[slot] == quant.Q8_0 {
+		// A number in the middle between two multiples of its scale may become either.
+		n, allowed, rare = len(m.data[slot])/34*32, halfTolerance, m.widths[slot]/64
+	}
 	if m.inMatrices(slot) {
 		allowed = matrixTolerance
+		if m.half(slot) {
+			allowed += halfTolerance // what is so far off may be rounded to another half
+		}
 	}
 	largest := 0.0
 	for i := range n {
@@ -173,6 +180,10 @@ func (m *memory) compareNumbers(t *testing.T, want, before *memory, slot int) {
 	}
 	for i := range n {
 		g, w := m.at(slot, i), want.at(slot, i)
+		if rare > 0 && math.Abs(g-w) > halfTolerance*largest && math.Abs(g-w) < 1.01/127*largest {
+			rare--
+			continue
+		}
 		if !(math.Abs(g-w) <= allowed*max(largest, math.Abs(w)/1e6)) {
 			t.Fatalf("slot %s[%d] is %g; expected %g (largest %g)", m.k.Slots[slot].Name, i, g, w, largest)
 		}

@@ -7,44 +7,73 @@ import (
 	"mla/runtime/quant"
 )
 
-// A kernel has one body for all its variants, but for attention: where the matrix form
-// serves caches of halves, these have a body of their own, so that nobody compiles the form
-// that no cache of the file takes.
+// A kernel has one body for all its variants, but for attention: each type of cache that
+// the matrix form serves has a body of its own, so that nobody compiles a form that the
+// cache of the file does not take.
 
-// matrixPart returns the part that has the matrix form, or nil.
-func matrixPart(parts []partView) *plan.Attend {
+// attending returns the part that has matrix forms, or nil.
+func attending(parts []partView) *partView {
 	for i := range parts {
-		if a := parts[i].Attention; a != nil && a.Matrix != nil {
-			return parts[i].P.(*plan.Attend)
+		if a := parts[i].Attention; a != nil && len(a.Matrix) > 0 {
+			return &parts[i]
 		}
 	}
 	return nil
 }
 
-// bodies prints the body, or both.
+// bodies prints the body of the plain form, or the only one, and those of matrix forms.
 func (p *printer) bodies(v *kernelView, parts []partView, floats int) {
-	p.body(v, parts, floats)
-	if matrixPart(parts) == nil {
+	p.body(v, v.bodyName(nil), parts, floats)
+	part := attending(parts)
+	if part == nil {
 		return
 	}
-	parts = slices.Clone(parts)
-	for i := range parts {
-		parts[i].Halves = parts[i].Attention != nil
+	for i := range part.Attention.Matrix {
+		m := &part.Attention.Matrix[i]
+		own := slices.Clone(parts)
+		attending(own).Matrix = m
+		p.printf("\n// The same of a cache of %s.\n", m.Cache)
+		p.body(v, v.bodyName(m), own, floats)
 	}
-	p.line("\n// The same of a cache of halves.")
-	p.body(v, parts, floats)
 }
 
-// bodyName is the name of the body of parts.
-func (k *kernelView) bodyName(halves bool) string {
-	if halves {
-		return k.Kernel.Name + "_halves_body"
+// bodyName is the name of a body.
+func (k *kernelView) bodyName(m *matrixAttention) string {
+	if m != nil {
+		return k.Kernel.Name + "_" + m.Cache.String() + "_body"
 	}
 	return k.Kernel.Name + "_body"
 }
 
 // bodyOf is the name of the body that a variant calls.
 func (k *kernelView) bodyOf(variant *plan.Variant, parts []partView) string {
-	a := matrixPart(parts)
-	return k.bodyName(a != nil && variant.Types[slices.Index(k.TypedSlots(), a.Cache.Slot)] == quant.F16)
+	part := attending(parts)
+	if part == nil {
+		return k.bodyName(nil)
+	}
+	t, _ := cacheType(k.Kernel, variant)
+	return k.bodyName(part.Attention.matrix(t))
+}
+
+// floatsOf is the threadgroup memory of a variant: of attention what its form takes, of
+// others floats.
+func (k *kernelView) floatsOf(variant *plan.Variant, parts []partView, floats int) int {
+	part := attending(parts)
+	if part == nil || len(parts) > 1 || len(k.Tails) > 0 {
+		return floats
+	}
+	t, _ := cacheType(k.Kernel, variant)
+	if m := part.Attention.matrix(t); m != nil {
+		return roundUp(m.floats, 4)
+	}
+	return roundUp(part.Attention.plainFloats(), 4)
+}
+
+// cacheType is the type that a variant's cache has, if it has one.
+func cacheType(k *plan.Kernel, v *plan.Variant) (t quant.Type, ok bool) {
+	i := slices.IndexFunc(k.TypedSlots(), func(slot int) bool { return k.Slots[slot].Space == plan.SpaceKV })
+	if i < 0 || i >= len(v.Types) {
+		return 0, false
+	}
+	return v.Types[i], true
 }

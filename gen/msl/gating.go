@@ -1,26 +1,28 @@
 package msl
 
-import "mla/runtime/plan"
-
-// gatingOf returns the gating that a part runs, or nil.
-func gatingOf(p plan.Part) *plan.Gating {
-	switch p := p.(type) {
-	case *plan.Experts:
-		return p.Gating
-	case *plan.RouteVec:
-		return &p.Gating
-	}
-	return nil
-}
+import (
+	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
+)
 
 // KeysPerLane is how many experts each lane has while they are selected.
-func (v *partView) KeysPerLane() int { return ceil(gatingOf(v.P).Experts, simdWidth) }
+func (v *partView) KeysPerLane() int { return ceil(verify.GatingOf(v.P).Experts, simdWidth) }
 
 // ExpertsPerGroup is the size of gating's groups of experts.
-func (v *partView) ExpertsPerGroup() int { return gatingOf(v.P).Experts / gatingOf(v.P).Groups }
+func (v *partView) ExpertsPerGroup() int {
+	return verify.GatingOf(v.P).Experts / verify.GatingOf(v.P).Groups
+}
 
 // LastEntry is the first threadgroup of the last entry.
 func (v *partView) LastEntry() int { return (v.Entries - 1) * v.RowGroups() }
+
+// Selections is how many experts all rows of a GroupExperts select.
+func (v *partView) Selections() int { return v.Width * v.P.(*plan.GroupExperts).Grouping.K }
+
+// SelectionsPerSimdgroup is how many of them a simdgroup looks at, 32 at a time.
+func (v *partView) SelectionsPerSimdgroup() int {
+	return roundUp(ceil(v.Selections(), v.Simdgroups()), simdWidth)
+}
 
 // ChosenAt is where the threadgroup's expert is, behind a staged input.
 func (v *partView) ChosenAt() int { return v.normFloats(v.P.(*plan.Experts).Norm) }

@@ -15,6 +15,7 @@ import (
 	"mla/gen/spec"
 	"mla/gen/spectest"
 	"mla/generated"
+	"mla/runtime/device/check"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -72,9 +73,12 @@ func wide(activations string, moe *spec.MoE) *spec.Spec {
 		QKRopeHeadDim: 24, VHeadDim: 256, IntermediateSize: 256, MaxPositionEmbeddings: 64, RMSNormEps: 1e-6, TieWordEmbeddings: moe == nil}
 	if moe != nil {
 		s.Model.QLoraRank = 256
+	} else {
+		s.Model.QKRopeHeadDim = 32 // a cache of Q8_0 is possible
 	}
 	s.Rope.Theta = 10000
-	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 3}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2}}
+	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 3}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2},
+		AttendRows: spec.AttendRows{Queries: 6, Tile: 8, Simdgroups: 2}}
 	s.Quants = []spec.Quant{{Name: "f32", Stock: "f32"}}
 	return s
 }
@@ -107,9 +111,10 @@ func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignme
 	if b.Source, err = msl.Print(b, "// test"); err != nil {
 		t.Fatal(err)
 	}
-	l := newLauncher(t, b.Metal(), execute.Fast)
+	cases := twins(t, b)
+	l := launcherOf(t, b, cases, execute.Fast)
 	l.compareWithInterpreter(t, p, b)
-	l.compareWithTwins(t, b)
+	l.compareWithTwins(t, cases)
 }
 
 // TestShippedInterpreter compares every dispatch of the small bundles that ship, under
@@ -129,11 +134,13 @@ func TestShippedInterpreter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			newLauncher(t, b.Metal(), execute.Fast).compareWithInterpreter(t, p, b)
+			cases := slices.DeleteFunc(twins(t, b), func(c check.Case) bool { return c.Kernel.Width > 0 })
+			launcherOf(t, b, cases, execute.Fast).compareWithInterpreter(t, p, b)
 		})
 	}
 }
 
+// compareWithInterpreter runs the kernels of one row, which is what the interpreter takes.
 func (l *launcher) compareWithInterpreter(t *testing.T, p *ir.Program, b *plan.Bundle) {
 	t.Helper()
 	for i := range b.Profiles {
@@ -227,8 +234,9 @@ func (m *model) run(tokens []int) {
 				d.compare()
 			}
 			if pos == len(tokens)-1 && cached {
-				d.kv = quant.F16
-				d.compare()
+				for _, d.kv = range m.bundle.Model.CacheTypes()[1:] {
+					d.compare()
+				}
 			}
 		}
 	}

@@ -1,17 +1,16 @@
 package msl
 
 import (
-	"slices"
 	"strings"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
 )
 
 // Limits of Apple GPUs that every kernel keeps.
 const (
-	simdWidth           = 32
-	maxThreads          = 1024
-	maxBuffers          = 31
+	simdWidth           = verify.SimdWidth
+	maxThreads          = verify.MaxThreads
 	maxThreadgroupBytes = 32768
 )
 
@@ -40,7 +39,7 @@ func (p *printer) kernel(k *plan.Kernel) error {
 	p.bodies(v, parts, floats)
 	p.line(closeNamespace)
 	for i := range k.Variants {
-		p.variant(v, &k.Variants[i], v.bodyOf(&k.Variants[i], parts), floats)
+		p.variant(v, &k.Variants[i], v.bodyOf(&k.Variants[i], parts), v.floatsOf(&k.Variants[i], parts, floats))
 	}
 	return p.err
 }
@@ -58,11 +57,11 @@ func (p *printer) argsStruct(k *plan.Kernel) {
 }
 
 // body prints the kernel's work as a function over the types of its weights.
-func (p *printer) body(v *kernelView, parts []partView, floats int) {
+func (p *printer) body(v *kernelView, name string, parts []partView, floats int) {
 	if tags := v.tags(); len(tags) > 0 {
 		p.printf("template <typename %s>\n", strings.Join(tags, ", typename "))
 	}
-	p.printf("static inline void %s(\n", v.bodyName(slices.ContainsFunc(parts, func(part partView) bool { return part.Halves })))
+	p.printf("static inline void %s(\n", name)
 	for i := range v.Slots {
 		p.printf("    %s,\n", v.parameter(i, inNamespace))
 	}

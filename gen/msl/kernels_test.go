@@ -6,11 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"mla/gen"
 	"mla/gen/msl"
 	"mla/gen/msl/execute"
+	"mla/gen/spec"
 	"mla/generated"
 	"mla/runtime/device/check"
 	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
 	"mla/runtime/quant"
 )
 
@@ -83,18 +86,41 @@ func TestKernels(t *testing.T) {
 				checks = execute.Fast
 			}
 			b := own(t, b)
-			newLauncher(t, b.Metal(), checks).compareWithTwins(t, b)
+			cases := twins(t, b)
+			launcherOf(t, b, cases, checks).compareWithTwins(t, cases)
 		})
 	}
 }
 
-func (l *launcher) compareWithTwins(t *testing.T, b *plan.Bundle) {
+// twins are the cases of a bundle that compareWithTwins runs.
+func twins(t *testing.T, b *plan.Bundle) []check.Case {
 	t.Helper()
 	cases, err := check.Cases(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases = thin(cases)
+	if large(b) { // TestPromptKernels runs their text on a small model
+		cases = slices.DeleteFunc(cases, func(c check.Case) bool { return c.Kernel.Width > plan.MaxBatch })
+	}
+	return thin(cases)
+}
+
+// launcherOf compiles what cases need of a bundle's source.
+func launcherOf(t *testing.T, b *plan.Bundle, cases []check.Case, checks execute.Checks) *launcher {
+	t.Helper()
+	var functions []string
+	for _, c := range cases {
+		functions = append(functions, c.Variant.Func)
+	}
+	source, err := pieces.Parse(b.Metal()).Cut(functions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newLauncher(t, source, checks)
+}
+
+func (l *launcher) compareWithTwins(t *testing.T, cases []check.Case) {
+	t.Helper()
 	for i := range cases {
 		if r := cases[i].Check(l); !r.OK() {
 			t.Error(r.Problem())
@@ -116,4 +142,88 @@ func thin(cases []check.Case) []check.Case {
 		}
 		return !news
 	})
+}
+
+// TestPromptKernels runs the kernels of a sequence of more rows than a batch, and than a tile of inputs.
+func TestPromptKernels(t *testing.T) {
+	t.Parallel()
+	s, err := spec.Load("../../specs/dsv2litemini.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := gen.Compile(s.WithSequences(1, 72), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := check.Cases(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool { return c.Kernel.Width == 0 }))
+	launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
+}
+
+// TestHeads runs the kernels that make expanded heads and attend to them, on caches of all types
+// and with both activations: rows of a tile that is not full, dead rows, sessions that share a tile,
+// one and two blocks of queries, one to four simdgroups that share them, heads of fewer columns
+// than a threadgroup makes and of more.
+func TestHeads(t *testing.T) {
+	t.Parallel()
+	for i, c := range []struct {
+		act        string
+		nope, v    int
+		attend     spec.AttendHeads
+		wantedTile int
+	}{
+		{"f16", 32, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32, Shares: 3}, 32},
+		{"f32", 192, 136, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4, Tile: 32}, 32},
+		{"f16", 128, 264, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 16},
+		{"f32", 40, 72, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 1, SplitK: 1, Tile: 16, Shares: 1}, 16},
+	} {
+		s, err := spec.Load("../../specs/dsv2litemini.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.attend.From = 17
+		tuning := s.Tuning
+		tuning.AttendHeads = c.attend
+		if s, err = s.WithTuning(tuning); err != nil {
+			t.Fatal(err)
+		}
+		s.Activations, s.Model.QKNopeHeadDim, s.Model.VHeadDim = c.act, c.nope, c.v
+		s.Model.NumAttentionHeads, s.Model.KVLoraRank = 2, 96
+		if got := s.HeadsTile(); got != c.wantedTile {
+			t.Errorf("%d: tiles of %d rows; expected %d", i, got, c.wantedTile)
+		}
+		b, err := gen.Compile(s.WithSequences(1, 72), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases, err := check.Cases(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		few := plan.Bundle{Name: b.Name, Activations: b.Activations, Model: b.Model}
+		few.Kernels = slices.DeleteFunc(slices.Clone(b.Kernels), func(k plan.Kernel) bool { return !aboutHeads(&k) })
+		if few.Source, err = msl.Print(&few, "// test"); err != nil {
+			t.Fatal(err)
+		}
+		l := newLauncher(t, few.Metal(), execute.Fast)
+		cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
+			return !aboutHeads(c.Kernel) || c.Pos > 100 && i > 0 // pages take time to make
+		}))
+		if len(cases) < 3 {
+			t.Errorf("%d: %d cases", i, len(cases))
+		}
+		for _, c := range cases {
+			if r := c.Check(l); !r.OK() {
+				t.Errorf("%d: %s", i, r.Problem())
+			}
+		}
+	}
+}
+
+// aboutHeads says whether a kernel makes expanded heads or attends to them.
+func aboutHeads(k *plan.Kernel) bool {
+	return slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceHeads })
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
 )
 
@@ -22,19 +23,20 @@ const (
 
 // memory holds one buffer per slot of a kernel.
 type memory struct {
-	k     *plan.Kernel
-	act   plan.Elem
-	pos   int // the position of the token
-	types map[int]quant.Type
-	data  [][]byte
-	rng   *rand.Rand
-	split bool // weights go to the kernel as quant.SplitRows lays them out
+	k      *plan.Kernel
+	act    plan.Elem
+	pos    int // the position of the token
+	types  map[int]quant.Type
+	widths map[int]int // columns of caches
+	data   [][]byte
+	rng    *rand.Rand
+	split  bool // weights go to the kernel as quant.SplitRows lays them out
 }
 
 // newMemory fills all buffers with random content, the results too: what a
 // kernel leaves alone must stay.
 func newMemory(k *plan.Kernel, v *plan.Variant, act plan.Elem, pos int) *memory {
-	m := &memory{k: k, act: act, pos: pos, types: map[int]quant.Type{}, data: make([][]byte, len(k.Slots)), rng: rand.New(rand.NewPCG(1, uint64(len(v.Func))))}
+	m := &memory{k: k, act: act, pos: pos, types: map[int]quant.Type{}, widths: map[int]int{}, data: make([][]byte, len(k.Slots)), rng: rand.New(rand.NewPCG(1, uint64(len(v.Func))))}
 	for i, slot := range k.TypedSlots() {
 		m.types[slot] = v.Types[i]
 	}
@@ -42,12 +44,13 @@ func newMemory(k *plan.Kernel, v *plan.Variant, act plan.Elem, pos int) *memory 
 		m.data[i] = m.fill(i)
 	}
 	for _, p := range k.Parts {
-		for _, r := range refs(p) {
-			switch r.use {
-			case weight:
-				m.data[r.slot] = m.weights(p, r)
-			case cacheIn, cacheOut:
-				m.data[r.slot] = m.encode(m.types[r.slot], testPages*plan.PageRows*cacheWidth(p))
+		for _, r := range verify.Uses(p) {
+			switch r.As {
+			case verify.Weight:
+				m.data[r.Slot] = m.weights(p, r)
+			case verify.CacheIn, verify.CacheOut:
+				m.widths[r.Slot] = cacheWidth(p)
+				m.data[r.Slot] = m.cachePages(m.types[r.Slot], testPages, cacheWidth(p))
 			}
 		}
 	}
@@ -66,8 +69,50 @@ func cacheWidth(p plan.Part) int {
 		return p.LatDim + p.PeDim
 	case *plan.Attend:
 		return p.LatDim + p.PeDim
+	case *plan.AttendRows:
+		return p.LatDim + p.PeDim
 	}
 	return 0
+}
+
+// cachePages makes the pages of a cache: see plan.Planes.
+func (m *memory) cachePages(t quant.Type, pages, width int) []byte {
+	b := m.encode(t, pages*plan.PageRows*width)
+	if f, _ := quant.Lookup(t); t == quant.Q8_0 {
+		split := make([]byte, len(b))
+		f.SplitRows(split, b, plan.PageRows*width) // a page as a row
+		return split
+	}
+	return b
+}
+
+// scaled is where number i of a cache of Q8_0 and its scale are.
+func (m *memory) scaled(slot, i int) (number, scale int) {
+	page := plan.PageRows * m.widths[slot]
+	start := i / page * (page / 32 * 34)
+	return start + i%page, start + page + i%page/32*2
+}
+
+// setCached stores a cache row at a vector of width numbers.
+func (m *memory) setCached(v plan.Vec, x []float64) {
+	if m.types[v.Slot] != quant.Q8_0 {
+		m.setVec(v, 0, x)
+		return
+	}
+	qs, scale := make([]byte, 32), make([]uint16, 1)
+	for i := 0; i < len(x); i += 32 {
+		var block [32]float32
+		for j := range block {
+			block[j] = float32(x[i+j])
+		}
+		quant.FloatsToScaledBytes(qs, scale, block[:])
+		if math.IsNaN(x[i]) { // which it makes zeros of
+			scale[0] = 0x7e00
+		}
+		number, at := m.scaled(v.Slot, v.Offset+i)
+		copy(m.data[v.Slot][number:], qs)
+		binary.LittleEndian.PutUint16(m.data[v.Slot][at:], scale[0])
+	}
 }
 
 // fill makes the buffer of a slot without blocks.
@@ -101,17 +146,17 @@ func (m *memory) fill(slot int) []byte {
 
 // weights makes the entries of a weight matrix, and writes down their stride if
 // it is an argument.
-func (m *memory) weights(p plan.Part, r ref) []byte {
+func (m *memory) weights(p plan.Part, r verify.Use) []byte {
 	rows, entries, pad := m.shape(p, r)
-	f, _ := quant.Lookup(m.types[r.slot])
-	rowBytes, _ := f.RowBytes(r.cols)
-	if at := slices.Index(m.k.Args, r.slot); at >= 0 {
+	f, _ := quant.Lookup(m.types[r.Slot])
+	rowBytes, _ := f.RowBytes(r.Cols)
+	if at := slices.Index(m.k.Args, r.Slot); at >= 0 {
 		args := slices.IndexFunc(m.k.Slots, func(s plan.Slot) bool { return s.Elem == plan.ElemArgs })
 		binary.LittleEndian.PutUint64(m.data[args][8*at:], uint64(rows*rowBytes+pad))
 	}
 	var b []byte
 	for range entries {
-		b = append(b, m.encode(f.Type, rows*r.cols)...)
+		b = append(b, m.encode(f.Type, rows*r.Cols)...)
 		b = append(b, make([]byte, pad)...)
 	}
 	return b
@@ -121,9 +166,9 @@ func (m *memory) weights(p plan.Part, r ref) []byte {
 func (m *memory) splitSlots() map[int]int {
 	list := map[int]int{}
 	for _, p := range m.k.Parts {
-		for _, r := range refs(p) {
-			if f, _ := quant.Lookup(m.types[r.slot]); m.split && r.use == weight && f.Splits(r.cols) {
-				list[r.slot] = r.cols
+		for _, r := range verify.Uses(p) {
+			if f, _ := quant.Lookup(m.types[r.Slot]); m.split && r.As == verify.Weight && f.Splits(r.Cols) {
+				list[r.Slot] = r.Cols
 			}
 		}
 	}
@@ -134,8 +179,8 @@ func (m *memory) splitSlots() map[int]int {
 func (m *memory) splitRows(slot, cols int) []byte {
 	out := slices.Clone(m.data[slot])
 	for _, p := range m.k.Parts {
-		for _, r := range refs(p) {
-			if r.slot != slot {
+		for _, r := range verify.Uses(p) {
+			if r.Slot != slot {
 				continue
 			}
 			rows, entries, pad := m.shape(p, r)
@@ -151,7 +196,7 @@ func (m *memory) splitRows(slot, cols int) []byte {
 }
 
 // shape is a weight's rows, entries and bytes between entries.
-func (m *memory) shape(p plan.Part, r ref) (rows, entries, pad int) {
+func (m *memory) shape(p plan.Part, r verify.Use) (rows, entries, pad int) {
 	rows, entries = matrixRows(p), 1
 	switch p := p.(type) {
 	case *plan.MatVec:
@@ -159,11 +204,11 @@ func (m *memory) shape(p plan.Part, r ref) (rows, entries, pad int) {
 	case *plan.Experts:
 		entries = testEntries
 	case *plan.ExpertsSum:
-		if r.slot == p.W {
+		if r.Slot == p.W {
 			entries = testEntries
 		}
 	}
-	if slices.Contains(m.k.Args, r.slot) {
+	if slices.Contains(m.k.Args, r.Slot) {
 		pad = padBytes
 	}
 	return rows, entries, pad
@@ -223,6 +268,10 @@ func (m *memory) half(slot int) bool {
 
 // at is number i of a slot of floats, or of a cache.
 func (m *memory) at(slot, i int) float64 {
+	if m.widths[slot] > 0 && m.types[slot] == quant.Q8_0 {
+		number, scale := m.scaled(slot, i)
+		return float64(quant.HalfToFloat(binary.LittleEndian.Uint16(m.data[slot][scale:]))) * float64(int8(m.data[slot][number]))
+	}
 	if m.half(slot) {
 		return float64(quant.HalfToFloat(binary.LittleEndian.Uint16(m.data[slot][2*i:])))
 	}
@@ -266,7 +315,7 @@ func (m *memory) row(p plan.Part, slot, cols, entry, row int) []float64 {
 
 // rowBytes is a row as stored.
 func (m *memory) rowBytes(p plan.Part, slot, cols, entry, row int) (*quant.Format, []byte) {
-	rows, _, pad := m.shape(p, ref{slot: slot})
+	rows, _, pad := m.shape(p, verify.Use{Slot: slot})
 	f, _ := quant.Lookup(m.types[slot])
 	rowBytes, _ := f.RowBytes(cols)
 	at := entry*(rows*rowBytes+pad) + row*rowBytes

@@ -89,4 +89,6 @@ var elemTypes = [...]string{
 	plan.ElemU32:      "uint",
 	plan.ElemSampling: "Sampling",
 	plan.ElemCounter:  "atomic_uint",
+	plan.ElemPick:     "Pick",
+	plan.ElemAdjust:   "Adjust",
 }

@@ -166,6 +166,16 @@ func TestPrintRefuses(t *testing.T) {
 		change(&k.Parts[0].(*plan.RouteVec).Gating)
 		return k
 	}
+	group := func(change func(k *plan.Kernel, p *plan.GroupExperts)) plan.Kernel {
+		k := groupKernel(24, 6, 128, 64)
+		change(&k, k.Parts[0].(*plan.GroupExperts))
+		return k
+	}
+	batch := func(change func(k *plan.Kernel, p *plan.RouteBatch)) plan.Kernel {
+		k := routeBatch(16)
+		change(&k, k.Parts[0].(*plan.RouteBatch))
+		return k
+	}
 	cases := []struct {
 		kernel plan.Kernel
 		want   string
@@ -200,13 +210,20 @@ func TestPrintRefuses(t *testing.T) {
 		{embed(func(p *plan.Embed) { p.RowsPerGroup = 64 }), "64 elements for 128 threads"},
 		{attend(func(k *plan.Kernel, p *plan.Attend) { p.LatDim = 8000 }), "does not fit 32768 bytes of threadgroup memory"},
 		{attend(func(k *plan.Kernel, p *plan.Attend) { k.Threads = 32 }), "use more simdgroups"},
-		{attend(func(k *plan.Kernel, p *plan.Attend) { k.Variants[0].Types = []quant.Type{quant.Q8_0} }), "a cache of q8_0; expected f32 or f16"},
+		{attend(func(k *plan.Kernel, p *plan.Attend) { k.Variants[0].Types = []quant.Type{quant.Q4_0} }), "a cache of q4_0; expected one of [f32 f16"},
+		{attend(func(k *plan.Kernel, p *plan.Attend) { k.Variants[0].Types, p.PeDim = []quant.Type{quant.Q8_0}, 16 }), "a cache of q8_0; expected one of [f32 f16]"},
 		{attend(func(k *plan.Kernel, p *plan.Attend) {
 			k.Slots = slices.DeleteFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceRow })
 		}), "needs the row"},
 		{route(func(g *plan.Gating) { g.K = 33 }), "33 of 64 experts; expected at most 32"},
 		{route(func(g *plan.Gating) { g.Groups = 7 }), "groups of 64 experts"},
 		{route(func(g *plan.Gating) { g.KGroups, g.K = 1, 9 }), "9 experts of 1 groups of 8"},
+		{group(func(k *plan.Kernel, p *plan.GroupExperts) { k.Width, k.Slots[p.Routing].Stride = 0, 0 }), "groups in a kernel of 0 rows"},
+		{group(func(k *plan.Kernel, _ *plan.GroupExperts) { k.Width = 8192 }), "a kernel of 8192 rows; expected 0 for one, or 2 to 4096"},
+		{group(func(_ *plan.Kernel, p *plan.GroupExperts) { p.Grouping.K = 0 }), "a dimension of 0"},
+		{group(func(k *plan.Kernel, p *plan.GroupExperts) { k.Slots[p.Routing].Stride = 1 << 28 }), "24 vectors 268435456 apart; expected at most 4294967296 elements"},
+		{batch(func(k *plan.Kernel, _ *plan.RouteBatch) { k.Width = 24 }), "one threadgroup in a kernel of 24 rows"},
+		{batch(func(_ *plan.Kernel, p *plan.RouteBatch) { p.Grouping.K = 5 }), "groups of 5 of 64 experts"},
 	}
 	for _, c := range cases {
 		_, err := Print(&plan.Bundle{Kernels: []plan.Kernel{c.kernel}}, header)

@@ -58,6 +58,3 @@ func argumentNames(k *plan.Kernel) []string {
 	}
 	return names
 }
-
-// isIdentifier says whether s can name something in MSL.
-func isIdentifier(s string) bool { return s != "" && identifier.FindString(s) == s }

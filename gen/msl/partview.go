@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
 )
 
 // maxStage is how many normalised inputs a threadgroup holds at a time, a
@@ -21,20 +22,23 @@ type partView struct {
 	Entries   int // heads or experts, each with threadgroups of its own
 	N         int // rows per simdgroup
 	Attention *attention
-	Halves    bool      // attention takes the matrix form
-	Tail      *tailView // what its last threadgroups go on with; nil: nothing
-	Behind    bool      // it is such a tail itself
-	wordAt    int       // where in threadgroup memory they learn that they are the last
+	Matrix    *matrixAttention // the form that attention takes; nil: the plain one
+	Tail      *tailView        // what its last threadgroups go on with; nil: nothing
+	Behind    bool             // it is such a tail itself
+	wordAt    int              // where in threadgroup memory they learn that they are the last
 }
 
 // partTemplate names the template of a kind of part.
 func partTemplate(p plan.Part) (string, error) {
 	switch p := p.(type) {
 	case *plan.MatVec:
+		if p.Tokens > 0 {
+			return "matmul.msl", nil
+		}
 		return "matvec.msl", nil
 	case *plan.Experts:
-		if p.Grouping != nil {
-			return "experts_grouped.msl", nil
+		if p.Tokens > 0 {
+			return "experts_matmul.msl", nil
 		}
 		return "experts.msl", nil
 	case *plan.ExpertsSum:
@@ -43,6 +47,12 @@ func partTemplate(p plan.Part) (string, error) {
 		return "store_kv.msl", nil
 	case *plan.Attend:
 		return "attend.msl", nil
+	case *plan.AttendRows:
+		return "attend_rows.msl", nil
+	case *plan.ExpandHeads:
+		return "expand_heads.msl", nil
+	case *plan.AttendHeads:
+		return "attend_heads.msl", nil
 	case *plan.Embed:
 		return "embed.msl", nil
 	case *plan.NormVec:
@@ -56,18 +66,17 @@ func partTemplate(p plan.Part) (string, error) {
 	case *plan.AddVec:
 		return "add.msl", nil
 	case *plan.RouteVec:
-		if p.Grouping != nil {
-			return "route_all.msl", nil
-		}
 		return "route.msl", nil
+	case *plan.RouteBatch:
+		return "route_batch.msl", nil
+	case *plan.GroupExperts:
+		return "group_experts.msl", nil
 	case *plan.WeightedSum:
 		return "weighted_sum.msl", nil
-	case *plan.ScanLogits:
-		return "scan_logits.msl", nil
-	case *plan.PickToken:
-		return "pick_token.msl", nil
+	case *plan.GatherVec:
+		return "gather.msl", nil
 	}
-	return "", fmt.Errorf("no template for a part of type %T", p)
+	return sampleTemplate(p)
 }
 
 // lonersFirst orders parts: one of a single threadgroup works through its rows by
@@ -121,18 +130,22 @@ func (k *kernelView) part(p plan.Part, first int) (partView, error) {
 	switch p := p.(type) {
 	case *plan.MatVec:
 		v.Entries, v.N = p.Batch, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
-		if p.Rope != nil {
+		if p.Tokens > 0 {
+			v.N = k.productRows(p.RowsPerGroup, p.SplitK)
+		} else if p.Rope != nil {
 			v.N += v.N % 2 // a simdgroup turns whole pairs
 		}
 	case *plan.Experts:
 		v.Entries, v.N = p.K, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
-		if p.Grouping != nil {
-			v.Entries = p.Grouping.Most(k.Width)
+		if p.Tokens > 0 {
+			v.Entries, v.N = p.Grouping.Experts, k.productRows(p.RowsPerGroup, p.SplitK)
 		}
 	case *plan.ExpertsSum:
 		v.N = k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
 	case *plan.Attend:
 		v.Attention, err = attentionShape(p, k.Threads, budgetOf(k.Class))
+	case *plan.AttendRows:
+		v.Attention, err = rowsShape(p, k.Threads)
 	}
 	if k.Batched() {
 		v.ofRow()
@@ -231,7 +244,7 @@ func (v *partView) Stride(slot int) (string, error) {
 }
 
 // Slices is how many simdgroups share the columns of a row.
-func (v *partView) Slices() int { return max(splitK(v.P), 1) }
+func (v *partView) Slices() int { return max(verify.SplitKOf(v.P), 1) }
 
 // Lanes is how many lanes share the columns of a row.
 func (v *partView) Lanes() int { return simdWidth * v.Slices() }
@@ -255,19 +268,6 @@ func unroll(p plan.Part) int {
 		return p.Unroll
 	case *plan.ExpertsSum:
 		return p.Unroll
-	}
-	return 0
-}
-
-// splitK is how many simdgroups share a row of a part; 0 and 1: none do.
-func splitK(p plan.Part) int {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.SplitK
-	case *plan.Experts:
-		return p.SplitK
-	case *plan.ExpertsSum:
-		return p.SplitK
 	}
 	return 0
 }
@@ -306,7 +306,7 @@ func (v *partView) SquaresLanes() int {
 
 // SquaresEarly says whether a lane has the registers to load them before the
 // mat-vec and to add them up after it.
-func (v *partView) SquaresEarly() bool { return v.SquaresPerLane() <= 16 && !v.Together() }
+func (v *partView) SquaresEarly() bool { return v.SquaresPerLane() <= 16 }
 
 // matrix is the shape of one entry of a part's weights.
 func matrix(p plan.Part) (rows, cols int) {

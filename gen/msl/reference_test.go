@@ -56,7 +56,7 @@ func (m *memory) run(p plan.Part) {
 		pe := m.vec(p.KPe, 0, p.PeDim)
 		m.rope(p.Rope, pe)
 		row := append(m.input(p.Lat, 0, p.LatDim, p.Norm), pe...)
-		m.setVec(cached(p.Cache, m.pos, len(row)), 0, row)
+		m.setCached(cached(p.Cache, m.pos, len(row)), row)
 	case *plan.Attend:
 		m.attend(p)
 	case *plan.RouteVec:

@@ -4,25 +4,29 @@ import (
 	"slices"
 
 	"mla/runtime/plan"
+	"mla/runtime/quant"
 )
 
 // Budget is what attention may take on a class of devices.
 type Budget struct {
 	Class     string // a kernel class; "": devices of any class without a budget of its own
 	Registers int    // of 32 bits that a thread holds, see Registers.Held
+	Scaled    int    // the same for the matrix form on a cache of Q8_0
 	Threads   int    // in a threadgroup
 }
 
 // Budgets is the table of classes.
 var Budgets = []Budget{
 	// From family Apple9 on, registers come from a memory that threads share as they need
-	// them, and an NVIDIA GPU has up to 255: a bound that keeps tiles small.
-	{"", 128, maxThreads},
+	// them, and an NVIDIA GPU has up to 255: a bound that keeps tiles small. A row of Q8_0 has
+	// half the bytes of one of halves: tiles of twice the rows have as many under way, in
+	// which most of the time of long contexts goes by.
+	{"", 128, 160, maxThreads},
 	// 128 is all that a thread has, and what does not fit goes to memory: a quarter is left
 	// for addresses, for softmax and for the compiler (rule 25). Public measurements of the
 	// M1 find room for 384 threads with all registers in a core, so that so many can
 	// always be launched. Not measured on Apple hardware.
-	{plan.ClassApple7, 96, 384},
+	{plan.ClassApple7, 96, 96, 384},
 }
 
 // budgetOf is the budget of a kernel class.
@@ -35,17 +39,18 @@ func budgetOf(class string) *Budget {
 // attention holds while it walks over the cache. It counts what the source keeps in
 // variables; a compiler may need more, or fewer.
 type Registers struct {
-	Form         string // MatrixForm or PlainForm
-	Tile         int    // cache rows at a time
-	Accumulators int    // sums of results and of scores
-	Fragments    int    // of queries and cache rows
-	Loads        int    // cache rows that are on their way
-	Addresses    int    // and the softmax's and the loop's own values
+	Form         string     // MatrixForm or PlainForm
+	Cache        quant.Type // that it serves; PlainForm also those without a matrix form
+	Tile         int        // cache rows at a time
+	Accumulators int        // sums of results and of scores
+	Fragments    int        // of queries and cache rows
+	Loads        int        // cache rows that are on their way
+	Addresses    int        // and the softmax's and the loop's own values
 }
 
 // The forms of attention.
 const (
-	MatrixForm = "matrix" // for caches of halves
+	MatrixForm = "matrix" // for caches of halves and of Q8_0
 	PlainForm  = "plain"  // for caches of floats, and for shapes that have no matrix form
 )
 
@@ -63,15 +68,18 @@ const loopRegisters = 5*2 + 10
 // matrixRegisters is of the matrix form, whose simdgroups have keys blocks of columns,
 // values of them latent. A lane has two elements of each block of 8 × 8: of halves,
 // which rows and queries are, one register, and of floats, which sums are, two.
-func matrixRegisters(p *plan.Attend, threads, tile, keys, values int) Registers {
+func matrixRegisters(p *plan.Attend, threads, tile, keys, values int, cache quant.Type) Registers {
+	load := cacheLoads[cache]
 	heads, rows := ceil(p.Heads, block), tile/block
-	loads := ceil(tile*values, simdWidth) + ceil(tile*(keys-values), simdWidth) // of 16 bytes
-	turns := ceil(p.Heads*tile, threads)                                        // of softmax, with a reference and a sum each
+	valueLoads, valueRegisters := load.loads(tile, values)
+	keyLoads, keyRegisters := load.loads(tile, keys-values)
+	loads := valueLoads + keyLoads
+	turns := ceil(p.Heads*tile, threads) // of softmax, with a reference and a sum each
 	return Registers{
-		Form: MatrixForm, Tile: tile,
+		Form: MatrixForm, Cache: cache, Tile: tile,
 		Accumulators: 2*values*heads + 2*rows*heads,
 		Fragments:    queryTerms*keys*heads + rows*keys,
-		Loads:        4 * loads,
+		Loads:        valueRegisters + keyRegisters,
 		Addresses:    loopRegisters + loads + 2*turns,
 	}
 }
@@ -82,13 +90,23 @@ func (a *attention) plainRegisters() Registers {
 	return Registers{Form: PlainForm, Tile: a.Tile, Accumulators: a.Sums + 1, Fragments: a.Queries, Loads: 1, Addresses: loopRegisters}
 }
 
-// AttentionRegisters estimates both forms of an attention kernel; none of others.
+// AttentionRegisters estimates the forms of an attention kernel; none of others.
 func AttentionRegisters(k *plan.Kernel) ([]Registers, error) {
-	p, ok := attends(k)
-	if !ok {
+	if len(k.Parts) != 1 {
 		return nil, nil
 	}
-	a, err := attentionShape(p, k.Threads, budgetOf(k.Class))
+	var a *attention
+	var err error
+	switch p := k.Parts[0].(type) {
+	case *plan.Attend:
+		a, err = attentionShape(p, k.Threads, budgetOf(k.Class))
+	case *plan.AttendRows:
+		a, err = rowsShape(p, k.Threads)
+	case *plan.AttendHeads:
+		return []Registers{headsRegisters(p, k.Threads)}, nil
+	default:
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +115,8 @@ func AttentionRegisters(k *plan.Kernel) ([]Registers, error) {
 
 func (a *attention) forms() []Registers {
 	forms := []Registers{a.plainRegisters()}
-	if a.Matrix != nil {
-		forms = append(forms, a.Matrix.registers)
+	for i := range a.Matrix {
+		forms = append(forms, a.Matrix[i].registers)
 	}
 	return forms
 }
@@ -112,14 +130,30 @@ func attends(k *plan.Kernel) (*plan.Attend, bool) {
 	return p, ok
 }
 
+// Of is how many registers a form may hold.
+func (b *Budget) Of(r *Registers) int {
+	if r.Form == MatrixForm {
+		return b.matrix(r.Cache)
+	}
+	return b.Registers
+}
+
+// matrix is how many the matrix form may hold on a type of cache.
+func (b *Budget) matrix(cache quant.Type) int {
+	if cache == quant.Q8_0 {
+		return b.Scaled
+	}
+	return b.Registers
+}
+
 // Keeps says whether an estimate for so many threads keeps to the budget.
 func (b *Budget) Keeps(r *Registers, threads int) bool {
-	return r.Held() <= b.Registers && threads <= b.Threads
+	return r.Held() <= b.Of(r) && threads <= b.Threads
 }
 
 // Smaller is how many threads a kernel has to have that does what attention kernel k
 // does and keeps to the budget: as many as k, the next more, or the next fewer, with
-// which both forms keep to it. It is 0 where k keeps to it, and where nothing does.
+// which all forms keep to it. It is 0 where k keeps to it, and where nothing does.
 func (b *Budget) Smaller(k *plan.Kernel) (threads int, err error) {
 	p, ok := attends(k)
 	if !ok {
@@ -131,7 +165,7 @@ func (b *Budget) Smaller(k *plan.Kernel) (threads int, err error) {
 	}
 	for _, threads := range b.candidates(k.Threads) {
 		other, err := attentionShape(p, threads, b)
-		if err == nil && b.keeps(other, threads) && (other.Matrix != nil) == (a.Matrix != nil) {
+		if err == nil && b.keeps(other, threads) && len(other.Matrix) == len(a.Matrix) {
 			return threads, nil
 		}
 	}

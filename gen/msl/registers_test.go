@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mla/runtime/plan"
+	"mla/runtime/quant"
 )
 
 // attendShape is attention of some heads and columns by so many simdgroups.
@@ -21,21 +22,23 @@ func TestRegisters(t *testing.T) {
 	for _, tt := range []struct {
 		class       string
 		shape       attendShape
-		tile        int // of the matrix form
-		held, total [2]int
+		tiles       [2]int // of the matrix forms, on halves and on Q8_0
+		held, total [3]int
 	}{
 		// 20 heads are 3 blocks, 64 + 8 blocks of columns 8 and 1 a simdgroup, a tile 2 blocks of
 		// rows. Sums 8*3*2, scores 2*3*2; queries 9*3, rows 9*2; 4 + 1 loads of 4. And the
 		// loop's 20, a number per load, 2 for each of 2 turns of softmax.
-		{"", attendShape{20, 512, 64, 8}, 16, [2]int{2*20 + 1 + 576/8 + 1, 48 + 12 + 27 + 18 + 20}, [2]int{114 + 20, 125 + 20 + 5 + 4}},
-		{"", attendShape{16, 512, 64, 8}, 16, [2]int{2*16 + 1 + 576/16 + 1, 32 + 8 + 18 + 18 + 20}, [2]int{70 + 20, 96 + 20 + 5 + 2}},
-		// 6 + 1 blocks of columns a simdgroup and one block of rows.
-		{plan.ClassApple7, attendShape{20, 512, 64, 11}, 8, [2]int{2*20 + 1 + 53 + 1, 36 + 6 + 21 + 7 + 12}, [2]int{95 + 20, 82 + 20 + 3 + 2}},
+		// Of Q8_0 a tile is 4 blocks of rows: twice as many scores and rows, and 4 loads of 4
+		// registers and one of 2, each with a scale; 3 turns of softmax.
+		{"", attendShape{20, 512, 64, 8}, [2]int{16, 32}, [3]int{2*20 + 1 + 576/8 + 1, 48 + 12 + 27 + 18 + 20, 48 + 24 + 27 + 36 + 23}, [3]int{114 + 20, 125 + 20 + 5 + 4, 158 + 20 + 5 + 6}},
+		{"", attendShape{16, 512, 64, 8}, [2]int{16, 32}, [3]int{2*16 + 1 + 576/16 + 1, 32 + 8 + 18 + 18 + 20, 32 + 16 + 18 + 36 + 23}, [3]int{70 + 20, 96 + 20 + 5 + 2, 125 + 20 + 5 + 4}},
+		// 6 + 1 blocks of columns a simdgroup and one block of rows; of Q8_0 two, and 2 + 1 loads.
+		{plan.ClassApple7, attendShape{20, 512, 64, 11}, [2]int{8, 16}, [3]int{2*20 + 1 + 53 + 1, 36 + 6 + 21 + 7 + 12, 36 + 12 + 21 + 14 + 13}, [3]int{95 + 20, 82 + 20 + 3 + 2, 96 + 20 + 3 + 2}},
 	} {
 		k := tt.shape.kernel("k")
 		k.Class = tt.class
 		r, err := AttentionRegisters(&k)
-		if err != nil || len(r) != 2 || r[0].Form != PlainForm || r[1].Form != MatrixForm || r[1].Tile != tt.tile {
+		if err != nil || len(r) != 3 || r[0].Form != PlainForm || r[1].Form != MatrixForm || r[2].Form != MatrixForm || [2]int{r[1].Tile, r[2].Tile} != tt.tiles {
 			t.Fatalf("%+v: %+v, %v", tt.shape, r, err)
 		}
 		for i, r := range r {
@@ -59,13 +62,14 @@ func TestSmaller(t *testing.T) {
 		threads int
 	}{
 		{attendShape{20, 512, 64, 8}, old, 352},
-		{attendShape{16, 512, 64, 8}, old, 0},
-		{attendShape{24, 64, 32, 2}, old, 64},                  // a smaller tile is enough
-		{attendShape{16, 512, 64, 16}, old, 384},               // too many threads
-		{attendShape{64, 512, 64, 16}, old, 0},                 // nothing keeps to it
-		{attendShape{20, 512, 64, 8}, budgetOf(""), 0},         // its own
-		{attendShape{7, 64, 16, 8}, &Budget{"", 8, 1024}, 0},   // 7 sums of results and one of a score, with any number
-		{attendShape{7, 64, 16, 1}, &Budget{"", 30, 1024}, 64}, // 56 there, with two simdgroups 28
+		{attendShape{16, 512, 64, 8}, old, 256}, // on Q8_0, a smaller tile
+		{attendShape{16, 512, 16, 8}, old, 0},
+		{attendShape{24, 64, 32, 2}, old, 64},                      // a smaller tile is enough
+		{attendShape{16, 512, 64, 16}, old, 384},                   // too many threads
+		{attendShape{64, 512, 64, 16}, old, 0},                     // nothing keeps to it
+		{attendShape{20, 512, 64, 8}, budgetOf(""), 0},             // its own
+		{attendShape{7, 64, 16, 8}, &Budget{"", 8, 8, 1024}, 0},    // 7 sums of results and one of a score, with any number
+		{attendShape{7, 64, 16, 1}, &Budget{"", 30, 30, 1024}, 64}, // 56 there, with two simdgroups 28
 	} {
 		k := tt.shape.kernel("k")
 		threads, err := tt.budget.Smaller(&k)
@@ -98,10 +102,10 @@ func TestAttentionTiles(t *testing.T) {
 		for tile := block; tile <= simdWidth; tile *= 2 {
 			k := shape.kernel(fmt.Sprintf("attend_%d_%d", shape.heads, tile))
 			values := ceil(shape.lat/block, shape.simdgroups)
-			r := matrixRegisters(k.Parts[0].(*plan.Attend), k.Threads, tile, values+ceil(shape.pe/block, shape.simdgroups), values)
+			r := matrixRegisters(k.Parts[0].(*plan.Attend), k.Threads, tile, values+ceil(shape.pe/block, shape.simdgroups), values, quant.F16)
 			k.Class = k.Name
-			Budgets = append(Budgets, Budget{k.Class, r.Held(), maxThreads})
-			if m := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, budgetOf(k.Class)); m == nil || m.Tile != tile {
+			Budgets = append(Budgets, Budget{k.Class, r.Held(), r.Held(), maxThreads})
+			if m := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, budgetOf(k.Class), quant.F16, simdWidth); m == nil || m.Tile != tile {
 				t.Fatalf("%+v with %d registers: %+v", shape, r.Held(), m)
 			}
 			b.Kernels = append(b.Kernels, k)
@@ -118,6 +122,31 @@ func TestAttentionTiles(t *testing.T) {
 				m := newMemory(k, &k.Variants[j], b.Activations, rows-1)
 				t.Run(fmt.Sprintf("%s/%d", k.Variants[j].Func, rows), func(t *testing.T) { m.execute(t, e, k.Variants[j].Func) })
 			}
+		}
+	}
+}
+
+// TestHeadsRegisters: attention over heads of 192 and 128 columns keeps to the registers of every
+// Apple GPU in the shape that specs have unless they say otherwise, and on NVIDIA's GPUs to 255 in
+// theirs. GLM-4.7-Flash's heads of 256 columns are over what the oldest GPUs have.
+func TestHeadsRegisters(t *testing.T) {
+	for _, s := range []struct {
+		dk, v, rows, simdgroups, split, tile int
+		want                                 int
+		old                                  bool
+	}{
+		{192, 128, 8, 8, 2, 32, 36 + 28 + 20, true},
+		{192, 128, 16, 8, 2, 32, 72 + 52 + 20, false},
+		{256, 256, 8, 8, 2, 16, 66 + 34 + 16, false},
+		{256, 256, 16, 4, 1, 16, 136 + 68 + 32, false},
+	} {
+		p := &plan.AttendHeads{NopeDim: s.dk - 64, PeDim: 64, VDim: s.v, RowsPerGroup: s.rows * s.simdgroups / s.split, SplitK: s.split, Tile: s.tile}
+		forms, err := AttentionRegisters(&plan.Kernel{Threads: 32 * s.simdgroups, Parts: []plan.Part{p}})
+		if err != nil || len(forms) != 1 || forms[0].Held() != s.want {
+			t.Fatalf("%+v: %+v, %v", s, forms, err)
+		}
+		if got := budgetOf(plan.ClassApple7).Keeps(&forms[0], 32*s.simdgroups); got != s.old || forms[0].Held() > 255 {
+			t.Errorf("%+v: keeps to the budget of old GPUs: %v", s, got)
 		}
 	}
 }

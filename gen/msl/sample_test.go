@@ -20,6 +20,7 @@ func sampler(t *testing.T, vocab int) *plan.Bundle {
 	t.Helper()
 	b := &plan.Bundle{Name: fmt.Sprintf("vocabulary of %d", vocab), Model: plan.Model{VocabSize: vocab}, Profiles: []plan.Profile{{}}}
 	kernel.Sample(b)
+	kernel.Pick(b)
 	kernel.Variants(b)
 	var err error
 	if b.Source, err = msl.Print(b, "// test"); err != nil {
@@ -37,6 +38,19 @@ func TestSampler(t *testing.T) {
 	}{{40, 1000, execute.Checked}, {300, 1000, execute.Checked}, {1025, 200, execute.Fast}, {9000, 200, execute.Fast}, {131300, 20, execute.Fast}} {
 		b := sampler(t, tt.vocab)
 		if err := check.Sampler(newLauncher(t, b.Metal(), tt.checks), b, tt.tokens); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPicks picks behind many rows at once as runtime/sample picks behind each.
+func TestPicks(t *testing.T) {
+	for _, tt := range []struct {
+		vocab, rounds int
+		checks        execute.Checks
+	}{{40, 24, execute.Checked}, {300, 24, execute.Checked}, {1025, 6, execute.Fast}, {9000, 4, execute.Fast}, {131300, 1, execute.Fast}} {
+		b := sampler(t, tt.vocab)
+		if err := check.Picks(newLauncher(t, b.Metal(), tt.checks), b, tt.rounds); err != nil {
 			t.Error(err)
 		}
 	}

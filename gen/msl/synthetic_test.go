@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
 )
 
@@ -69,10 +70,13 @@ func (s slots) kernel(name string, args []int, parts ...plan.Part) plan.Kernel {
 	return k
 }
 
-// cacheKernel is kernel with the two cache types.
+// cacheKernel is kernel with the types that its cache can have.
 func (s slots) cacheKernel(name string, parts ...plan.Part) plan.Kernel {
 	k := s.kernel(name, nil, parts...)
-	k.Variants = []plan.Variant{{Func: name + "_f32", Types: []quant.Type{quant.F32}}, {Func: name + "_f16", Types: []quant.Type{quant.F16}}}
+	k.Variants = nil
+	for _, t := range verify.CacheTypes(&k) {
+		k.Variants = append(k.Variants, plan.Variant{Func: name + "_" + t.String(), Types: []quant.Type{t}})
+	}
 	return k
 }
 
@@ -194,7 +198,7 @@ func attentionKernels() []plan.Kernel {
 // attendKernel makes.
 var temperature = plan.Temperature{Scale: 0.1, Length: 3}
 
-// attendKernel attends on caches of both types.
+// attendKernel attends on caches of all types.
 func attendKernel(name string, heads, lat, pe, simdgroups int, splits plan.Splits) plan.Kernel {
 	var s slots
 	p := &plan.Attend{Heads: heads, LatDim: lat, PeDim: pe, Scale: 0.0721688, Splits: splits, Temperature: temperature,

@@ -102,7 +102,8 @@ func TestTailFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			b = alone(t, b, everyFormat)
-			newLauncher(t, b.Metal(), execute.Checked).compareWithTwins(t, b)
+			cases := twins(t, b)
+			launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
 		})
 	}
 }

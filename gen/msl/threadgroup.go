@@ -1,8 +1,11 @@
 package msl
 
-import "mla/runtime/plan"
+import (
+	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
+)
 
-// ThreadgroupBytes is the threadgroup memory that a kernel's variants declare.
+// ThreadgroupBytes is the most threadgroup memory that a kernel's variants declare.
 // It fails like Print if that is more than a GPU has.
 func ThreadgroupBytes(k *plan.Kernel) (int, error) {
 	v := &kernelView{Kernel: k, names: argumentNames(k)}
@@ -12,6 +15,9 @@ func ThreadgroupBytes(k *plan.Kernel) (int, error) {
 
 // floats is the threadgroup memory of a part in floats.
 func (v *partView) floats() int {
+	if verify.TokensOf(v.P) > 0 {
+		return v.productFloats()
+	}
 	switch p := v.P.(type) {
 	case *plan.MatVec:
 		return v.SlicesAt() + v.slicesFloats(p.Up, p.Rescale)
@@ -25,18 +31,22 @@ func (v *partView) floats() int {
 		}
 	case *plan.NormVec:
 		return v.Simdgroups()
-	case *plan.RouteVec:
-		if p.Grouping != nil {
-			return 2 * v.Selections()
-		}
+	case *plan.RouteBatch:
+		return v.Width * p.Gating.K
+	case *plan.GroupExperts:
+		return 2 * v.Simdgroups()
 	case *plan.CombineVec:
 		return combineFloats(&p.Combine, p.Dim, v.Threads)
-	case *plan.Attend:
+	case *plan.Attend, *plan.AttendRows:
 		return v.Attention.floats()
-	case *plan.ScanLogits:
+	case *plan.ExpandHeads, *plan.AttendHeads:
+		return v.headsFloats()
+	case *plan.ScanLogits, *plan.ScanPicks:
 		return 2 * v.Simdgroups()
 	case *plan.PickToken:
-		return pickFloats(p, v.Threads)
+		return pickFloats(p.Scanned, v.Threads)
+	case *plan.PickTokens:
+		return pickFloats(p.Scanned, v.Threads)
 	}
 	return 0
 }
@@ -57,7 +67,7 @@ func (v *partView) SlicesAt() int {
 }
 
 // SliceFloats is one sum of every simdgroup for each of its rows.
-func (v *partView) SliceFloats() int { return v.Simdgroups() * v.Results() }
+func (v *partView) SliceFloats() int { return v.Simdgroups() * v.N }
 
 // SquaresAt is where the simdgroups' sums of squares are, behind their other sums.
 func (v *partView) SquaresAt() int {
@@ -80,7 +90,7 @@ func (v *partView) slicesFloats(up int, r *plan.Rescale) int {
 		n *= 2
 	}
 	if r != nil {
-		n += v.Simdgroups() * v.Inputs()
+		n += v.Simdgroups()
 	}
 	return n
 }

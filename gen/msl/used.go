@@ -2,15 +2,17 @@ package msl
 
 import (
 	"fmt"
+	"slices"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
 )
 
 // quants prints the formats that some variant uses.
 func (p *printer) quants() {
 	p.line("")
-	for _, name := range []string{"blocks.msl", "dot.msl", "ahead.msl"} {
+	for _, name := range []string{"blocks.msl", "decode.msl", "dot.msl", "ahead.msl"} {
 		p.execute(name, nil)
 	}
 	for _, f := range quant.Formats() {
@@ -45,28 +47,66 @@ var sharedParts = []struct {
 	template string
 	usedBy   func(plan.Part) bool
 }{
-	{"route.shared", func(p plan.Part) bool { return gatingOf(p) != nil }},
+	{"product.shared", func(p plan.Part) bool { return verify.TokensOf(p) > 0 || expandsHeads(p) }},
+	{"route.shared", func(p plan.Part) bool { return verify.GatingOf(p) != nil }},
+	{"group_experts.shared", func(p plan.Part) bool { _, ok := p.(*plan.GroupExperts); return ok }},
 	{"experts_sum.shared", func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok }},
 	{"combine.shared", func(p plan.Part) bool { return combineOf(p) != nil }},
 	{"sample.shared", samples},
-	{"attend.shared", func(p plan.Part) bool { _, ok := p.(*plan.Attend); return ok }},
-	{"attend_matrix.shared", func(p plan.Part) bool { a, ok := p.(*plan.Attend); return ok && wholeBlocks(a) }},
+	{"cache.shared", usesCache},
+	{"attend.shared", func(p plan.Part) bool { return attendOf(p) != nil }},
+	{"blocks.shared", func(p plan.Part) bool {
+		a := attendOf(p)
+		return a != nil && wholeBlocks(a) || expandsHeads(p) || attendsHeads(p)
+	}},
+	{"attend_matrix.shared", func(p plan.Part) bool { a := attendOf(p); return a != nil && wholeBlocks(a) }},
+	{"prompt.shared", func(p plan.Part) bool { _, ok := p.(*plan.AttendRows); return ok || attendsHeads(p) }},
+	{"attend_rows.shared", func(p plan.Part) bool { _, ok := p.(*plan.AttendRows); return ok }},
+	{"attend_rows_matrix.shared", func(p plan.Part) bool { a, ok := p.(*plan.AttendRows); return ok && wholeBlocks(asHeads(a)) }},
+	{"expand_heads.shared", expandsHeads},
+	{"attend_heads.shared", attendsHeads},
+}
+
+// attendOf returns a part's attention in the terms of one row, or nil.
+func attendOf(p plan.Part) *plan.Attend {
+	switch p := p.(type) {
+	case *plan.Attend:
+		return p
+	case *plan.AttendRows:
+		return asHeads(p)
+	}
+	return nil
+}
+
+func usesCache(p plan.Part) bool {
+	_, stores := p.(*plan.StoreKV)
+	return stores || attendOf(p) != nil || expandsHeads(p)
 }
 
 // samples says whether a part belongs to the sampler.
 func samples(p plan.Part) bool {
 	switch p.(type) {
-	case *plan.ScanLogits, *plan.PickToken:
+	case *plan.ScanLogits, *plan.PickToken, *plan.ScanPicks, *plan.PickTokens:
 		return true
 	}
 	return false
+}
+
+// HasCache says whether some variant has a cache of the type of that name.
+func (p *printer) HasCache(name string) bool {
+	return slices.ContainsFunc(p.bundle.Kernels, func(k plan.Kernel) bool {
+		return slices.ContainsFunc(k.Variants, func(v plan.Variant) bool {
+			t, ok := cacheType(&k, &v)
+			return ok && t.String() == name
+		})
+	})
 }
 
 // shared prints the functions that the bundle's parts call.
 func (p *printer) shared() {
 	for _, s := range sharedParts {
 		if p.anyPart(s.usedBy) {
-			p.execute(s.template, nil)
+			p.execute(s.template, p)
 		}
 	}
 	if p.bundle.HasTails() {

@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -75,7 +76,12 @@ func (k *kernelView) parameter(slot int, in scope) string {
 }
 
 // Row is the parameter that holds the row that the kernel works on.
-func (k *kernelView) Row() (string, error) { return k.only(plan.SpaceRow, "row") }
+func (k *kernelView) Row() (string, error) {
+	if i := k.rowSlot(); i >= 0 {
+		return k.names[i], nil
+	}
+	return "", errors.New("a part needs the row, but no slot has it")
+}
 
 // Pages points to the entries of a block table.
 func (k *kernelView) Pages(c plan.Paged, table string) string {

@@ -38,21 +38,36 @@ func absorb(p *ir.Program) error {
 
 func absorbed(p *ir.Program, layer int, attn, keys, values *ir.Op) []*ir.Op {
 	heads, c := attn.Heads, keys.In[0].Len
+	attn.Note("absorb: a cache row is %d latent elements and %d of the rotated key, for all %d heads together; expanded keys and values would have %d",
+		c, attn.In[1].Len, heads, heads*(p.Spec.Model.QKNopeHeadDim+p.Spec.Model.VHeadDim)+attn.In[1].Len)
 	qAbs := p.NewValue("q_abs", layer, heads*c)
 	qAbs.Elem = ir.Half
 	oLat := p.NewValue("o_lat", layer, heads*c)
+	if !FewRows.has(p) {
+		oLat.Elem = ir.Half // the mat-vecs' input as it is; splits leave floats to combine
+	}
 	return []*ir.Op{
 		{Kind: ir.MatVec, Name: "k_b", In: attn.In[:1], W: keys.W, Out: []*ir.Value{qAbs}, Batch: heads},
-		{Kind: ir.LatentAttn, Name: "attend", Heads: heads, Scale: attn.Scale, Temperature: attn.Temperature, Out: []*ir.Value{oLat},
+		{Kind: ir.LatentAttn, Name: "attend", Heads: heads, Scale: attn.Scale, Temperature: attn.Temperature, Notes: attn.Notes, Out: []*ir.Value{oLat},
 			In: []ir.Ref{ir.Batched(qAbs, 0, c, c), attn.In[1], ir.All(keys.In[0].V)}},
 		{Kind: ir.MatVec, Name: "v_b", In: []ir.Ref{ir.Batched(oLat, 0, c, c)}, W: values.W, Out: attn.Out, Batch: heads},
 	}
 }
 
+// leastRows is how many cache rows a split has at least where several rows attend side by
+// side: 16 rows at 512 cache rows each are 128 threadgroups then, one for every
+// multiprocessor of a large GPU. With 16 rows each a split loads and leaves as many bytes as
+// it reads of the cache.
+const leastRows = 64
+
 // splitKV cuts latent attention into a fixed number of splits of the cache
 // (flash-decoding) and an exact combine.
 func splitKV(p *ir.Program) error {
 	t := p.Spec.Tuning.Attention
+	least := 0
+	if p.Width > 1 {
+		least = (leastRows + t.Tile - 1) / t.Tile * t.Tile
+	}
 	var steps []*ir.Step
 	for _, s := range p.Steps {
 		steps = append(steps, s)
@@ -63,9 +78,13 @@ func splitKV(p *ir.Program) error {
 		out := op.Out[0]
 		part := p.NewValue("attend_out", s.Layer, t.Splits*out.Len)
 		ml := p.NewValue("attend_ml", s.Layer, t.Splits*op.Heads*2)
-		op.Kind, op.Out, op.Splits, op.Tile = ir.AttendSplit, []*ir.Value{part, ml}, t.Splits, t.Tile
+		op.Note("split_kv: the cache is cut into at most %d splits of whole tiles of %d rows, a threadgroup each, so that one token's attention is spread over the GPU; a split costs its combine two or three rows' attention, so short contexts have fewer", t.Splits, t.Tile)
+		if least > 0 {
+			op.Note("split_kv: several rows attend side by side, so that there are threadgroups enough with %d cache rows in a split at least", least)
+		}
+		op.Kind, op.Out, op.Splits, op.Tile, op.Least = ir.AttendSplit, []*ir.Value{part, ml}, t.Splits, t.Tile, least
 		steps = append(steps, &ir.Step{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{{
-			Kind: ir.Combine, Name: "combine", Heads: op.Heads, Splits: t.Splits, Tile: t.Tile,
+			Kind: ir.Combine, Name: "combine", Heads: op.Heads, Splits: t.Splits, Tile: t.Tile, Least: least,
 			In: []ir.Ref{ir.All(part), ir.All(ml)}, Out: []*ir.Value{out},
 		}}}}})
 	}

@@ -1,6 +1,10 @@
 package pass
 
-import "mla/gen/ir"
+import (
+	"fmt"
+
+	"mla/gen/ir"
+)
 
 // barriers marks the steps that must wait: those that read a byte range
 // written since the last barrier, or write one read or written since.
@@ -9,7 +13,8 @@ func barriers(p *ir.Program) error {
 	u := ir.Analyze(p)
 	for _, s := range p.Steps {
 		reads, writes := touched(p, u, s)
-		s.Barrier = t.hazard(reads, writes)
+		s.Why = t.hazard(reads, writes)
+		s.Barrier = s.Why != ""
 		if s.Barrier {
 			t = tracker{}
 		}
@@ -23,6 +28,8 @@ func barriers(p *ir.Program) error {
 type span struct {
 	owner      *ir.Value // nil: the arena
 	start, end int64
+	value      *ir.Value // that is there
+	step       *ir.Step  // that touches it
 }
 
 func (a span) overlaps(b span) bool {
@@ -31,36 +38,47 @@ func (a span) overlaps(b span) bool {
 
 type tracker struct{ reads, writes []span }
 
-func (t *tracker) hazard(reads, writes []span) bool {
-	return anyOverlap(t.writes, reads) || anyOverlap(t.writes, writes) || anyOverlap(t.reads, writes)
+// hazard says why a step must wait; "": it need not.
+func (t *tracker) hazard(reads, writes []span) string {
+	if a, b := overlap(t.writes, reads); b != nil {
+		return fmt.Sprintf("it reads %s, which %s writes", b.value.Name, a.step.Name())
+	}
+	if a, b := overlap(t.writes, writes); b != nil {
+		return fmt.Sprintf("it writes %s where %s writes %s", b.value.Name, a.step.Name(), a.value.Name)
+	}
+	if a, b := overlap(t.reads, writes); b != nil {
+		return fmt.Sprintf("it writes %s where %s reads %s", b.value.Name, a.step.Name(), a.value.Name)
+	}
+	return ""
 }
 
-func anyOverlap(a, b []span) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x.overlaps(y) {
-				return true
+// overlap is the first pair of spans that overlap; nil, nil: none do.
+func overlap(a, b []span) (x, y *span) {
+	for i := range a {
+		for j := range b {
+			if a[i].overlaps(b[j]) {
+				return &a[i], &b[j]
 			}
 		}
 	}
-	return false
+	return nil, nil
 }
 
 // touched lists what a step reads and writes outside its parts.
 func touched(p *ir.Program, u *ir.Uses, s *ir.Step) (reads, writes []span) {
 	for _, part := range s.Parts {
 		if part.Tail != nil {
-			writes = append(writes, spanOf(p, part.Tail.Counters))
+			writes = append(writes, spanOf(p, s, part.Tail.Counters))
 		}
 		for _, op := range part.Ops {
 			for _, r := range op.In {
 				if !part.Writes(r.V) {
-					reads = append(reads, spanOf(p, r.V))
+					reads = append(reads, spanOf(p, s, r.V))
 				}
 			}
 			for _, o := range op.Out {
 				if !u.Local(o) {
-					writes = append(writes, spanOf(p, o))
+					writes = append(writes, spanOf(p, s, o))
 				}
 			}
 		}
@@ -68,9 +86,12 @@ func touched(p *ir.Program, u *ir.Uses, s *ir.Step) (reads, writes []span) {
 	return reads, writes
 }
 
-func spanOf(p *ir.Program, v *ir.Value) span {
-	if v.Class == ir.Cache || v.Class == ir.Counters || v.Output {
-		return span{owner: v, end: 1}
+func spanOf(p *ir.Program, s *ir.Step, v *ir.Value) span {
+	if v.Class == ir.Heads {
+		return span{owner: p.Expanded, end: 1, value: v, step: s}
 	}
-	return span{start: v.Offset, end: v.Offset + p.Bytes(v)}
+	if v.Class == ir.Cache || v.Class == ir.Counters || v.Output {
+		return span{owner: v, end: 1, value: v, step: s}
+	}
+	return span{start: v.Offset, end: v.Offset + p.Bytes(v), value: v, step: s}
 }

@@ -38,6 +38,13 @@ func lives(p *ir.Program) []*life {
 	u := ir.Analyze(p)
 	var list []*life
 	at := map[*ir.Value]*life{}
+	add := func(v *ir.Value, step int) {
+		at[v] = &life{v: v, first: step, last: step, size: aligned(p.Bytes(v))}
+		list = append(list, at[v])
+	}
+	if p.Input != nil {
+		add(p.Input, 0)
+	}
 	for i, s := range p.Steps {
 		for _, part := range s.Parts {
 			for _, op := range part.Ops {
@@ -48,13 +55,14 @@ func lives(p *ir.Program) []*life {
 				}
 				for _, o := range op.Out {
 					if o.Class == ir.Act && !o.Output && !u.Local(o) {
-						size := aligned(p.Bytes(o))
-						at[o] = &life{v: o, first: i, last: i, size: size}
-						list = append(list, at[o])
+						add(o, i)
 					}
 				}
 			}
 		}
+	}
+	if p.Hidden != nil {
+		at[p.Hidden].last = len(p.Steps)
 	}
 	return list
 }

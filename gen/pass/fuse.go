@@ -167,11 +167,12 @@ func fuseAddShared(p *ir.Program) error {
 	return nil
 }
 
-// groupExperts lists by expert what all rows have selected, and lets the experts'
-// mat-vecs go by that list.
+// groupExperts lists by expert what all rows have selected, in a step behind that which
+// routes, and lets the experts' mat-vecs go by that list.
 func groupExperts(p *ir.Program) error {
 	uses := ir.Analyze(p)
-	p.Ops(func(s *ir.Step, part *ir.Part, op *ir.Op) {
+	behind := map[*ir.Step]*ir.Step{}
+	p.Ops(func(s *ir.Step, _ *ir.Part, op *ir.Op) {
 		if op.Kind != ir.RouteWeights {
 			return
 		}
@@ -180,20 +181,30 @@ func groupExperts(p *ir.Program) error {
 		for _, v := range []struct {
 			name string
 			n    int
-		}{{"expert_starts", g.Most(p.Width) + 1}, {"expert_members", p.Width * g.K}} {
+		}{{"expert_starts", g.Experts + 1}, {"expert_members", p.Width * g.K}} {
 			list := p.NewValue(v.name, s.Layer, v.n)
 			list.Elem, list.Joint = ir.Index, true
 			group.Out = append(group.Out, list)
 		}
-		part.Ops = append(part.Ops, group)
+		behind[s] = &ir.Step{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{group}}}}
 		for _, r := range uses.Readers(op.Out[0]) {
 			for _, m := range r.Ops {
 				if m.Kind == ir.ExpertsMatVec {
-					m.In = append(slices.Clone(m.In), ir.All(group.Out[0]), ir.All(group.Out[1]))
+					m.In = append(slices.Clone(m.In[:1]), ir.All(group.Out[0]), ir.All(group.Out[1]))
 				}
 			}
 		}
 	})
+	for i := len(p.Steps) - 1; i >= 0; i-- {
+		if s := behind[p.Steps[i]]; s != nil {
+			p.Steps = slices.Insert(p.Steps, i+1, s)
+		}
+	}
+	return nil
+}
+
+func fuseGroupExperts(p *ir.Program) error {
+	pullInto(p, ir.GroupExperts, ir.RouteWeights)
 	return nil
 }
 

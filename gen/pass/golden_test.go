@@ -60,7 +60,7 @@ func TestEveryFusionSaves(t *testing.T) {
 			continue
 		}
 		for _, width := range []int{1, 8} {
-			if best, n := steps(width), steps(width, ps.Name); n <= best && ps.Rows.has(width) {
+			if best, n := steps(width), steps(width, ps.Name); n <= best && ps.Rows.has(lower.Lower(s, width)) {
 				t.Errorf("without %s: %d dispatches of %d rows, with it %d", ps.Name, n, width, best)
 			}
 		}

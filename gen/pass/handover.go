@@ -125,11 +125,12 @@ func (h *handed) rewrite(p *ir.Program, group int) {
 	layer := h.value.Layer
 	ready, squares := p.NewValue("ready", layer, h.value.Len), p.NewValue("ready_squares", layer, h.value.Len/group)
 	ready.Elem = ir.Half
-	h.value.Kept = h.maker.Ops[len(h.maker.Ops)-1].Kind != ir.MatVec
+	h.value.Kept = h.value.Kept || h.maker.Ops[len(h.maker.Ops)-1].Kind != ir.MatVec
 	for _, r := range h.readers {
 		n := r.Ops[0]
 		r.Ops[0] = &ir.Op{Kind: ir.Rescale, Name: n.Name, In: []ir.Ref{ir.All(ready), ir.All(squares)}, Out: n.Out, Eps: n.Eps}
 	}
-	h.maker.Ops = append(h.maker.Ops, &ir.Op{Kind: ir.HandOver, Name: norm.Name, In: []ir.Ref{ir.All(h.value)}, W: norm.W,
-		Out: []*ir.Value{ready, squares}, Group: group})
+	half := &ir.Op{Kind: ir.HandOver, Name: norm.Name, In: []ir.Ref{ir.All(h.value)}, W: norm.W, Out: []*ir.Value{ready, squares}, Group: group}
+	half.Note("hand_over: it writes x·w and a sum of squares for every %d elements, as many as a simdgroup of any kernel that makes such values has", group)
+	h.maker.Ops = append(h.maker.Ops, half)
 }

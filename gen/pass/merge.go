@@ -78,7 +78,7 @@ func mergeStoreKV(p *ir.Program) error {
 		if q := m.step("q_b"); q != nil && m.merge(q, store) {
 			return
 		}
-		if kb := m.step("k_b"); kb != store {
+		if kb := m.step("k_b"); kb != nil && kb != store { // none where heads are expanded
 			m.merge(store, kb)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mla/gen/ir"
+	"mla/runtime/plan"
 )
 
 // Pass rewrites a program.
@@ -25,15 +26,38 @@ type Pass struct {
 // Rows says for which programs a pass is.
 type Rows uint8
 
-// The programs: all, those of one row, and those of several.
+// The programs: all, those of one row, those of several, of these those of a batch, those of no
+// more rows than a batch has, those that attend to latent rows, and those that attend to
+// expanded heads (spec.Expands).
 const (
 	AnyRows Rows = iota
 	OneRow
 	ManyRows
+	BatchRows
+	FewRows
+	Absorbed
+	Expanded
 )
 
-// has says whether a program of so many rows is one of them.
-func (r Rows) has(width int) bool { return r == AnyRows || (r == OneRow) == (width <= 1) }
+// has says whether a program is one of them.
+func (r Rows) has(p *ir.Program) bool {
+	width := p.Width
+	switch r {
+	case Absorbed:
+		return !p.Spec.Expands(width)
+	case Expanded:
+		return p.Spec.Expands(width)
+	case OneRow:
+		return width <= 1
+	case ManyRows:
+		return width > 1
+	case BatchRows:
+		return width > 1 && width <= plan.MaxBatch
+	case FewRows:
+		return width <= plan.MaxBatch
+	}
+	return true
+}
 
 // Reason says why a pass follows another.
 type Reason struct{ Pass, Why string }
@@ -44,10 +68,13 @@ var Pipeline = []Pass{
 		Doc: "fold the factors of the residual stream into the embedding and the norms, and rotate halves as pairs"},
 	{Name: "bake_rope", Required: true, Run: bakeRope,
 		Doc: "compute the rotary frequencies (with YaRN) and the attention scale once, as constants"},
-	{Name: "absorb", Required: true, Run: absorb,
+	{Name: "expand_heads", Required: true, Run: expandHeads, Rows: Expanded,
+		Doc:   "where many queries share them, keys and values of all heads are made in one step of the layer, in memory that the layers share",
+		After: []Reason{{"bake_rope", "attention needs its scale"}}},
+	{Name: "absorb", Required: true, Run: absorb, Rows: Absorbed,
 		Doc:   "move W_UK to the query and W_UV behind the softmax, so that attention reads only latent rows",
 		After: []Reason{{"bake_rope", "it copies the attention's scale"}}},
-	{Name: "split_kv", Required: true, Run: splitKV,
+	{Name: "split_kv", Required: true, Run: splitKV, Rows: FewRows,
 		Doc:   "cut attention along the KV axis, with an exact combine",
 		After: []Reason{{"absorb", "only latent attention is split"}}},
 	{Name: "group_gating", Required: true, Run: groupGating,
@@ -65,7 +92,10 @@ var Pipeline = []Pass{
 		After: []Reason{{"split_kv", "it makes the combine"}}},
 	{Name: "group_experts", Required: true, Run: groupExperts, Rows: ManyRows,
 		Doc:   "what all rows have selected is listed by expert, whose weights are then read once for its rows",
-		After: []Reason{{"group_gating", "the part that routes also groups"}}},
+		After: []Reason{{"group_gating", "what routes is one part"}}},
+	{Name: "fuse_group_experts", Run: fuseGroupExperts, Rows: BatchRows,
+		Doc:   "one threadgroup routes the few rows of a batch and groups what they select: one dispatch less",
+		After: []Reason{{"group_experts", "it makes the step that is fused"}}},
 	{Name: "fuse_gating", Run: fuseGating, Rows: OneRow,
 		Doc: "every threadgroup of the routed gate/up recomputes top-k from the logits: no dispatch of its own",
 		After: []Reason{{"group_gating", "gating moves as a whole"},
@@ -133,7 +163,7 @@ func Compile(p *ir.Program, o Options) error {
 		return err
 	}
 	for _, ps := range Pipeline {
-		if slices.Contains(o.Disable, ps.Name) || !ps.Rows.has(p.Width) {
+		if slices.Contains(o.Disable, ps.Name) || !ps.Rows.has(p) {
 			continue
 		}
 		if err := ps.Run(p); err != nil {

@@ -13,8 +13,8 @@ import (
 
 var tokens = []int{3, 17, 3, 40, 8, 21, 5}
 
-// widths of the programs that are translated; the last one is more rows than some tiles.
-var widths = []int{1, 2, 3, 8, 16}
+// widths of the programs that are translated: of a row, of batches, and of a prompt.
+var widths = []int{1, 2, 3, 8, 16, 24}
 
 // mixed lists replays of up to width rows: some tokens of one session, then some of
 // several sessions side by side.

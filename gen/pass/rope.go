@@ -22,6 +22,7 @@ func bakeRope(p *ir.Program) error {
 	p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
 		if op.Kind == ir.Attention {
 			op.Scale = scale
+			op.Note("bake_rope: scores are multiplied by %.6g, 1/√(%d+%d) with YaRN's temperature if there is one", scale, m.QKNopeHeadDim, m.QKRopeHeadDim)
 		}
 	})
 	return nil

@@ -49,6 +49,7 @@ func (t *tailer) step(uses *ir.Uses, before, s *ir.Step) {
 		found = append(found, tail)
 	}
 	for i, part := range s.Parts {
+		part.Ops[0].Note("tails: the last threadgroup of %s goes on with it: a dispatch costs more than this work", found[i].After.Name())
 		part.Tail = found[i]
 		part.Tail.Counters = t.countersOf(part)
 	}

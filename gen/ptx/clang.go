@@ -55,6 +55,12 @@ func compile(cuda string) ([]byte, error) {
 
 var versionLine = regexp.MustCompile(`clang version (\d+\.\d+\.\d+)`)
 
+// Compiler says what is missing to compile kernels; nil: it is there.
+func Compiler() error {
+	_, err := clangVersion()
+	return err
+}
+
 // clangVersion is the version of the compiler, like 19.1.7.
 func clangVersion() (string, error) {
 	out, err := exec.Command(clang, "--version").Output()

@@ -63,7 +63,7 @@ func waitsFirst(k *plan.Kernel, body string) bool {
 	slots := slotsOf(before)
 	for _, m := range touches.FindAllStringSubmatch(before, -1) {
 		slot, known := slots[m[1]]
-		if !known || k.Slots[slot].Space != plan.SpaceRow && k.Slots[slot].Space != plan.SpaceTables && !constant[k.Slots[slot].Space] {
+		if !known || k.Slots[slot].Space != plan.SpaceRow && k.Slots[slot].Space != plan.SpaceWanted && k.Slots[slot].Space != plan.SpaceTables && !constant[k.Slots[slot].Space] {
 			return false
 		}
 	}

@@ -72,7 +72,10 @@ func (m *mix) typeOf(s *spec.Spec, row *weights.Row, layer int, imatrix bool) qu
 	if isFloat(m.base) {
 		return m.base
 	}
-	n := s.Model.NumHiddenLayers
+	n := s.Model.NumHiddenLayers + s.Model.NumNextNPredictLayers
+	if s.NextN > 0 { // the last of the file's layers
+		layer, n = s.NextN+layer, s.NextN+n
+	}
 	eight := s.MoE != nil && s.MoE.NRoutedExperts == 8
 	t := m.base
 	switch row.Role {

@@ -3,6 +3,7 @@ package quantmix
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -16,9 +17,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// models are the specs behind the names in testdata/quant_mixes.txt. The MTP
-// variant has one layer more, which this project does not load.
-var models = map[string]string{"youtu": "youtu2b", "dsv2lite": "deepseekv2lite", "glm47": "glm47flash"}
+// models are the specs behind the names in testdata/quant_mixes.txt.
+var models = map[string]string{"youtu": "youtu2b", "dsv2lite": "deepseekv2lite", "glm47": "glm47flash", "glm47mtp": "more/glm47flashmtp"}
 
 func load(t *testing.T, name string) *spec.Spec {
 	t.Helper()
@@ -95,38 +95,51 @@ func TestDryRuns(t *testing.T) {
 			continue
 		}
 		s := load(t, name)
-		types, err := Types(s, spec.Quant{Name: run.stock, Stock: run.stock})
-		if err != nil {
-			t.Fatal(err)
+		seen := run.compare(t, s)
+		if s.Model.NumNextNPredictLayers > 0 {
+			maps.Copy(seen, run.compare(t, s.NextNLayer()))
+			seen["nextn.embed_tokens"] = true // the host's
 		}
-		for i, row := range weights.Table(s) {
-			if row.F32 {
-				continue
-			}
-			short := strings.TrimSuffix(strings.TrimPrefix(row.GGUF, "blk.%d."), ".weight")
-			want := run.types[short]
-			if want == nil {
-				t.Errorf("%s %s: the dry run lacks %s", run.model, run.stock, short)
-			}
-			for l, got := range types[i] {
-				w := want[-1]
-				if w == "" {
-					w = want[row.First+l]
-				}
-				if got.String() != w {
-					t.Errorf("%s %s: %s of layer %d is %s; the dry run has %s", run.model, run.stock, short, row.First+l, got, w)
-				}
-			}
-			delete(run.types, short)
-		}
+		maps.DeleteFunc(run.types, func(short string, _ map[int]string) bool { return seen[short] })
 		for left := range run.types {
 			t.Errorf("%s %s: %s of the dry run is not in the weight table", run.model, run.stock, left)
 		}
 		compared++
 	}
-	if compared != 18 {
-		t.Errorf("compared %d blocks; expected 18", compared)
+	if compared != 24 {
+		t.Errorf("compared %d blocks; expected 24", compared)
 	}
+}
+
+// compare compares the types of a model's weights, and returns what it has seen.
+func (run *dryRun) compare(t *testing.T, s *spec.Spec) map[string]bool {
+	t.Helper()
+	types, err := Types(s, spec.Quant{Name: run.stock, Stock: run.stock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for i, row := range weights.Table(s) {
+		if row.F32 {
+			continue
+		}
+		short := regexp.MustCompile(`^blk\.(%d|\d+)\.`).ReplaceAllString(strings.TrimSuffix(row.GGUF, ".weight"), "")
+		want := run.types[short]
+		if want == nil {
+			t.Errorf("%s %s: the dry run lacks %s", run.model, run.stock, short)
+		}
+		seen[short] = true
+		for l, got := range types[i] {
+			w, layer := want[-1], s.NextN+row.First+l
+			if w == "" {
+				w = want[layer]
+			}
+			if got.String() != w {
+				t.Errorf("%s %s: %s of layer %d is %s; the dry run has %s", run.model, run.stock, short, layer, got, w)
+			}
+		}
+	}
+	return seen
 }
 
 // mini is glm47-mini of testdata/reference: eight experts, four layers.

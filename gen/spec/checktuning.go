@@ -16,7 +16,10 @@ func (d *decoder) checkTuning(s *Spec, class string) {
 		other, _ := general.Shape(k.Kernel)
 		same("kernels."+k.Kernel, k.Shape, other)
 	}
-	if class == "" || with.Tuning.Attention != general.Attention {
+	if err := with.Tuning.AttendHeads.check(); err != nil {
+		d.errorf(d.first(tuningPaths(class, "tuning.attend_heads.split_k", "tuning.attend_heads.rows_per_simdgroup", "tuning.attend_heads.simdgroups", "tuning.attend_heads.tile")), "%v", err)
+	}
+	if class == "" || with.Tuning.Attention != general.Attention || with.Tuning.AttendRows != general.AttendRows {
 		d.checkBudgets(with)
 	}
 }

@@ -62,6 +62,8 @@ func (t *tunings) of(class string) Tuning {
 func (t Tuning) over(general Tuning) Tuning {
 	t.MatVec = t.MatVec.over(general.MatVec)
 	t.Attention = t.Attention.over(general.Attention)
+	t.AttendRows = t.AttendRows.over(general.AttendRows)
+	t.AttendHeads = t.AttendHeads.over(general.AttendHeads)
 	t.Tails = t.Tails || general.Tails
 	kernels := slices.Clone(general.Kernels)
 	for _, k := range t.Kernels {
@@ -89,6 +91,23 @@ func (a Attention) over(general Attention) Attention {
 	orElse(&a.Splits, general.Splits)
 	orElse(&a.Tile, general.Tile)
 	orElse(&a.Simdgroups, general.Simdgroups)
+	return a
+}
+
+func (a AttendRows) over(general AttendRows) AttendRows {
+	orElse(&a.Queries, general.Queries)
+	orElse(&a.Tile, general.Tile)
+	orElse(&a.Simdgroups, general.Simdgroups)
+	return a
+}
+
+func (a AttendHeads) over(general AttendHeads) AttendHeads {
+	orElse(&a.From, general.From)
+	orElse(&a.RowsPerSimdgroup, general.RowsPerSimdgroup)
+	orElse(&a.Simdgroups, general.Simdgroups)
+	orElse(&a.SplitK, general.SplitK)
+	orElse(&a.Tile, general.Tile)
+	orElse(&a.Shares, general.Shares)
 	return a
 }
 

@@ -21,6 +21,7 @@ const (
 	maxContext = 1 << 30
 	maxSplits  = 1024
 	maxTile    = 1024
+	maxQueries = 128 // of a threadgroup
 	maxUnroll  = 16
 )
 
@@ -40,10 +41,17 @@ var (
 // matrices; see ShapeFor.
 var DefaultTuning = Tuning{
 	Attention: Attention{Splits: 128, Tile: 16, Simdgroups: 8},
+	// As many queries as leave a thread of any Apple GPU registers enough, with tiles of 16
+	// rows; see gen/msl/registers.go. Not measured on Apple hardware.
+	AttendRows: AttendRows{Queries: 16, Tile: 16, Simdgroups: 8},
+	// One block of queries to a simdgroup: two would not leave a thread of any Apple GPU
+	// registers enough. Not measured on Apple hardware.
+	AttendHeads: AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32},
 }
 
 func rootFields(s *Spec) []field {
 	return []field{
+		optional(versionField()),
 		optional(oneOf("architecture", &s.Architecture, gguf.Architectures())),
 		section("model", modelFields(&s.Model)),
 		optional(nullable(section("temperature", temperatureFields(&s.Temperature)))),
@@ -80,6 +88,7 @@ func modelFields(m *Model) []field {
 		integer("max_position_embeddings", &m.MaxPositionEmbeddings, 1, maxContext),
 		number("rms_norm_eps", &m.RMSNormEps, 1e-12, 0.1),
 		optional(boolean("tie_word_embeddings", &m.TieWordEmbeddings)),
+		optional(integer("num_nextn_predict_layers", &m.NumNextNPredictLayers, 0, 1)),
 	}
 }
 
@@ -131,6 +140,8 @@ func tuningFields(t *Tuning) []field {
 	return []field{
 		optional(section("matvec", shapeFields(&t.MatVec))),
 		optional(section("attention", attentionFields(&t.Attention))),
+		optional(section("attend_rows", attendRowsFields(&t.AttendRows))),
+		optional(section("attend_heads", attendHeadsFields(&t.AttendHeads))),
 		optional(boolean("tails", &t.Tails)),
 		optional(field{key: "kernels", decode: func(d *decoder, n *yaml.Node, path string) bool {
 			return d.kernels(n, path, t)
@@ -143,6 +154,25 @@ func attentionFields(a *Attention) []field {
 		optional(integer("splits", &a.Splits, 1, maxSplits)),
 		optional(integer("tile", &a.Tile, 1, maxTile)),
 		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
+	}
+}
+
+func attendRowsFields(a *AttendRows) []field {
+	return []field{
+		optional(integer("queries", &a.Queries, 1, maxQueries)),
+		optional(integer("tile", &a.Tile, 1, simdgroup)),
+		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
+	}
+}
+
+func attendHeadsFields(a *AttendHeads) []field {
+	return []field{
+		optional(integer("from", &a.From, 1, plan.MaxWidth)),
+		optional(integer("rows_per_simdgroup", &a.RowsPerSimdgroup, 8, simdgroup)),
+		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
+		optional(integer("split_k", &a.SplitK, 1, maxSimdgroups)),
+		optional(integer("tile", &a.Tile, 16, maxHeadsTile)),
+		optional(integer("shares", &a.Shares, 1, maxShares)),
 	}
 }
 

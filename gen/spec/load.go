@@ -40,7 +40,7 @@ func Parse(file string, data []byte) (*Spec, error) {
 	d := &decoder{file: file, at: map[string]*yaml.Node{}}
 	hash := sha256.Sum256(data)
 	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Hash: hex.EncodeToString(hash[:]), Architecture: gguf.Deepseek2}
-	if root := d.parse(data); root != nil {
+	if root := d.parse(data); root != nil && d.checkVersion(root) {
 		d.mapping(root, "", rootFields(s))
 		d.checkDims(s)
 		d.decodeQuants(s)

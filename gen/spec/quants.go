@@ -102,9 +102,9 @@ func (d *decoder) quant(s *Spec, n *yaml.Node) (Quant, bool) {
 		return q, err == nil
 	}
 	var q Quant
-	var types *yaml.Node
+	var types, nextN *yaml.Node
 	before := len(d.errs)
-	d.mapping(n, "quants", quantFields(&q, &types))
+	d.mapping(n, "quants", quantFields(&q, &types, &nextN))
 	if len(d.errs) > before {
 		return q, false
 	}
@@ -122,7 +122,15 @@ func (d *decoder) quant(s *Spec, n *yaml.Node) (Quant, bool) {
 		q.Name = q.stockName()
 	}
 	if types != nil {
-		d.types(s, &q, types)
+		q.Types = d.types(s, &q, types)
+	}
+	switch predicts := s.Model.NumNextNPredictLayers > 0; {
+	case nextN != nil && !predicts:
+		d.errorf(nextN, "quants: nextn_types without num_nextn_predict_layers: 1 in model")
+	case nextN != nil:
+		q.NextN = d.types(s.NextNLayer(), &q, nextN)
+	case predicts && q.Stock == "":
+		d.errorf(n, "quants: profile %q has neither stock nor nextn_types, which num_nextn_predict_layers: 1 needs", q.Name)
 	}
 	return q, len(d.errs) == before
 }
@@ -131,15 +139,21 @@ var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._+-]*$`)
 
 // quantFields are the keys of a profile written as a mapping. Types are left as
 // a node, because what they may be depends on the other keys.
-func quantFields(q *Quant, types **yaml.Node) []field {
+func quantFields(q *Quant, types, nextN **yaml.Node) []field {
 	return []field{
 		optional(text("name", &q.Name)),
 		optional(oneOf("stock", &q.Stock, Stocks)),
 		optional(boolean(imatrixWord, &q.IMatrix)),
 		optional(boolean(legacyWord, &q.LegacyKVB)),
-		optional(field{key: "types", decode: func(_ *decoder, n *yaml.Node, _ string) bool {
-			*types = n
-			return true
-		}}),
+		optional(node("types", types)),
+		optional(node("nextn_types", nextN)),
 	}
+}
+
+// node is a key whose value is decoded later.
+func node(key string, dst **yaml.Node) field {
+	return field{key: key, decode: func(_ *decoder, n *yaml.Node, _ string) bool {
+		*dst = n
+		return true
+	}}
 }

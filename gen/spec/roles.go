@@ -38,7 +38,11 @@ func roles(s *Spec, legacy bool) []role {
 		dense = min(s.MoE.FirstKDenseReplace, n)
 	}
 	var l roleList
-	l.add(-1, 0, "embed_tokens", m.HiddenSize)
+	if s.NextN > 0 {
+		l.add(-1, 0, "eh_proj", 2*m.HiddenSize)
+	} else {
+		l.add(-1, 0, "embed_tokens", m.HiddenSize)
+	}
 	l.attention(m, legacy)
 	if !gguf.ArchitectureOf(s.Architecture).SquaredReLU {
 		l.add(0, dense, "mlp.gate_proj", m.HiddenSize)
@@ -48,7 +52,10 @@ func roles(s *Spec, legacy bool) []role {
 	if s.MoE != nil {
 		l.experts(s.MoE, m.HiddenSize, dense, n)
 	}
-	if !m.TieWordEmbeddings {
+	switch {
+	case s.NextN > 0:
+		l.add(-1, 0, "shared_head.head", m.HiddenSize)
+	case !m.TieWordEmbeddings:
 		l.add(-1, 0, "lm_head", m.HiddenSize)
 	}
 	return l

@@ -11,8 +11,11 @@ import (
 // TestRolesAreWeights holds that the roles that may be quantised are those of
 // the weight table, with the same rows and layers.
 func TestRolesAreWeights(t *testing.T) {
-	for seed := range uint64(200) {
-		s := spectest.Random(seed)
+	for seed := range uint64(400) {
+		s := spectest.Random(seed / 2)
+		if seed%2 > 0 {
+			s = s.NextNLayer()
+		}
 		for _, legacy := range []bool{false, true} {
 			var want []spec.Role
 			for _, w := range weights.Table(s) {

@@ -20,13 +20,13 @@ var (
 
 // types decodes the mapping from roles to runs of types. With a stock file type
 // it overrides some roles, without one it must name them all.
-func (d *decoder) types(s *Spec, q *Quant, n *yaml.Node) {
+func (d *decoder) types(s *Spec, q *Quant, n *yaml.Node) (list []RoleTypes) {
 	if !d.has(layerDims...) || s.MoE != nil && !d.has(expertDims...) {
-		return // rows and layers are not known; the mistake there is reported
+		return nil // rows and layers are not known; the mistake there is reported
 	}
 	if n.Kind != yaml.MappingNode {
 		d.errorf(n, "types is %s; expected a mapping from roles to quant types", describe(n))
-		return
+		return nil
 	}
 	all := roles(s, s.HasKVB(q))
 	given := map[string][]quant.Type{}
@@ -44,11 +44,12 @@ func (d *decoder) types(s *Spec, q *Quant, n *yaml.Node) {
 	}
 	for _, r := range all {
 		if t := given[r.name]; t != nil {
-			q.Types = append(q.Types, RoleTypes{r.name, t})
+			list = append(list, RoleTypes{r.name, t})
 		} else if q.Stock == "" {
 			d.errorf(n, "types of profile %q lack the role %q", q.Name, r.name)
 		}
 	}
+	return list
 }
 
 func roleNames(list []role) []string {

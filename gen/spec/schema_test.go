@@ -141,7 +141,7 @@ func TestSchemaKeys(t *testing.T) {
 		"$defs/tuning":                         tuningFields(&Tuning{}),
 		"$defs/attention":                      attentionFields(&Attention{}),
 		"$defs/shape":                          shapeFields(&Shape{}),
-		"$defs/profile":                        quantFields(&Quant{}, nil),
+		"$defs/profile":                        quantFields(&Quant{}, nil, nil),
 	} {
 		object := at(t, schema, pointer)
 		var got, want, required, must []string
@@ -193,6 +193,13 @@ func TestSchemaNames(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: schema has %v; the parser has %v", pointer, got, want)
 		}
+	}
+}
+
+// TestSchemaVersion: the schema is of the latest version.
+func TestSchemaVersion(t *testing.T) {
+	if got := at(t, readSchema(t), "properties/version")["const"]; got != float64(Version()) {
+		t.Errorf("the schema is of version %v; the parser reads %d", got, Version())
 	}
 }
 

@@ -4,10 +4,9 @@ import (
 	"strconv"
 
 	"gopkg.in/yaml.v3"
-)
 
-// maxRows bounds how many rows a sequence runs at once.
-const maxRows = 16
+	"mla/runtime/plan"
+)
 
 // DefaultSequences are the widths of the sequences of a spec that does not say: a token, and
 // as many rows as a batch or a piece of a prompt has. Fewer rows leave the others dead.
@@ -39,8 +38,8 @@ func sequencesField(dst *[]int) field {
 		for i, e := range n.Content {
 			width, err := strconv.Atoi(e.Value)
 			switch {
-			case err != nil || e.Kind != yaml.ScalarNode || e.Tag != "!!int" || width < 1 || width > maxRows:
-				d.errorf(e, "%s has %q; expected numbers from 1 to %d", path, e.Value, maxRows)
+			case err != nil || e.Kind != yaml.ScalarNode || e.Tag != "!!int" || width < 1 || width > plan.MaxWidth:
+				d.errorf(e, "%s has %q; expected numbers from 1 to %d", path, e.Value, plan.MaxWidth)
 				return false
 			case i == 0 && width != 1:
 				d.errorf(e, "%s begins with %d; expected 1, for one token", path, width)

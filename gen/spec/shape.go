@@ -1,6 +1,10 @@
 package spec
 
-import "mla/runtime/plan"
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
 
 // Shape is the shape of a mat-vec threadgroup. In a spec's tuning a zero leaves
 // the choice to ShapeFor.
@@ -38,6 +42,29 @@ func (t *Tuning) ShapeFor(kernel string, rows, cols int) Shape {
 		}
 	}
 	return s // the last line has no limits
+}
+
+// WhyShape says where ShapeFor has a kernel's shape from.
+func (t *Tuning) WhyShape(kernel string, rows, cols int) string {
+	why := ""
+	for _, d := range shapes {
+		if rows <= d.maxRows && cols >= d.minCols {
+			why = fmt.Sprintf("the default for so many results (%d, of %d inputs each): a GPU wants some thousand simdgroups with loads under way", rows, cols)
+			if d.SplitK > 1 {
+				why += fmt.Sprintf(", so where there are at most %d results, %d simdgroups share each", d.maxRows, d.SplitK)
+			}
+			break
+		}
+	}
+	for _, k := range t.Kernels {
+		if k.Kernel == kernel {
+			return fmt.Sprintf("line %d of the spec, under tuning; what it leaves open is %s", k.Line, why)
+		}
+	}
+	if t.MatVec != (Shape{}) {
+		return "the spec's tuning.matvec; what it leaves open is " + why
+	}
+	return why
 }
 
 // or takes what s leaves open from d.

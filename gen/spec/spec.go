@@ -26,6 +26,7 @@ type Spec struct {
 	ChatTemplate string
 	Activations  string // one of Activations: what kernels hand over to each other
 	Class        string // one of plan.Classes, whose devices Tuning is for; "": any
+	NextN        int    // number of the layer that this variant is, see NextNLayer; 0: it is the model
 	Quants       []Quant
 	Tuning       Tuning
 
@@ -50,6 +51,7 @@ type Model struct {
 	MaxPositionEmbeddings int
 	RMSNormEps            float64
 	TieWordEmbeddings     bool
+	NumNextNPredictLayers int // 1: files may have one layer more, which predicts the token after next
 }
 
 // Rope holds the rotary embedding. Scaling nil means none.
@@ -93,6 +95,8 @@ type Quant struct {
 	IMatrix bool
 	// Types gives roles the types of their layers. It goes before Stock.
 	Types []RoleTypes
+	// NextN is Types of the layer that predicts.
+	NextN []RoleTypes
 }
 
 // RoleTypes gives the quant type of one role in every layer that has it
@@ -107,6 +111,10 @@ type RoleTypes struct {
 type Tuning struct {
 	MatVec    Shape
 	Attention Attention
+	// AttendRows is attention of more rows than are cut along the KV axis.
+	AttendRows AttendRows
+	// AttendHeads is attention over expanded heads, of sequences that have enough rows for it.
+	AttendHeads AttendHeads
 	// Tails lets the last threadgroup of a dispatch do the work of the next one where
 	// the compiler can. On Apple's GPUs it takes macOS 15.
 	Tails bool
@@ -116,6 +124,17 @@ type Tuning struct {
 	// their shapes do. No file says it: it keeps the kernels that read those sums as
 	// they are while mlagen tune tries shapes for the kernels that make them.
 	SumGroup int
+}
+
+// AttendHeads is how attention over expanded heads is shared out; see plan.AttendHeads.
+type AttendHeads struct {
+	// From is the fewest rows of a sequence that expands heads; 0: what its heads' sizes say.
+	From             int
+	RowsPerSimdgroup int // queries
+	Simdgroups       int
+	SplitK           int // simdgroups that share queries
+	Tile             int // cache rows at most
+	Shares           int // of a head's pages, in the kernel that makes heads; 0: as many as fill a large GPU
 }
 
 // KernelShape is a Shape for one kernel, and where the file gives it.
@@ -128,4 +147,9 @@ type KernelShape struct {
 // Attention is how attention is cut along the KV axis.
 type Attention struct {
 	Splits, Tile, Simdgroups int
+}
+
+// AttendRows is how attention of many rows is shared out; see plan.AttendRows.
+type AttendRows struct {
+	Queries, Tile, Simdgroups int
 }

@@ -43,7 +43,7 @@ func TestLoad(t *testing.T) {
 	if *s.MoE != wantMoE {
 		t.Errorf("moe %+v", *s.MoE)
 	}
-	wantTuning := Tuning{MatVec: Shape{RowsPerSimdgroup: 8}, Attention: Attention{128, 16, 8}, Kernels: []KernelShape{{"lm_head", Shape{8, 2, 0, 0}, 59, 5}}}
+	wantTuning := Tuning{MatVec: Shape{RowsPerSimdgroup: 8}, Attention: Attention{128, 16, 8}, AttendRows: AttendRows{16, 16, 8}, AttendHeads: AttendHeads{0, 8, 8, 2, 32, 0}, Kernels: []KernelShape{{"lm_head", Shape{8, 2, 0, 0}, 59, 5}}}
 	if !reflect.DeepEqual(s.Tuning, wantTuning) {
 		t.Errorf("tuning %+v", s.Tuning)
 	}
@@ -86,9 +86,13 @@ func TestLoadQuants(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"vocab_size: 512", "vocab_sise: 512", "2:3: model lacks the key \"vocab_size\"\n3:3: unknown key in model \"vocab_sise\" (did you mean \"vocab_size\"?)"},
+		{"num_hidden_layers: 4", "num_hidden_layers: 4\n  num_nextn_predict_layers: 2", "6:29: model.num_nextn_predict_layers is 2; expected an integer from 0 to 1"},
+		{"num_hidden_layers: 4", "num_hidden_layers: 4\n  num_nextn_predict_layers: 1", "6:29: model.num_nextn_predict_layers is 1, which takes moe, q_lora_rank and no temperature: no other model with such a layer is known\n" +
+			"39:5: quants: profile \"mine\" has neither stock nor nextn_types, which num_nextn_predict_layers: 1 needs"},
+		{"types: {self_attn.kv_b_proj: q4_k}", "nextn_types: {eh_proj: q4_k}", "37:18: quants: nextn_types without num_nextn_predict_layers: 1 in model"},
 		{"tokenizer: glm4", "tokenizer: glm5", "28:12: unknown tokenizer \"glm5\" (did you mean \"glm4\"?)"},
 		{"tokenizer: glm4", "tokenizer: llama", "28:12: unknown tokenizer \"llama\"; allowed: deepseek-llm, deepseek-v3, gigachat, glm4, kanana2, kimi-k2, qwen2, tekken, youtu, sentencepiece"},
-		{"tokenizer: glm4", "tokenizer: glm4\nzebra: 1", "29:1: unknown key in the file \"zebra\"; allowed: architecture, model, temperature, rope, moe, tokenizer, chat_template, activations, sequences, quants, tuning"},
+		{"tokenizer: glm4", "tokenizer: glm4\nzebra: 1", "29:1: unknown key in the file \"zebra\"; allowed: version, architecture, model, temperature, rope, moe, tokenizer, chat_template, activations, sequences, quants, tuning"},
 		{"chat_template: none", "chat_template: none\nactivations: f64", "30:14: unknown activations \"f64\"; allowed: f32, f16"},
 		{"chat_template: none", "chat_template: none\nactivations: [f32, F16]", "30:20: unknown activations \"F16\" (did you mean \"f16\"?)"},
 		{"chat_template: none", "chat_template: none\nactivations: [f16, f32, f16]", "30:25: activations has f16 twice"},
@@ -98,8 +102,8 @@ func TestMistakes(t *testing.T) {
 		{"chat_template: none", "chat_template: none\nsequences: 4", "30:12: sequences is no list of numbers of rows; expected one like [1, 4, 16]"},
 		{"chat_template: none", "chat_template: none\nsequences: [2, 4]", "30:13: sequences begins with 2; expected 1, for one token"},
 		{"chat_template: none", "chat_template: none\nsequences: [1, 4, 4]", "30:19: sequences has 4 behind 4; expected rising numbers"},
-		{"chat_template: none", "chat_template: none\nsequences: [1, x]", "30:16: sequences has \"x\"; expected numbers from 1 to 16"},
-		{"chat_template: none", "chat_template: none\nsequences: [1, 99999999999999999999]", "30:16: sequences has \"99999999999999999999\"; expected numbers from 1 to 16"},
+		{"chat_template: none", "chat_template: none\nsequences: [1, x]", "30:16: sequences has \"x\"; expected numbers from 1 to 4096"},
+		{"chat_template: none", "chat_template: none\nsequences: [1, 99999999999999999999]", "30:16: sequences has \"99999999999999999999\"; expected numbers from 1 to 4096"},
 		{"hidden_size: 256", "hidden_size: wide", "4:16: model.hidden_size is the string \"wide\"; expected an integer from 1 to 1048576"},
 		{"hidden_size: 256", "hidden_size: 2.5", "4:16: model.hidden_size is 2.5; expected an integer from 1 to 1048576"},
 		{"hidden_size: 256", "hidden_size: 99999999999999999999", "4:16: model.hidden_size is 99999999999999999999; expected an integer from 1 to 1048576"},
@@ -116,6 +120,9 @@ func TestMistakes(t *testing.T) {
 		{"first_k_dense_replace: 1", "first_k_dense_replace: 4", "23:26: moe.first_k_dense_replace is 4, which leaves none of the 4 layers to experts; leave out moe for a dense model"},
 		{"num_attention_heads: 5", "num_attention_heads: 512", "6:24: attention keeps 512 sums in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work\n" +
 			"6:24: attention keeps 576 floats of queries in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work"},
+		{"tuning:", "sequences: [1, 32]\ntuning:\n  attend_rows: {queries: 128, simdgroups: 2}",
+			"58:26: attention of many rows keeps 512 sums in the registers of a thread; expected at most 256: more tuning.attend_rows.simdgroups share the work\n" +
+				"58:26: attention of many rows keeps 576 floats of queries in the registers of a thread; expected at most 256: more tuning.attend_rows.simdgroups share the work"},
 		{"kv_lora_rank: 256", "kv_lora_rank: 8192", "6:24: attention keeps 257 floats of queries in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work\n" +
 			"8:17: attention takes 33136 bytes of threadgroup memory; expected at most 32768: a smaller kv_lora_rank, fewer heads or fewer tuning.attention.simdgroups fit\n" +
 			"8:17: the combine of the splits takes 33280 bytes of threadgroup memory; expected at most 32768: fewer tuning.attention.splits fit"},
@@ -157,7 +164,7 @@ func TestMistakes(t *testing.T) {
 				"41:7: unknown role in types \"self_attn.q_proj\" (did you mean \"self_attn.o_proj\"?)\n" +
 				"54:37: types of mlp.shared_experts.down_proj: layer 4 has no type"},
 		{"tuning:", "tuning:\n  devices: {nvdia: {}}", "57:13: unknown key in tuning.devices \"nvdia\" (did you mean \"nvidia\"?)"},
-		{"tuning:", "tuning:\n  devices: {nvidia: 3}", "57:21: tuning.devices.nvidia is 3; expected a mapping with the keys matvec, attention, tails, kernels"},
+		{"tuning:", "tuning:\n  devices: {nvidia: 3}", "57:21: tuning.devices.nvidia is 3; expected a mapping with the keys matvec, attention, attend_rows, attend_heads, tails, kernels"},
 		{"tuning:", "tuning:\n  devices: {nvidia: {kernels: {down: {split_k: 33}}}}", "57:48: tuning.devices.nvidia.kernels.down.split_k is 33; expected an integer from 1 to 32"},
 		{"tuning:", "tuning:\n  devices: {apple: {kernels: {lm_head: {split_k: 3}}}}", "57:50: tuning.devices.apple.kernels.lm_head.split_k is 3; expected a divisor of simdgroups, 2"},
 		{"tuning:", "tuning:\n  devices: {apple: {matvec: {simdgroups: 3, split_k: 2}}}", "57:54: tuning.devices.apple.matvec.split_k is 2; expected a divisor of simdgroups, 3"},

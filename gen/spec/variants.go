@@ -8,8 +8,9 @@ import (
 )
 
 // Variants returns what the file asks for, each to be compiled to a bundle of its
-// own: s once for every entry of the key activations, in its order, and these again
-// for every class of devices that it has a tuning for.
+// own: s once for every entry of the key activations, in its order, then its layer that
+// predicts so if it has one, and these again for every class of devices that it has a
+// tuning for.
 func (s *Spec) Variants() []*Spec {
 	classes := []string{""}
 	for _, c := range s.tunings.classes {
@@ -19,6 +20,11 @@ func (s *Spec) Variants() []*Spec {
 	for _, c := range classes {
 		for _, a := range s.AllActivations() {
 			out = append(out, s.WithActivations(a).WithClass(c))
+		}
+		for _, a := range s.AllActivations() {
+			if s.Model.NumNextNPredictLayers > 0 {
+				out = append(out, s.WithActivations(a).WithClass(c).NextNLayer())
+			}
 		}
 	}
 	return out
@@ -53,6 +59,9 @@ func (s *Spec) WithClass(class string) *Spec {
 // rename gives a variant its name.
 func (s *Spec) rename() {
 	s.Name = Name(s.File)
+	if s.NextN > 0 {
+		s.Name += nextNSuffix
+	}
 	if s.Activations != Activations[0] {
 		s.Name += s.Activations
 	}

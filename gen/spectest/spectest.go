@@ -38,9 +38,14 @@ func Random(seed uint64) *spec.Spec {
 	if r.IntN(3) > 0 {
 		s.MoE = randomMoE(r, pick, s.Model.NumHiddenLayers)
 	}
-	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 2}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2}}
+	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 2}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2},
+		AttendRows: spec.AttendRows{Queries: 6, Tile: 8, Simdgroups: 2}}
 	s.Tuning.MatVec.SplitK = pick(1, 2)
 	s.Tuning.Tails = seed%2 == 1
+	s.Tuning.AttendHeads = spec.AttendHeads{From: 17, RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 2, Tile: 16}
+	if seed%3 == 0 { // prompts keep to latent rows
+		s.Tuning.AttendHeads.From = plan.MaxWidth
+	}
 	s.Quants = []spec.Quant{{Name: "f32", Stock: "f32"}}
 	return s
 }

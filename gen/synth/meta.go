@@ -65,7 +65,10 @@ func metadata(s *spec.Spec, q spec.Quant) ([]gguf.KV, error) {
 func (l *metaList) model(s *spec.Spec, q *spec.Quant) {
 	m := &s.Model
 	key := m.QKNopeHeadDim + m.QKRopeHeadDim
-	l.count("block_count", m.NumHiddenLayers)
+	l.count("block_count", m.NumHiddenLayers+m.NumNextNPredictLayers)
+	if n := m.NumNextNPredictLayers; n > 0 {
+		l.count("nextn_predict_layers", n)
+	}
 	l.count("context_length", m.MaxPositionEmbeddings)
 	l.count("embedding_length", m.HiddenSize)
 	l.count("feed_forward_length", m.IntermediateSize)

@@ -7,7 +7,6 @@ package synth
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
@@ -87,8 +86,35 @@ func list(s *spec.Spec, q spec.Quant) ([]tensor, error) {
 			case layer < 0 && row.First < 0:
 				all = append(all, newTensor(row, row.GGUF, types[i][0]))
 			case layer >= 0 && row.First >= 0 && row.First <= layer && layer < row.Last:
-				all = append(all, newTensor(row, fmt.Sprintf(row.GGUF, layer), types[i][layer-row.First]))
+				all = append(all, newTensor(row, row.Name(layer-row.First), types[i][layer-row.First]))
 			}
+		}
+	}
+	if s.Model.NumNextNPredictLayers == 0 {
+		return all, nil
+	}
+	own, err := nextN(s.NextNLayer(), q)
+	return append(all, own...), err
+}
+
+// nextN returns the tensors of the layer that predicts. Its embedding has the type of its
+// head.
+func nextN(s *spec.Spec, q spec.Quant) (all []tensor, err error) {
+	q.Types = q.NextN
+	rows, types, err := quantmix.Stored(s, q)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		all = append(all, newTensor(rows[i], rows[i].Name(0), types[i][0]))
+	}
+	head := all[len(all)-1].info.Type
+	for _, row := range weights.Joined(s) {
+		switch row.Role {
+		case weights.EmbedTokens:
+			all = append(all, newTensor(row, row.Name(0), head))
+		case weights.ENorm, weights.HNorm:
+			all = append(all, newTensor(row, row.Name(0), quant.F32))
 		}
 	}
 	return all, nil

@@ -4,6 +4,9 @@
 package weights
 
 import (
+	"strconv"
+	"strings"
+
 	"mla/gen/spec"
 	"mla/runtime/gguf"
 )
@@ -12,6 +15,7 @@ import (
 type Row struct {
 	Role string // Hugging Face name without "model.layers.N." and ".weight"
 	GGUF string // GGUF name; "%d" stands for the layer
+	Alt  string // GGUF name of the tensor that it comes from where there is none of that name; "": none
 	// W has Batch entries (heads or experts) of Rows × Cols; Cols is
 	// contiguous (GGUF ne[0]), vectors have Rows == 1.
 	Cols, Rows, Batch int
@@ -30,6 +34,16 @@ func (r *Row) Layers() int {
 		return 1
 	}
 	return r.Last - r.First
+}
+
+// Name is the tensor of the l-th of the row's layers.
+func (r *Row) Name(l int) string { return r.in(r.GGUF, l) }
+
+// AltName is the tensor that it comes from where there is none of that name; "": none.
+func (r *Row) AltName(l int) string { return r.in(r.Alt, l) }
+
+func (r *Row) in(pattern string, l int) string {
+	return strings.Replace(pattern, "%d", strconv.Itoa(r.First+l), 1)
 }
 
 // Elems is the number of elements of one tensor.
@@ -67,11 +81,27 @@ const (
 	FusedGateUp  = "ffn_gate_up_exps" // GGUF only: gate rows, then up rows, per expert
 	fusedGGUF    = "blk.%d.ffn_gate_up_exps.weight"
 	legacyKVGGUF = "blk.%d.attn_kv_b.weight"
+	embedGGUF    = "token_embd.weight"
+	finalGGUF    = "output_norm.weight"
+	headGGUF     = "output.weight"
 )
 
 // Table lists the weights of s in the order in which a token meets them.
 // A tied head has no row of its own: lm_head is embed_tokens.
 func Table(s *spec.Spec) []Row {
+	t := model(s)
+	for i := range t {
+		if t[i].Alt == "" {
+			t[i].Alt = fused[t[i].Role]
+		}
+	}
+	if s.NextN > 0 {
+		return nextN(s, t)
+	}
+	return t
+}
+
+func model(s *spec.Spec) []Row {
 	m := &s.Model
 	arch := gguf.ArchitectureOf(s.Architecture)
 	d, n := m.HiddenSize, m.NumHiddenLayers
@@ -80,7 +110,7 @@ func Table(s *spec.Spec) []Row {
 		dense = s.MoE.FirstKDenseReplace
 	}
 	t := table{}
-	t.add(-1, 0, EmbedTokens, "token_embd.weight", d, m.VocabSize, 1)
+	t.add(-1, 0, EmbedTokens, embedGGUF, d, m.VocabSize, 1)
 	t.attention(m)
 	if arch.HalfSplit {
 		t.halfSplit(m)
@@ -94,9 +124,9 @@ func Table(s *spec.Spec) []Row {
 	if s.MoE != nil {
 		t.experts(s.MoE, d, n)
 	}
-	t.vector(-1, 0, FinalNorm, "output_norm.weight", d)
+	t.vector(-1, 0, FinalNorm, finalGGUF, d)
 	if !m.TieWordEmbeddings {
-		t.add(-1, 0, LMHead, "output.weight", d, m.VocabSize, 1)
+		t.add(-1, 0, LMHead, headGGUF, d, m.VocabSize, 1)
 	}
 	return t.rows
 }
@@ -153,28 +183,19 @@ func (t *table) experts(moe *spec.MoE, d, n int) {
 // head qk_nope_head_dim key rows, then v_head_dim value rows.
 func LegacyKVB(s *spec.Spec) Row {
 	m := &s.Model
-	return Row{Role: KVB, GGUF: legacyKVGGUF, Cols: m.KVLoraRank, Rows: m.NumAttentionHeads * (m.QKNopeHeadDim + m.VHeadDim),
-		Batch: 1, First: 0, Last: m.NumHiddenLayers}
+	return numbered(s, Row{Role: KVB, GGUF: legacyKVGGUF, Cols: m.KVLoraRank, Rows: m.NumAttentionHeads * (m.QKNopeHeadDim + m.VHeadDim),
+		Batch: 1, First: 0, Last: m.NumHiddenLayers})
 }
 
 // FusedExperts is the one tensor that some files have in place of the experts'
 // gate and up projections. The spec must have experts.
 func FusedExperts(s *spec.Spec) Row {
-	return Row{Role: FusedGateUp, GGUF: fusedGGUF, Cols: s.Model.HiddenSize, Rows: 2 * s.MoE.MoEIntermediateSize,
-		Batch: s.MoE.NRoutedExperts, First: s.MoE.FirstKDenseReplace, Last: s.Model.NumHiddenLayers}
+	return numbered(s, Row{Role: FusedGateUp, GGUF: fusedGGUF, Cols: s.Model.HiddenSize, Rows: 2 * s.MoE.MoEIntermediateSize,
+		Batch: s.MoE.NRoutedExperts, First: s.MoE.FirstKDenseReplace, Last: s.Model.NumHiddenLayers})
 }
 
-// Alternative is the GGUF name of the fused tensor that a role may come from
-// instead; "" where there is none.
-func Alternative(role string) string {
-	switch role {
-	case KB, VB:
-		return legacyKVGGUF
-	case ExpertsGate, ExpertsUp:
-		return fusedGGUF
-	}
-	return ""
-}
+// fused are the GGUF names of the tensors that two roles may come from.
+var fused = map[string]string{KB: legacyKVGGUF, VB: legacyKVGGUF, ExpertsGate: fusedGGUF, ExpertsUp: fusedGGUF}
 
 type table struct{ rows []Row }
 

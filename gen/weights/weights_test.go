@@ -126,7 +126,7 @@ func TestFused(t *testing.T) {
 	}
 	elems := map[string]int{}
 	for _, r := range weights.Table(s) {
-		elems[weights.Alternative(r.Role)] += r.Elems()
+		elems[r.Alt] += r.Elems()
 	}
 	for _, fused := range []weights.Row{weights.LegacyKVB(s), weights.FusedExperts(s)} {
 		if elems[fused.GGUF] != fused.Elems() {

@@ -60,10 +60,6 @@ enum : uint { PAGE_ROWS = 64 }; // cache rows of a page
 // A row's four numbers in one load, in their order.
 static inline uint4 whole(constant Row & row) { return *(constant const uint4 *)&row; }
 
-//: cache_row using PAGE_ROWS
-// Where the cache row of a position is among the rows of all pages; pages is the session's block table.
-static inline ulong cache_row(device const uint * pages, uint pos) { return ulong(pages[pos / PAGE_ROWS]) * PAGE_ROWS + pos % PAGE_ROWS; }
-
 //: Routing
 // One selected expert of a token and its weight.
 struct Routing { uint expert; float weight; };
@@ -165,9 +161,9 @@ static inline float turn(float v, float neighbour, device const float * cs, bool
 
 //: split_rows
 // The number of cache rows of one attention split; see plan.Splits.
-template <uint COUNT, uint TILE>
+template <uint COUNT, uint TILE, uint LEAST>
 static inline uint split_rows(uint nkv) {
-  uint least = TILE;
+  uint least = LEAST;
   while (4u * least * least < nkv) least *= 2u;
   return max(least, (nkv + COUNT * TILE - 1u) / (COUNT * TILE) * TILE);
 }
@@ -230,8 +226,8 @@ static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 
 //: LOWER_BYTES_PLUS_1024 UPPER_BYTES_PLUS_1024 ODD_BYTES_PLUS_1024 using plus_1024
 // 1024 + n for the numbers n in two bytes of q.
 #ifndef LOWER_BYTES_PLUS_1024
-#define LOWER_BYTES_PLUS_1024(q) plus_1024(((q) & 0xffffu) * 0x101u, 0x00ff00ffu)
-#define UPPER_BYTES_PLUS_1024(q) plus_1024(((q) >> 16) * 0x101u, 0x00ff00ffu)
+#define LOWER_BYTES_PLUS_1024(q) plus_1024(((q) & 0xffffu) | ((q) & 0xff00u) << 8, 0x00ff00ffu)
+#define UPPER_BYTES_PLUS_1024(q) plus_1024((q) >> 16 | ((q) >> 8 & 0xff0000u), 0x00ff00ffu)
 #define ODD_BYTES_PLUS_1024(q) plus_1024((q) >> 8, 0x00ff00ffu)
 #endif
 
@@ -623,6 +619,95 @@ static inline void load_partials(device const float * partials, uint lane, threa
   }
   UNROLL for (uint i = 0; i < (COUNT + LANES - 1u) / LANES; ++i) v[i] = i * LANES + lane < COUNT ? partials[i * LANES + lane] : 0.0f;
 }
+//: sixteen_at using UNROLL word_at
+// What formats need to decode weights for products of many rows, see product.msl.
+
+// The 16 bytes at p, which is as aligned as multiples of align bytes are.
+static inline uint4 sixteen_at(device const uchar * p, ulong align) {
+  if (align % 16u == 0u) return *(device const uint4 *)p;
+  uint4 v;
+  if (align % 8u == 0u) {
+    v.xy = *(device const uint2 *)p;
+    v.zw = *(device const uint2 *)(p + 8);
+    return v;
+  }
+  UNROLL for (uint i = 0; i < 4u; ++i) {
+    device const uchar * at = p + 4u * i;
+    if (align % 4u == 0u) v[i] = word_at<4>(at);
+    else if (align % 2u == 0u) v[i] = word_at<2>(at);
+    else v[i] = uint(at[0]) | uint(at[1]) << 8 | uint(at[2]) << 16 | uint(at[3]) << 24;
+  }
+  return v;
+}
+
+//: nibbles_of
+// The nibbles of 4 bytes: the low ones of a lane's first two eights of columns, j, the high ones of the others.
+static inline uint nibbles_of(uint q, uint j) { return (j < 2u ? q : q >> 4) & 0x0f0f0f0fu; }
+
+//: two_floats
+static inline float2 two_floats(float a, float b) {
+  float2 v;
+  v.x = a;
+  v.y = b;
+  return v;
+}
+
+//: in_full using UNROLL
+static inline float4 in_full(half4 v) {
+  float4 f;
+  UNROLL for (uint i = 0; i < 4u; ++i) f[i] = float(v[i]);
+  return f;
+}
+
+//: rounded using UNROLL
+static inline half4 rounded(float4 v) {
+  half4 h;
+  UNROLL for (uint i = 0; i < 4u; ++i) h[i] = half(v[i]);
+  return h;
+}
+
+//: centred using LOWER_BYTES_PLUS_1024 UPPER_BYTES_PLUS_1024
+// The four bytes of q less MIDDLE, as halves. All steps are exact.
+template <short MIDDLE>
+static inline half4 centred(uint q) {
+  half4 v;
+  v.xy = LOWER_BYTES_PLUS_1024(q) - half2(half(1024 + MIDDLE));
+  v.zw = UPPER_BYTES_PLUS_1024(q) - half2(half(1024 + MIDDLE));
+  return v;
+}
+
+//: values_at using UNROLL
+// The values in a table that four bytes point to; halves hold them all.
+static inline half4 values_at(constant float * values, uint q) {
+  half4 v;
+  UNROLL for (uint i = 0; i < 4u; ++i) v[i] = half(values[q >> 8u * i & 15u]);
+  return v;
+}
+
+//: weights_of using UNROLL
+// Four neighbours of what a lane has fetched for a product, rounded to halves and in full: a format
+// with numbers and scaling has weights numbers * scaling.x + scaling.y. Numbers count from their
+// middle, so that what rounding scaling to halves adds is least. TWO says that one half is
+// too coarse: routers are kept in floats.
+template <typename T>
+struct weights_of {
+  enum : bool { TWO = false };
+  static inline half4 halves(thread const typename T::run & r, uint j, uint u) {
+    const float2 s = T::scaling(r, j);
+    const half4 n = T::numbers(r, j, u);
+    half4 v;
+    v.xy = fma(n.xy, half2(half(s.x)), half2(half(s.y)));
+    v.zw = fma(n.zw, half2(half(s.x)), half2(half(s.y)));
+    return v;
+  }
+  static inline float4 floats(thread const typename T::run & r, uint j, uint u) {
+    const float2 s = T::scaling(r, j);
+    const half4 n = T::numbers(r, j, u);
+    float4 v;
+    UNROLL for (uint i = 0; i < 4u; ++i) v[i] = fma(float(n[i]), s.x, s.y);
+    return v;
+  }
+};
 //: dealt
 // Mat-vecs of the lanes of one or more simdgroups: how blocks are dealt out, and the sums over them.
 
@@ -638,34 +723,7 @@ struct dealt<T<SHARE>, BLOCKS, LANES> {
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
 
-//: in_rows
-// The inputs of ROWS rows, STRIDE elements apart, and those of ROWS selections, wherever they are.
-// A block of weights is loaded and decoded once for all of them: sum[i * N + r] is that of input i.
-template <typename X, ushort ROWS, uint STRIDE> struct in_rows { X first; };
-//: in_each
-template <typename X, ushort ROWS> struct in_each { X x[ROWS]; };
-
-//: take_block
-// One block of N rows of weights times one input, or times several. Each input's sums are those
-// that it would have alone.
-template <typename T, ushort N, uint COLS, typename X>
-static inline void take_block(device const uchar * w, X x, uint b, uint part, thread float * sum) {
-  T::template step<N, COLS>(w, x, b, part, sum);
-}
-
-//: take_block if in_rows using UNROLL in_rows
-template <typename T, ushort N, uint COLS, typename X, ushort ROWS, uint STRIDE>
-static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x, uint b, uint part, thread float * sum) {
-  UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, X{x.first.p + i * STRIDE}, b, part, sum + i * N);
-}
-
-//: take_block if in_each using UNROLL in_each
-template <typename T, ushort N, uint COLS, typename X, ushort ROWS>
-static inline void take_block(device const uchar * w, in_each<X, ROWS> x, uint b, uint part, thread float * sum) {
-  UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, x.x[i], b, part, sum + i * N);
-}
-
-//: dot_one using IN_FLIGHT dealt share take_block
+//: dot_one using IN_FLIGHT dealt share
 // sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
 // LANES lanes.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -674,11 +732,11 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
-  IN_FLIGHT for (; b + pass <= last; b += pass) take_block<T, N, COLS>(w, x, b + mine, part, sum);
-  if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
+  IN_FLIGHT for (; b + pass <= last; b += pass) T::template step<N, COLS>(w, x, b + mine, part, sum);
+  if (b + mine < last) T::template step<N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
+//: dot_both using BOTH_IN_FLIGHT dealt dot_one share
 // dot_one with two matrices. Where their blocks are dealt out alike each input is loaded
 // once for both.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -692,43 +750,16 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
     const uint mine = lane / share, part = lane % share;
     uint b = begin / T::COLUMNS;
     BOTH_IN_FLIGHT for (; b + pass <= last; b += pass) {
-      take_block<T, N, COLS>(w, x, b + mine, part, sum_w);
-      take_block<U, N, COLS>(u, x, b + mine, part, sum_u);
+      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
+      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
     }
     if (b + mine < last) {
-      take_block<T, N, COLS>(w, x, b + mine, part, sum_w);
-      take_block<U, N, COLS>(u, x, b + mine, part, sum_u);
+      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
+      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
     }
   } else {
     dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, end, lane, sum_w);
     dot_one<OTHER, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
-  }
-}
-
-//: dot_live using dot_one in_rows
-// dot_one and dot_both of a tile of rows, of which the first few live: what lives decides how many
-// are multiplied, not their sums. All simdgroups of a threadgroup go the same way.
-template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X, ushort ROWS, uint STRIDE>
-static inline void dot_live(device const uchar * w, in_rows<X, ROWS, STRIDE> x, uint live, uint lane, thread float * sum) {
-  if (live > 4u) {
-    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, 0u, COLS, lane, sum);
-  } else if (live > 2u) {
-    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, in_rows<X, (ROWS < 4 ? ROWS : 4), STRIDE>{x.first}, 0u, COLS, lane, sum);
-  } else {
-    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, in_rows<X, (ROWS < 2 ? ROWS : 2), STRIDE>{x.first}, 0u, COLS, lane, sum);
-  }
-}
-
-//: dot_both_live using dot_both in_rows
-template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X, ushort ROWS, uint STRIDE>
-static inline void dot_both_live(device const uchar * w, device const uchar * u, in_rows<X, ROWS, STRIDE> x, uint live, uint lane,
-                                 thread float * sum_w, thread float * sum_u) {
-  if (live > 4u) {
-    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, 0u, COLS, lane, sum_w, sum_u);
-  } else if (live > 2u) {
-    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, in_rows<X, (ROWS < 4 ? ROWS : 4), STRIDE>{x.first}, 0u, COLS, lane, sum_w, sum_u);
-  } else {
-    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, in_rows<X, (ROWS < 2 ? ROWS : 2), STRIDE>{x.first}, 0u, COLS, lane, sum_w, sum_u);
   }
 }
 //: held using load
@@ -799,7 +830,7 @@ static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES,
 }
 
 //: f32 using UNROLL load4 share
-// F32: float, also a latent cache's element.
+// F32: float.
 struct f32 {
   enum { COLUMNS = 4 };
 
@@ -820,16 +851,30 @@ struct f32 {
     }
   }
 
+  // For product.msl: lane p of four loads 32 columns of a step.
+  struct run { float4 v[8]; };
+
+  static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }
+
   template <uint COLS>
-  static inline float element(device const uchar * row, uint i) { return get(row, i); }
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    UNROLL for (uint i = 0; i < 8u; ++i) r.v[i] = *(device const float4 *)(row + min(128u * step + 32u * p + 4u * i, COLS - 4u) * 4u);
+  }
 
-  static inline float get(device const uchar * row, uint i) { return ((device const float *)row)[i]; }
+  template <uint COLS>
+  static inline float element(device const uchar * row, uint i) { return ((device const float *)row)[i]; }
+};
 
-  static inline void put(device uchar * row, ulong i, float v) { ((device float *)row)[i] = v; }
+//: weights_of if f32 using f32 rounded
+template <>
+struct weights_of<f32> {
+  enum : bool { TWO = true };
+  static inline half4 halves(thread const f32::run & r, uint j, uint u) { return rounded(r.v[2u * j + u]); }
+  static inline float4 floats(thread const f32::run & r, uint j, uint u) { return r.v[2u * j + u]; }
 };
 
 //: f16 using UNROLL load4 share
-// F16: half, also a latent cache's element.
+// F16: half.
 struct f16 {
   enum { COLUMNS = 4 };
 
@@ -850,15 +895,29 @@ struct f16 {
     }
   }
 
+  // For product.msl: lane p of four loads 32 columns of a step.
+  struct run { half4 v[8]; };
+
+  static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }
+
   template <uint COLS>
-  static inline float element(device const uchar * row, uint i) { return get(row, i); }
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    UNROLL for (uint i = 0; i < 8u; ++i) r.v[i] = *(device const half4 *)(row + min(128u * step + 32u * p + 4u * i, COLS - 4u) * 2u);
+  }
 
-  static inline float get(device const uchar * row, uint i) { return float(((device const half *)row)[i]); }
-
-  static inline void put(device uchar * row, ulong i, float v) { ((device half *)row)[i] = half(v); }
+  template <uint COLS>
+  static inline float element(device const uchar * row, uint i) { return float(((device const half *)row)[i]); }
 };
 
-//: q5_0 using UNROLL add_fives half_at is_split load_eight load_two nibble share ushort_at word_at words_at
+//: weights_of if f16 using f16 in_full
+template <>
+struct weights_of<f16> {
+  enum : bool { TWO = false };
+  static inline half4 halves(thread const f16::run & r, uint j, uint u) { return r.v[2u * j + u]; }
+  static inline float4 floats(thread const f16::run & r, uint j, uint u) { return in_full(r.v[2u * j + u]); }
+};
+
+//: q5_0 using UNROLL add_fives centred fifth_bits half_at is_split load_eight load_two nibble nibbles_of share sixteen_at two_floats ushort_at word_at words_at
 // Q5_0: 32 elements in 22 bytes: half d, 32 fifth bits, 16 bytes of nibbles; element = d (q - 16).
 struct q5_0 {
   enum { COLUMNS = 32 };
@@ -893,6 +952,25 @@ struct q5_0 {
   static inline float add_row(uint2 q, uint fifths, float scale, thread const Y * y, float s) {
     return fma(scale, add_fives(q.y, fifths >> 4, fifths >> 20, y[1], add_fives(q.x, fifths, fifths >> 16, y[0], 0.0f)), s);
   }
+
+  // For product.msl: lane p of four decodes block p of a step.
+  struct run { uint4 q; uint fifths; half scale; };
+
+  static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }
+
+  template <uint COLS>
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    const uint b = min(4u * step + p, COLS / 32u - 1u);
+    r.q = sixteen_at(quants<COLS>(row, b), is_split(row_bytes(COLS)) ? row_bytes(COLS) : 2u);
+    r.fifths = is_split(row_bytes(COLS)) ? word_at<4>(row + COLS / 2u + b * 4u) : word_at<2>(row + b * 22u + 2u);
+    r.scale = *(device const half *)scale_at<COLS>(row, b);
+  }
+
+  static inline half4 numbers(thread const run & r, uint j, uint u) {
+    return centred<16>(nibbles_of(r.q[j % 2u * 2u + u], j) | fifth_bits(r.fifths >> (8u * j + 4u * u)));
+  }
+
+  static inline float2 scaling(thread const run & r, uint) { return two_floats(float(r.scale), 0.0f); }
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
@@ -942,7 +1020,7 @@ struct held<q5_0, N, COLS> {
   }
 };
 
-//: q8_0 using UNROLL add_bytes half_at is_split load_eight load_two share word_at words_at
+//: q8_0 using UNROLL add_bytes centred half_at is_split load_eight load_two share sixteen_at two_floats word_at words_at
 // Q8_0: 32 elements in 34 bytes: half d, 32 signed bytes; element = d q.
 struct q8_0 {
   enum { COLUMNS = 32 };
@@ -979,6 +1057,24 @@ struct q8_0 {
     return add_bytes<128>(low ^ 0x80808080u, high ^ 0x80808080u, y, s);
   }
 
+  // For product.msl: lane p of four decodes block p of a step.
+  struct run { uint4 q[2]; half scale; };
+
+  static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }
+
+  template <uint COLS>
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    const uint b = min(4u * step + p, COLS / 32u - 1u);
+    const ulong align = is_split(row_bytes(COLS)) ? row_bytes(COLS) : 2u;
+    UNROLL for (uint i = 0; i < 2u; ++i) r.q[i] = sixteen_at(quants<COLS>(row, b) + 16u * i, align);
+    r.scale = *(device const half *)scale_at<COLS>(row, b);
+  }
+
+  // Flipping the sign bit adds 128.
+  static inline half4 numbers(thread const run & r, uint j, uint u) { return centred<128>(r.q[j / 2u][j % 2u * 2u + u] ^ 0x80808080u); }
+
+  static inline float2 scaling(thread const run & r, uint) { return two_floats(float(r.scale), 0.0f); }
+
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
     return scale<COLS>(row, i / 32u) * float(((device const char *)quants<COLS>(row, i / 32u))[i & 31u]);
@@ -991,12 +1087,15 @@ struct q8_0 {
   }
 
   template <uint COLS>
-  static inline float scale(device const uchar * row, uint b) {
-    return half_at(is_split(row_bytes(COLS)) ? row + COLS + b * 2u : row + b * 34u);
+  static inline float scale(device const uchar * row, uint b) { return half_at(scale_at<COLS>(row, b)); }
+
+  template <uint COLS>
+  static inline device const uchar * scale_at(device const uchar * row, uint b) {
+    return is_split(row_bytes(COLS)) ? row + COLS + b * 2u : row + b * 34u;
   }
 };
 
-//: q4_k_by using UNROLL add_high add_low half_at k_min k_scale k_scales k_scales_at load_rows share sum_of_eights words_of
+//: q4_k_by using UNROLL add_high add_low centred half_at k_min k_scale k_scales k_scales_at load_rows nibbles_of share sum_of_eights two_floats words_of
 // Q4_K: 256 elements in 144 bytes: half d, half dmin, 12 bytes with 8 scales and minima of
 // 6 bits, 128 bytes of nibbles; element = d scale nibble - dmin min.
 // A lane takes 128 / SHARE bytes of nibbles, of two sub-blocks a half or a quarter. Blocks are
@@ -1050,6 +1149,26 @@ struct q4_k_by {
     }
   }
 
+  // For product.msl: lane p of four decodes sixteen bytes of nibbles of a step.
+  struct run { uint4 head, q; uint c; };
+
+  static inline uint column(uint p, uint j) { return 64u * (p / 2u) + 16u * (p % 2u) + 32u * (j / 2u) + 8u * (j % 2u); }
+
+  template <uint COLS>
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    device const uchar * at = row + ulong(step / 2u) * 144u;
+    r.c = step % 2u * 2u + p / 2u;
+    r.head = *(device const uint4 *)at;
+    r.q = *(device const uint4 *)(at + 16u + step % 2u * 64u + 16u * p);
+  }
+
+  static inline half4 numbers(thread const run & r, uint j, uint u) { return centred<8>(nibbles_of(r.q[j % 2u * 2u + u], j)); }
+
+  static inline float2 scaling(thread const run & r, uint j) {
+    const k_scales k = k_scales_at(r.head, r.c);
+    return two_floats(k.scale[j / 2u], fma(8.0f, k.scale[j / 2u], -k.min[j / 2u]));
+  }
+
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
     device const uchar * p = row + ulong(i / 256u) * 144u;
@@ -1087,7 +1206,7 @@ struct held<q4_k_by<SHARE>, N, COLS> {
 //: q4_k using q4_k_by
 typedef q4_k_by<8> q4_k;
 
-//: q5_k_by using UNROLL add_bytes half_at k_min k_scale k_scales k_scales_at load_rows share sum_of_eights words_of
+//: q5_k_by using UNROLL add_bytes centred half_at k_min k_scale k_scales k_scales_at load_rows share sum_of_eights two_floats words_of
 // Q5_K: 256 elements in 176 bytes: as Q4_K, with 32 bytes of fifth bits before the nibbles;
 // bit s of byte l belongs to element l of sub-block s.
 // A lane takes as much as of Q4_K.
@@ -1126,6 +1245,30 @@ struct q5_k_by {
   static inline uint low_fives(uint q, uint fifth) { return (q & 0x0f0f0f0fu) | (fifth << 4 & 0x10101010u); }
   static inline uint high_fives(uint q, uint fifth) { return (q >> 4 & 0x0f0f0f0fu) | (fifth << 3 & 0x10101010u); }
 
+  // For product.msl: lane p of four decodes sixteen bytes of nibbles of a step.
+  struct run { uint4 head, q, fifths; uint c; };
+
+  static inline uint column(uint p, uint j) { return 64u * (p / 2u) + 16u * (p % 2u) + 32u * (j / 2u) + 8u * (j % 2u); }
+
+  template <uint COLS>
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    device const uchar * at = row + ulong(step / 2u) * 176u;
+    r.c = step % 2u * 2u + p / 2u;
+    r.head = *(device const uint4 *)at;
+    r.fifths = *(device const uint4 *)(at + 16u + 16u * (p % 2u));
+    r.q = *(device const uint4 *)(at + 48u + step % 2u * 64u + 16u * p);
+  }
+
+  static inline half4 numbers(thread const run & r, uint j, uint u) {
+    const uint k = j % 2u * 2u + u, fifth = r.fifths[k] >> 2u * r.c;
+    return centred<16>(j < 2u ? low_fives(r.q[k], fifth) : high_fives(r.q[k], fifth));
+  }
+
+  static inline float2 scaling(thread const run & r, uint j) {
+    const k_scales k = k_scales_at(r.head, r.c);
+    return two_floats(k.scale[j / 2u], fma(16.0f, k.scale[j / 2u], -k.min[j / 2u]));
+  }
+
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
     device const uchar * p = row + ulong(i / 256u) * 176u;
@@ -1140,7 +1283,7 @@ struct q5_k_by {
 //: q5_k using q5_k_by
 typedef q5_k_by<8> q5_k;
 
-//: q6_k_by using UNROLL add_bytes eight_floats half_at is_split load_row share word_at words_at
+//: q6_k_by using UNROLL add_bytes centred eight_floats half_at is_split load_row nibbles_of share sixteen_at two_floats word_at words_at
 // Q6_K: 256 elements in 210 bytes: 128 bytes of low nibbles, 64 bytes of upper bit pairs, 16
 // signed scales, half d; element = d scale (q - 32). Within each half of 128, element 32k+l has
 // its nibble in byte l + 32 (k mod 2), low for k < 2, and bits 2k of upper byte l.
@@ -1183,6 +1326,30 @@ struct q6_k_by {
     const uint2 q = (low >> SHIFT & 0x0f0f0f0fu) | (pairs & 0x30303030u);
     return add_bytes<32>(q.x, q.y, y, 0.0f);
   }
+
+  // For product.msl: lane p of four decodes sixteen bytes of nibbles of a step, half a block.
+  struct run { uint4 low, high; uint shift; char scale[2]; half d; };
+
+  static inline uint column(uint p, uint j) { return 16u * p + 64u * (j / 2u) + 8u * (j % 2u); }
+
+  template <uint COLS>
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    const fields f = fields_of<COLS>(row, step / 2u);
+    const uint h = step % 2u;
+    const ulong align = is_split(row_bytes(COLS)) ? row_bytes(COLS) : 2u;
+    r.low = sixteen_at(f.low + h * 64u + 16u * p, align);
+    r.high = sixteen_at(f.high + h * 32u + 16u * (p % 2u), align);
+    r.shift = p / 2u * 2u;
+    UNROLL for (uint i = 0; i < 2u; ++i) r.scale[i] = f.scales[h * 8u + p + 4u * i];
+    r.d = *(device const half *)f.d;
+  }
+
+  static inline half4 numbers(thread const run & r, uint j, uint u) {
+    const uint k = j % 2u * 2u + u, pairs = r.high[k] >> (r.shift + j / 2u * 4u);
+    return centred<32>(nibbles_of(r.low[k], j) | (pairs << 4 & 0x30303030u));
+  }
+
+  static inline float2 scaling(thread const run & r, uint j) { return two_floats(float(r.d) * float(r.scale[j / 2u]), 0.0f); }
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
@@ -1503,6 +1670,17 @@ struct Sampling {
   uint window; uint accepted; uint picked;
 };
 
+//: Pick using Sampling
+// Behind which row a token is picked, and how; see plan.Pick.
+struct Pick {
+  Sampling sampling;
+  uint row; uint first; uint entries; uint mask;
+};
+
+//: Adjust
+// A change of a token's logit; see plan.Adjust.
+struct Adjust { uint token; uint count; float add; };
+
 //: Wide
 // A 64-bit number in memory that is aligned to 4 bytes.
 struct Wide { uint low; uint high; };
@@ -1550,6 +1728,19 @@ static inline float penalise(float x, uint n, device const Sampling * s) {
   const float penalty = often + s->presence_penalty;
   const float lowered = scaled - penalty;
   return settle(lowered);
+}
+
+//: entry_of using Adjust
+// The entry of a token among n, which are in the order of their tokens; n if there is none.
+static inline uint entry_of(device const Adjust * entries, uint n, uint token) {
+  uint low = 0u, high = n;
+  while (low < high) {
+    const uint middle = (low + high) / 2u;
+    const bool above = entries[middle].token < token;
+    low = above ? middle + 1u : low;
+    high = above ? high : middle;
+  }
+  return low < n && entries[low].token == token ? low : n;
 }
 
 //: token_weight
@@ -1886,12 +2077,169 @@ static inline void remember(uint token, uint window, device Sampling * s, device
   s->accepted += 1u;
 }
 
-//: load_query using UNROLL
+//: cache
+// How latent caches keep their rows, by element type and columns W. A page has PAGE_ROWS rows.
+// Both kinds of attention read rows by these functions, and store_kv writes by them:
+//   rows                      where a row and those behind it in its page are
+//   at(cache, page, row)      these of a row of a page
+//   skip(r, n)                moves on by n rows
+//   get(r, i)                 element i from there on: column i % W of row i / W
+//   put(cache, page, row, column, v, lane)
+//                             stores an element; the lanes of a simdgroup have neighbouring columns,
+//                             the first one a multiple of 32
+// and, for kernels that multiply blocks of halves,
+//   WIDEST                    columns in 16 bytes, and
+//   columns<N>                N neighbouring columns of a row, 8 or WIDEST, on their way:
+//   fetch_columns, fetch_scale
+//                             load what is of this row alone, and what 32 bytes may share with
+//                             other rows; both of row i behind r, from a column on that N divides
+//   write_halves              stores them as halves to memory that is aligned to 16 bytes
+template <typename T, uint W> struct cache;
+
+//: cache if f32 using PAGE_ROWS f32
+template <uint W>
+struct cache<f32, W> {
+  struct rows { device const float * p; };
+
+  static inline rows at(device const uchar * cache, uint page, uint row) {
+    rows r;
+    r.p = (device const float *)cache + (ulong(page) * PAGE_ROWS + row) * W;
+    return r;
+  }
+
+  static inline float get(rows r, uint i) { return r.p[i]; }
+
+  static inline void put(device uchar * cache, uint page, uint row, uint column, float v, ushort) {
+    ((device float *)cache)[(ulong(page) * PAGE_ROWS + row) * W + column] = v;
+  }
+};
+
+//: cache if f16 using PAGE_ROWS f16
+template <uint W>
+struct cache<f16, W> {
+  enum : uint { WIDEST = 8 };
+  struct rows { device const half * p; };
+  template <uint N> struct columns { uint4 bits; };
+
+  static inline rows at(device const uchar * cache, uint page, uint row) {
+    rows r;
+    r.p = (device const half *)cache + ulong(page) * (PAGE_ROWS * W) + row * W;
+    return r;
+  }
+
+  static inline void skip(thread rows & r, uint n) { r.p += n * W; }
+
+  static inline float get(rows r, uint i) { return float(r.p[i]); }
+
+  static inline void put(device uchar * cache, uint page, uint row, uint column, float v, ushort) {
+    ((device half *)cache)[(ulong(page) * PAGE_ROWS + row) * W + column] = half(v);
+  }
+
+  template <uint N>
+  static inline void fetch_columns(thread columns<N> & c, rows r, uint row, uint column) { c.bits = *(device const uint4 *)(r.p + row * W + column); }
+
+  template <uint N>
+  static inline void fetch_scale(thread columns<N> &, rows, uint, uint) {}
+
+  template <uint N>
+  static inline void write_halves(thread const columns<N> & c, threadgroup half * to) { *(threadgroup uint4 *)to = c.bits; }
+};
+
+//: cache if q8_0 using LOWER_BYTES_PLUS_1024 PAGE_ROWS UPPER_BYTES_PLUS_1024 q8_0 words_of
+// Blocks of q8_0, W a multiple of 32, their fields set apart: a page has the signed bytes of all its
+// rows, and behind them a half for every 32 of them. So rows of bytes begin at multiples of 32 bytes.
+template <uint W>
+struct cache<q8_0, W> {
+  enum : uint { WIDEST = 16, PAGE_QUANTS = PAGE_ROWS * W, PAGE_BYTES = PAGE_QUANTS / 32u * 34u };
+  struct rows {
+    device const uchar * quants;
+    device const half * scales;
+  };
+  template <uint N> struct columns {
+    typename words_of<N>::type bits;
+    half scale;
+  };
+
+  static inline rows at(device const uchar * cache, uint page, uint row) {
+    device const uchar * start = cache + ulong(page) * PAGE_BYTES;
+    rows r;
+    r.quants = start + row * W;
+    r.scales = (device const half *)(start + PAGE_QUANTS) + row * (W / 32u);
+    return r;
+  }
+
+  static inline void skip(thread rows & r, uint n) {
+    r.quants += n * W;
+    r.scales += n * (W / 32u);
+  }
+
+  static inline float get(rows r, uint i) { return float(r.scales[i / 32u]) * float(((device const char *)r.quants)[i]); }
+
+  // Rounds as quant.Q8_0 does: to the nearest multiple of the scale as it is stored.
+  static inline void put(device uchar * cache, uint page, uint row, uint column, float v, ushort lane) {
+    device uchar * start = cache + ulong(page) * PAGE_BYTES;
+    const half scale = half(simd_max(abs(v)) / 127.0f);
+    const float inverse = scale > half(0.0f) ? 1.0f / float(scale) : 0.0f;
+    start[row * W + column] = uchar(int(clamp(rint(v * inverse), -127.0f, 127.0f)) & 255);
+    if (lane == 0) ((device half *)(start + PAGE_QUANTS))[(row * W + column) / 32u] = scale;
+  }
+
+  template <uint N>
+  static inline void fetch_columns(thread columns<N> & c, rows r, uint row, uint column) {
+    typedef typename words_of<N>::type words_t;
+    c.bits = *(device const words_t *)(r.quants + row * W + column);
+  }
+
+  template <uint N>
+  static inline void fetch_scale(thread columns<N> & c, rows r, uint row, uint column) { c.scale = r.scales[row * (W / 32u) + column / 32u]; }
+
+  // Flipping the sign bit of a byte adds 128.
+  static inline uint2 four(uint bits, half2 scale) {
+    const uint q = bits ^ 0x80808080u;
+    const half2 middle = half2(half(1024.0f + 128.0f));
+    uint2 v;
+    v.x = as_type<uint>((LOWER_BYTES_PLUS_1024(q) - middle) * scale);
+    v.y = as_type<uint>((UPPER_BYTES_PLUS_1024(q) - middle) * scale);
+    return v;
+  }
+
+  static inline void eight(uint2 bits, half2 scale, threadgroup half * to) {
+    uint4 v;
+    v.xy = four(bits.x, scale);
+    v.zw = four(bits.y, scale);
+    *(threadgroup uint4 *)to = v;
+  }
+
+  static inline void write_halves(thread const columns<8> & c, threadgroup half * to) { eight(c.bits, half2(c.scale), to); }
+
+  static inline void write_halves(thread const columns<16> & c, threadgroup half * to) {
+    eight(c.bits.xy, half2(c.scale), to);
+    eight(c.bits.zw, half2(c.scale), to + 8);
+  }
+};
+
+//: for_all
+// Which of a tile's rows a query attends to, the first rows_seen(s, …), and what its scores are
+// multiplied by: here the same for all queries. Other kernels have one of their own per query.
+struct for_all { uint n; float scale; };
+//: rows_seen using for_all
+static inline uint rows_seen(thread const for_all & s, uint) { return s.n; }
+//: score_scale using for_all
+static inline float score_scale(thread const for_all & s, uint) { return s.scale; }
+//: look using for_all
+static inline void look(thread for_all & s, uint, uint n) { s.n = n; } // at n rows from one on
+
+//: query_at
 // Split-KV latent attention in plain arithmetic. A threadgroup walks over the cache rows of one split in
 // tiles; a tile serves keys and values of all heads. For the scores, lanes are
 // heads × column groups (HP heads, a power of two) with their columns of the queries
 // in registers; for the values, threads are latent columns with one sum per head.
 
+// Number i of queries.
+template <typename A>
+static inline float query_at(device const A * q, uint i) { return float(q[i]); }
+
+//: load_query using UNROLL query_at
 // This thread's NC columns of the queries of heads lane mod HP + k HP.
 template <uint HEADS, uint HP, uint LAT, uint PE, uint NC, typename QA, typename QP>
 static inline void load_query(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride, thread float * q, ushort sg, ushort lane) {
@@ -1901,8 +2249,8 @@ static inline void load_query(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride
     UNROLL for (uint j = 0; j < NC; ++j) {
       const uint c = c0 + j;
       q[k * NC + j] = 0.0f;
-      if (h < HEADS && c < LAT) q[k * NC + j] = float(q_abs[h * abs_stride + c]);
-      if (h < HEADS && c >= LAT && c < LAT + PE) q[k * NC + j] = float(q_pe[h * pe_stride + c - LAT]);
+      if (h < HEADS && c < LAT) q[k * NC + j] = query_at(q_abs, h * abs_stride + c);
+      if (h < HEADS && c >= LAT && c < LAT + PE) q[k * NC + j] = query_at(q_pe, h * pe_stride + c - LAT);
     }
   }
 }
@@ -1924,19 +2272,20 @@ static inline void tile_scores(threadgroup const float * tile, uint n, thread co
   }
 }
 
-//: tile_softmax
+//: tile_softmax using rows_seen score_scale
 // Online softmax: turns the scores of the tile's n rows into p[t][h] = e^(s-m), keeps
 // (m, l) per head and leaves in shrink the factor for what was summed before.
-template <uint HEADS, uint TILE, uint SIMDGROUPS>
-static inline void tile_softmax(threadgroup const float * shares, uint n, float scale, threadgroup float * p,
-                                threadgroup float * ml, threadgroup float * shrink, ushort sg, ushort lane) {
+template <uint HEADS, uint TILE, uint SIMDGROUPS, typename S>
+static inline void tile_softmax(threadgroup const float * shares, uint n, thread const S & seen, threadgroup float * p, threadgroup float * ml,
+                                threadgroup float * shrink, ushort sg, ushort lane) {
   for (uint h = sg; h < HEADS; h += SIMDGROUPS) {
     const float before = ml[2u * h], l = ml[2u * h + 1u];
+    const bool counts = lane < rows_seen(seen, h);
     float s = 0.0f;
     for (uint i = 0; lane < n && i < SIMDGROUPS; ++i) s += shares[(i * HEADS + h) * TILE + lane];
-    s = lane < n ? s * scale : -1e30f;
+    s = counts ? s * score_scale(seen, h) : -1e30f;
     const float m = max(before, simd_max(s));
-    const float e = lane < n ? exp(s - m) : 0.0f;
+    const float e = counts ? exp(s - m) : 0.0f;
     const float sum = simd_sum(e);
     if (lane < n) p[lane * HEADS + h] = e;
     simdgroup_barrier(mem_flags::mem_threadgroup); // every lane has read ml before lane 0 writes it
@@ -2017,18 +2366,26 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
   }
 }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START PAGE_ROWS UNROLL load4 load_rows multiply_matrix scale_rows softmax
-// Split-KV latent attention on a cache of halves, in products of 8 × 8 blocks. Each
-// simdgroup has its columns of the cache: VALUES blocks of latent ones and behind
-// them blocks of rotated ones. It loads them once per tile of TILE rows, a tile ahead,
+//: load_query4 using load4
+// Four columns of queries.
+template <typename X>
+static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
+
+//: attend_matrix using EARLIER_DONE LATER_MAY_START PAGE_ROWS UNROLL cache for_all load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax
+// Split-KV latent attention on halves, in products of 8 × 8 blocks. Each simdgroup has its
+// columns of the cache, which has elements of type T: VALUES blocks of latent ones and behind
+// them blocks of rotated ones. It loads them once per tile of TILE rows, a tile ahead, as
+// they are in the cache, makes halves of them on their way through threadgroup memory,
 // and holds them in registers as keys for its share of the scores and then as values:
 //   S[TILE][heads] = Σ over simdgroups of rows · queries,  O[heads][columns] += P · rows
 // A query is the sum of TERMS halves. The weights P are e^(score - reference) in
 // halves, rounded as the cached values are; the reference follows the maximum only when
 // a weight would leave half's range, so that O is hardly ever rescaled. ALONE says that the
 // dispatches before have stored no more than the newest row.
-template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, bool ALONE>
+template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, bool ALONE, typename T>
 struct attend_matrix {
+  typedef cache<T, LAT + PE> cache_t;
+  typedef typename cache_t::rows rows_t;
   enum : uint {
     WIDTH = LAT + PE,
     H = (HEADS + 7u) / 8u,                                          // blocks of heads
@@ -2036,10 +2393,8 @@ struct attend_matrix {
     VALUES = (LAT / 8u + SIMDGROUPS - 1u) / SIMDGROUPS,             // blocks of latent columns per simdgroup
     KEYS = VALUES + (PE / 8u + SIMDGROUPS - 1u) / SIMDGROUPS,       // and of all columns
     TURNS = (HEADS * TILE + SIMDGROUPS * 32u - 1u) / (SIMDGROUPS * 32u), // of softmax, a lane per row and head
-    VALUE_LOADS = (TILE * VALUES + 31u) / 32u,                      // a lane's loads of 16 bytes per tile
-    LOADS = VALUE_LOADS + (TILE * (KEYS - VALUES) + 31u) / 32u,
     QUERY_LOADS = (16u * KEYS + 31u) / 32u,                         // a lane's loads of 4 columns per 8 heads
-    EARLY = ALONE && WIDTH % 16u == 0u,                             // whether only one row is new, and no two share the 32 bytes that a cache keeps as one
+    EARLY = ALONE && WIDTH % (2u * cache_t::WIDEST) == 0u,          // whether only one row is new, and no two share the 32 bytes that a cache keeps as one
     SHARE_ROW = TILE + 4u,                                          // floats; the odd ends keep the rows
     WEIGHT_ROW = TILE + 8u,                                         // halves; of a block in banks of their own
     STAGE_ROW = (KEYS | 1u) * 8u,                                   // halves
@@ -2070,34 +2425,71 @@ struct attend_matrix {
     return j < VALUES ? LAT % (8u * SIMDGROUPS) == 0u || column(j, sg) < LAT : PE % (8u * SIMDGROUPS) == 0u || column(j, sg) < WIDTH;
   }
 
-  // The first row of a page.
-  static inline device const half * page_at(device const half * cache, uint page) { return cache + ulong(page) * (PAGE_ROWS * WIDTH); }
+  // One of the two runs of columns that a simdgroup has of each row, from its block FIRST on,
+  // on their way: whole loads of 16 bytes where the run has whole ones, or else of a block.
+  template <uint FIRST, uint BLOCKS>
+  struct stretch {
+    enum : uint {
+      EACH = BLOCKS * 8u % cache_t::WIDEST == 0u ? uint(cache_t::WIDEST) : 8u, // columns per load
+      PER_ROW = BLOCKS * 8u / EACH,
+      LOADS = (TILE * PER_ROW + 31u) / 32u, // of a lane, per tile
+    };
+    typename cache_t::template columns<EACH> loaded[LOADS];
 
-  // Loads the simdgroup's columns of the n rows of a tile, whole blocks' rows of 16 bytes,
-  // neighbouring lanes neighbouring ones: those of the newest row of all, those of older
-  // ones, or both. Behind the last row come copies of it, which get no weight.
-  template <bool OLDER, bool NEWEST>
-  static inline void load_rows(device const half * tile, uint n, uint newest, thread uint4 * loaded, ushort sg, ushort lane) {
-    UNROLL for (uint k = 0; k < LOADS; ++k) {
-      const bool value = k < VALUE_LOADS;
-      const uint i = 32u * (value ? k : k - VALUE_LOADS) + lane, blocks = value ? VALUES : KEYS - VALUES;
-      const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks, row = min(r, n - 1u);
-      const bool wanted = row < newest ? OLDER : NEWEST;
-      if (wanted && r < TILE && has(j, sg)) loaded[k] = *(device const uint4 *)(tile + row * WIDTH + column(j, sg));
+    // The row and the block of a lane's load k: neighbouring lanes have neighbouring columns.
+    static inline uint row(uint k, ushort lane) { return (32u * k + lane) / PER_ROW; }
+    static inline uint first(uint k, ushort lane) { return FIRST + (32u * k + lane) % PER_ROW * (EACH / 8u); }
+
+    // Loads the n rows of a tile: the newest row of all, older ones, or both. Behind the
+    // last row come copies of it, which get no weight.
+    template <bool OLDER, bool NEWEST>
+    static inline void load_run(thread stretch & u, rows_t tile, uint n, uint newest, ushort sg, ushort lane) {
+      UNROLL for (uint k = 0; k < LOADS; ++k) {
+        const uint r = row(k, lane), j = first(k, lane), from = min(r, n - 1u);
+        const bool wanted = from < newest ? OLDER : NEWEST;
+        if (wanted && r < TILE && has(j, sg)) cache_t::fetch_columns(u.loaded[k], tile, from, column(j, sg));
+      }
     }
+
+    static inline void load_run_scales(thread stretch & u, rows_t tile, uint n, ushort sg, ushort lane) {
+      UNROLL for (uint k = 0; k < LOADS; ++k) {
+        const uint r = row(k, lane), j = first(k, lane);
+        if (r < TILE && has(j, sg)) cache_t::fetch_scale(u.loaded[k], tile, min(r, n - 1u), column(j, sg));
+      }
+    }
+
+    // Writes rows [from, from + PIECE) to staged.
+    static inline void stage_run(thread const stretch & u, uint from, threadgroup half * staged, ushort lane) {
+      UNROLL for (uint k = 0; k < LOADS; ++k) {
+        const uint r = row(k, lane), j = first(k, lane);
+        if (r >= from && r < from + PIECE) cache_t::write_halves(u.loaded[k], staged + (r - from) * STAGE_ROW + 8u * j);
+      }
+    }
+  };
+
+  // The simdgroup's columns of a tile.
+  struct loads {
+    stretch<0, VALUES> values;
+    stretch<VALUES, KEYS - VALUES> keys;
+  };
+
+  template <bool OLDER, bool NEWEST>
+  static inline void load_rows(rows_t tile, uint n, uint newest, thread loads & l, ushort sg, ushort lane) {
+    stretch<0, VALUES>::template load_run<OLDER, NEWEST>(l.values, tile, n, newest, sg, lane);
+    stretch<VALUES, KEYS - VALUES>::template load_run<OLDER, NEWEST>(l.keys, tile, n, newest, sg, lane);
   }
 
-  // Turns what load_rows loaded into blocks, PIECE rows at a time by way of the
-  // simdgroup's shares.
-  static inline void form_rows(thread const uint4 * loaded, memory m, thread simdgroup_half8x8 * rows, ushort sg, ushort lane) {
+  static inline void load_scales(rows_t tile, uint n, thread loads & l, ushort sg, ushort lane) {
+    stretch<0, VALUES>::load_run_scales(l.values, tile, n, sg, lane);
+    stretch<VALUES, KEYS - VALUES>::load_run_scales(l.keys, tile, n, sg, lane);
+  }
+
+  // Turns what was loaded into blocks, PIECE rows at a time by way of the simdgroup's shares.
+  static inline void form_rows(thread const loads & l, memory m, thread simdgroup_half8x8 * rows, ushort sg, ushort lane) {
     threadgroup half * staged = (threadgroup half *)(m.shares + sg * SHARES);
     UNROLL for (uint p = 0; p < TILE; p += PIECE) {
-      UNROLL for (uint k = 0; k < LOADS; ++k) {
-        const bool value = k < VALUE_LOADS;
-        const uint i = 32u * (value ? k : k - VALUE_LOADS) + lane, blocks = value ? VALUES : KEYS - VALUES;
-        const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks;
-        if (r >= p && r < p + PIECE) *(threadgroup uint4 *)(staged + (r - p) * STAGE_ROW + 8u * j) = loaded[k];
-      }
+      stretch<0, VALUES>::stage_run(l.values, p, staged, lane);
+      stretch<VALUES, KEYS - VALUES>::stage_run(l.keys, p, staged, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
       UNROLL for (uint i = 0; i < PIECE; i += 8) {
         UNROLL for (uint j = 0; j < KEYS; ++j) simdgroup_load(rows[(p + i) / 8u * KEYS + j], staged + i * STAGE_ROW + 8u * j, STAGE_ROW);
@@ -2116,7 +2508,7 @@ struct attend_matrix {
       const uint h = min(k / QUERY_LOADS * 8u + i / (2u * KEYS), HEADS - 1u);
       const bool latent = c < LAT;
       UNROLL for (uint e = 0; e < 4; ++e) v[4u * k + e] = 0.0f;
-      if (has(j, sg)) load4(latent ? q_abs : q_pe, latent ? h * abs_stride + c : h * pe_stride + c - LAT, v + 4u * k);
+      if (has(j, sg)) load_query4(latent ? q_abs : q_pe, latent ? h * abs_stride + c : h * pe_stride + c - LAT, v + 4u * k);
     }
   }
 
@@ -2166,19 +2558,19 @@ struct attend_matrix {
   // The head of a lane in turn k of softmax, maybe one that does not exist.
   static inline uint own_head(uint k, ushort sg, ushort lane) { return ((k * SIMDGROUPS + sg) * 32u + lane) / TILE; }
 
-  // Turns the scores of the simdgroup's own heads for the tile's n rows into weights. A lane's sum is over
-  // its own rows. All turns go through each step together: none waits for another.
-  static inline void softmax(memory m, uint n, bool first, float scale, thread float * reference, thread float * sum,
-                             ushort sg, ushort lane) {
+  // Turns the scores of the simdgroup's own heads for the tile's rows into weights. What is seen of the
+  // rows is a matter of the turn. A lane's sum is over its own rows. All turns go through each step
+  // together: none waits for another.
+  template <typename S>
+  static inline void softmax(memory m, thread const S & seen, bool first, thread float * reference, thread float * sum, ushort sg, ushort lane) {
     const uint t = lane % TILE;
-    const bool counts = t < n;
     float s[TURNS], shrink[TURNS];
     bool beyond = false; // ln 2^15 above its reference a weight could be more than half's 65504
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint h = min(own_head(k, sg, lane), 8u * H - 1u);
       s[k] = 0.0f;
       UNROLL for (uint i = 0; i < SIMDGROUPS; ++i) s[k] += m.shares[i * SHARES + h * SHARE_ROW + t];
-      s[k] = counts ? s[k] * scale : -1e30f;
+      s[k] = t < rows_seen(seen, k) ? s[k] * score_scale(seen, k) : -1e30f;
       shrink[k] = 1.0f;
       beyond = beyond || s[k] > reference[k] + 10.397f;
     }
@@ -2196,7 +2588,7 @@ struct attend_matrix {
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint h = own_head(k, sg, lane);
       const float e = exp(s[k] - reference[k]);
-      const half weight = half(counts ? e : 0.0f);
+      const half weight = half(t < rows_seen(seen, k) ? e : 0.0f);
       sum[k] = fma(sum[k], shrink[k], float(weight));
       if (h < HEADS) {
         m.weights[h * WEIGHT_ROW + t] = weight;
@@ -2248,16 +2640,8 @@ struct attend_matrix {
     }
   }
 
-  // Attends over rows [from, to), of which there are some. All but the newest row, nkv - 1,
-  // have been there since the last token, so they need not wait for earlier dispatches;
-  // nor do the queries, which come last, wait for the rows' way into blocks.
-  template <typename Q>
-  static inline void run(device const half * cache, device const uint * pages, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
-                         device float * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
-    const memory m = in(scratch);
-    simdgroup_half8x8 rows[R * KEYS], q[KEYS * TERMS * H];
-    simdgroup_float8x8 o[VALUES * H];
-    float reference[TURNS], sum[TURNS];
+  // Nothing is summed up yet; heads that the last block of them lacks never get a weight.
+  static inline void begin(memory m, thread simdgroup_float8x8 * o, thread float * reference, thread float * sum, ushort sg, ushort lane) {
     UNROLL for (uint i = 0; i < VALUES * H; ++i) o[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       reference[k] = -1e30f;
@@ -2265,41 +2649,67 @@ struct attend_matrix {
     }
     for (uint i = HEADS * WEIGHT_ROW + sg * 32u + lane; i < 8u * H * WEIGHT_ROW; i += SIMDGROUPS * 32u) m.weights[i] = half(0.0f);
     for (uint i = HEADS * 8u + sg * 32u + lane; i < 64u * H; i += SIMDGROUPS * 32u) m.shrink[i] = 0.0f;
-    uint4 next[LOADS] = {};
+  }
+
+  // Attends to rows [from, to): to the n of the first tile, which are in rows already, and from tile
+  // on to those behind them. Page following comes next.
+  template <typename S>
+  static inline void walk(S seen, device const uchar * cache, device const uint * pages, rows_t tile, uint following, uint from, uint n, uint to, uint nkv,
+                          thread loads & next, thread simdgroup_half8x8 * rows, thread const simdgroup_half8x8 * q, memory m, thread simdgroup_float8x8 * o,
+                          thread float * reference, thread float * sum, ushort sg, ushort lane) {
+    const uint last = (to - 1u) / PAGE_ROWS;
+    for (uint at = from; at < to;) {
+      const uint present = n, behind = at + n; // n rows of the tile are in registers
+      const bool more = behind < to;
+      if (more) {
+        cache_t::skip(tile, n);
+        if (behind % PAGE_ROWS == 0u) {
+          tile = cache_t::at(cache, following, 0);
+          following = pages[min(behind / PAGE_ROWS + 1u, last)];
+        }
+        n = min(uint(TILE), to - behind);
+        load_rows<true, true>(tile, n, nkv - 1u - behind, next, sg, lane);
+        load_scales(tile, n, next, sg, lane);
+      }
+      share_scores(rows, q, m, sg);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      look(seen, at, present);
+      softmax(m, seen, at == from, reference, sum, sg, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      add_values(rows, m, o, lane);
+      if (more) form_rows(next, m, rows, sg, lane);
+      at = behind;
+    }
+  }
+
+  // Attends over rows [from, to), of which there are some. All but the newest row, nkv - 1,
+  // have been there since the last token, so they need not wait for earlier dispatches;
+  // nor do the queries, which come last, wait for the rows' way into blocks.
+  template <typename Q>
+  static inline void attend(device const uchar * cache, device const uint * pages, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
+                         device float * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
+    const memory m = in(scratch);
+    simdgroup_half8x8 rows[R * KEYS], q[KEYS * TERMS * H];
+    simdgroup_float8x8 o[VALUES * H];
+    float reference[TURNS], sum[TURNS];
+    begin(m, o, reference, sum, sg, lane);
+    loads next = {};
     float left[H * QUERY_LOADS * 4u];
     // A page has whole tiles, so a tile lies in one page. The next page is looked up while
     // this one is gone through: no tile waits for it.
     const uint last = (to - 1u) / PAGE_ROWS;
-    device const half * tile = page_at(cache, pages[from / PAGE_ROWS]) + from % PAGE_ROWS * WIDTH;
+    rows_t tile = cache_t::at(cache, pages[from / PAGE_ROWS], from % PAGE_ROWS);
     uint following = pages[min(from / PAGE_ROWS + 1u, last)];
     uint n = min(TILE - from % TILE, to - from);
     if (EARLY) load_rows<true, false>(tile, n, nkv - 1u - from, next, sg, lane);
     EARLIER_DONE;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
     if (!EARLY || to == nkv) load_rows<!EARLY, true>(tile, n, nkv - 1u - from, next, sg, lane);
+    load_scales(tile, n, next, sg, lane);
     if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
     form_rows(next, m, rows, sg, lane);
     form_queries(left, m, q, sg, lane);
-    for (uint at = from; at < to;) {
-      const uint present = n, behind = at + n; // n rows of the tile are in registers
-      const bool more = behind < to;
-      if (more) {
-        tile += n * WIDTH;
-        if (behind % PAGE_ROWS == 0u) {
-          tile = page_at(cache, following);
-          following = pages[min(behind / PAGE_ROWS + 1u, last)];
-        }
-        n = min(uint(TILE), to - behind);
-        load_rows<true, true>(tile, n, nkv - 1u - behind, next, sg, lane);
-      }
-      share_scores(rows, q, m, sg);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      softmax(m, present, at == from, scale, reference, sum, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      add_values(rows, m, o, lane);
-      if (more) form_rows(next, m, rows, sg, lane);
-      at = behind;
-    }
+    walk(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, rows, q, m, o, reference, sum, sg, lane);
     LATER_MAY_START;
     store(o, m, out, sg, lane);
     store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way
@@ -2450,7 +2860,7 @@ struct q_kv_a_store_kv_k_b_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
-//: q_kv_a_store_kv_k_b_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t all_rows cache_row dot_held first_pass in_acts in_coherent_acts last_to_arrive load_partials norm_factor own q_kv_a_store_kv_k_b_args share sum_lanes sum_of total turn_by
+//: q_kv_a_store_kv_k_b_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t all_rows cache dot_held first_pass in_acts in_coherent_acts last_to_arrive load_partials norm_factor own q_kv_a_store_kv_k_b_args share sum_lanes sum_of total turn_by
 // q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // kv_a: finishes the norm of an input handed over, multiplies. The last threadgroup of kv_a to
 // finish its rows goes on with store_kv: normalises its input itself, rotates by the position,
@@ -2542,23 +2952,21 @@ static inline void q_kv_a_store_kv_k_b_body(
     if (mine) kv_a[at] = v;
     if (last_to_arrive<18u>(arrived_, (threadgroup uint *)(scratch + 4u), tid)) {
       // cache row [latent | k_pe] of the current position; what need not wait is loaded first
-      device uchar * row = cache_ + cache_row(tables + current.table * 2560u, current.pos) * T_cache::row_bytes(288u);
+      const uint page = (tables + current.table * 2560u)[current.pos / PAGE_ROWS];
       float weight[2];
       UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
-      const uint pair = min(tid, 15u); // the thread's first one
+      const uint pair = min(tid, 31u) / 2u; // of the thread's first column
       device const float * cs = rope + (ulong(current.pos) * 16u + pair) * 2u;
       float cosine = cs[0], sine = cs[1];
       float lat[2];
       UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 255u)]);
-      for (uint i = tid; i < 16u; i += 128u) {
-        if (i != pair) {
-          cosine = cs[(i - pair) * 2u];
-          sine = cs[(i - pair) * 2u + 1u];
+      for (uint i = tid; i < 32u; i += 128u) {
+        if (i / 2u != pair) {
+          cosine = cs[(i / 2u - pair) * 2u];
+          sine = cs[(i / 2u - pair) * 2u + 1u];
         }
-        const float a = float(kv_a[256u + 2u * i]);
-        const float b = float(kv_a[256u + 2u * i + 1u]);
-        T_cache::put(row, 256u + 2u * i, turn_by(a, b, cosine, sine, false));
-        T_cache::put(row, 256u + 2u * i + 1u, turn_by(b, a, cosine, sine, true));
+        const float v = turn_by(float(kv_a[256u + i]), float(kv_a[256u + (i ^ 1u)]), cosine, sine, i % 2u == 1u);
+        cache<T_cache, 288u>::put(cache_, page, current.pos % PAGE_ROWS, 256u + i, v, lane);
       }
       float squares = 0.0f;
       UNROLL for (uint k = 0; k < 2u; ++k) {
@@ -2569,7 +2977,7 @@ static inline void q_kv_a_store_kv_k_b_body(
       const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-06f);
       UNROLL for (uint k = 0; k < 2u; ++k) {
         const uint i = tid + k * 128u;
-        if (i < 256u) T_cache::put(row, i, lat[k] * factor * weight[k]);
+        if (i < 256u) cache<T_cache, 288u>::put(cache_, page, current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
       }
     }
   }
@@ -2629,9 +3037,35 @@ kernel void q_kv_a_store_kv_k_b_q4_k_q4_k_f16_q5_0(
   mla::q_kv_a_store_kv_k_b_body<mla::q4_k, mla::q4_k, mla::f16, mla::q5_0>(w_q_proj, ready, ready_squares, current, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, w_kv_a_layernorm, cache_, tables, arrived_, w_k_b_proj, q_abs_, arrived_2, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
+//: q_kv_a_store_kv_k_b_q4_k_q4_k_q8_0_q5_0 using Row act_t q4_k q5_0 q8_0 q_kv_a_store_kv_k_b_args q_kv_a_store_kv_k_b_body
+kernel void q_kv_a_store_kv_k_b_q4_k_q4_k_q8_0_q5_0(
+    device const uchar * w_q_proj [[buffer(0)]],
+    device const mla::act_t * ready [[buffer(1)]],
+    device const float * ready_squares [[buffer(2)]],
+    constant mla::Row & current [[buffer(3)]],
+    device const float * rope [[buffer(4)]],
+    coherent(device) device mla::act_t * q_rope [[buffer(5)]],
+    device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
+    coherent(device) device mla::act_t * kv_a [[buffer(7)]],
+    device const float * w_kv_a_layernorm [[buffer(8)]],
+    device uchar * cache_ [[buffer(9)]],
+    device const uint * tables [[buffer(10)]],
+    device metal::atomic_uint * arrived_ [[buffer(11)]],
+    device const uchar * w_k_b_proj [[buffer(12)]],
+    device mla::act_t * q_abs_ [[buffer(13)]],
+    device metal::atomic_uint * arrived_2 [[buffer(14)]],
+    constant mla::q_kv_a_store_kv_k_b_args & args [[buffer(15)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[2];
+  mla::q_kv_a_store_kv_k_b_body<mla::q4_k, mla::q4_k, mla::q8_0, mla::q5_0>(w_q_proj, ready, ready_squares, current, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, w_kv_a_layernorm, cache_, tables, arrived_, w_k_b_proj, q_abs_, arrived_2, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache_row load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -2648,7 +3082,7 @@ static inline void attend_body(
   const uint split = tg;
   const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u>(nkv);
+  const uint per = split_rows<128u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = attend_out + split * 1024u;
@@ -2671,14 +3105,15 @@ static inline void attend_body(
       ml[2u * h + 1u] = 0.0f;
     }
     device const uint * pages = tables + row.w * 2560u;
+    const float scale = 0.16224054f;
     for (uint at = from, n = 0; at < to; at += n) {
       n = min(min(16u, to - at), PAGE_ROWS - at % PAGE_ROWS);
-      device const uchar * rows = cache_ + cache_row(pages, at) * T_cache::row_bytes(288u);
-      for (uint i = tid; i < n * 288u; i += 256u) tile[i] = T_cache::get(rows, i);
+      const typename cache<T_cache, 288u>::rows rows = cache<T_cache, 288u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
+      for (uint i = tid; i < n * 288u; i += 256u) tile[i] = cache<T_cache, 288u>::get(rows, i);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       tile_scores<4u, 4u, 288u, 5u, 16u>(tile, n, q, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<4u, 16u, 8u>(shares, n, 0.16224054f, p, ml, shrink, sg, lane);
+      tile_softmax<4u, 16u, 8u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       tile_values<4u, 256u, 288u, 1u, 256u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -2688,10 +3123,10 @@ static inline void attend_body(
   }
 }
 
-//: attend_halves_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
-// The same of a cache of halves.
+//: attend_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+// The same of a cache of f16.
 template <typename T_cache>
-static inline void attend_halves_body(
+static inline void attend_f16_body(
     device const act_t * q_abs_,
     device const act_t * q_rope,
     device const uchar * cache_,
@@ -2705,7 +3140,7 @@ static inline void attend_halves_body(
   const uint split = tg;
   const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u>(nkv);
+  const uint per = split_rows<128u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = attend_out + split * 1024u;
@@ -2714,8 +3149,40 @@ static inline void attend_halves_body(
     EARLIER_DONE;
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, true>::run(
-        (device const half *)cache_, tables + row.w * 2560u, from, to, nkv, in_acts{q_abs_}, 256u, in_acts{q_rope + 64u}, 96u,
+    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, true, T_cache>::attend(
+        cache_, tables + row.w * 2560u, from, to, nkv, in_acts{q_abs_}, 256u, in_acts{q_rope + 64u}, 96u,
+        0.16224054f, out, out_ml, scratch, sg, lane);
+  }
+}
+
+//: attend_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+// The same of a cache of q8_0.
+template <typename T_cache>
+static inline void attend_q8_0_body(
+    device const act_t * q_abs_,
+    device const act_t * q_rope,
+    device const uchar * cache_,
+    constant Row & current,
+    device const uint * tables,
+    device float * attend_out,
+    device float * attend_ml,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  // 4 heads on one of 128 splits; one without rows says just that
+  const uint split = tg;
+  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint nkv = row.z;
+  const uint per = split_rows<128u, 16u, 16u>(nkv);
+  const uint from = min(split * per, nkv);
+  const uint to = min(from + per, nkv);
+  device float * out = attend_out + split * 1024u;
+  device float * out_ml = attend_ml + split * 8u;
+  if (from == to) {
+    EARLIER_DONE;
+    for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+  } else {
+    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, true, T_cache>::attend(
+        cache_, tables + row.w * 2560u, from, to, nkv, in_acts{q_abs_}, 256u, in_acts{q_rope + 64u}, 96u,
         0.16224054f, out, out_ml, scratch, sg, lane);
   }
 }
@@ -2735,11 +3202,11 @@ kernel void attend_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1336];
+  threadgroup float4 scratch[1299];
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_f16 using Row act_t attend_halves_body f16
+//: attend_f16 using Row act_t attend_f16_body f16
 kernel void attend_f16(
     device const mla::act_t * q_abs_ [[buffer(0)]],
     device const mla::act_t * q_rope [[buffer(1)]],
@@ -2753,7 +3220,24 @@ kernel void attend_f16(
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
-  mla::attend_halves_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::attend_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: attend_q8_0 using Row act_t attend_q8_0_body q8_0
+kernel void attend_q8_0(
+    device const mla::act_t * q_abs_ [[buffer(0)]],
+    device const mla::act_t * q_rope [[buffer(1)]],
+    device const uchar * cache_ [[buffer(2)]],
+    constant mla::Row & current [[buffer(3)]],
+    device const uint * tables [[buffer(4)]],
+    device float * attend_out [[buffer(5)]],
+    device float * attend_ml [[buffer(6)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1336];
+  mla::attend_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -2785,7 +3269,7 @@ static inline void v_b_body(
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
-  const uint nkv = current.nkv, per = split_rows<128u, 16u>(nkv);
+  const uint nkv = current.nkv, per = split_rows<128u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
   EARLIER_DONE;

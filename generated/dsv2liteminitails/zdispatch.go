@@ -77,3 +77,6 @@ var sampling = []plan.Dispatch{
 	{Kernel: kSampleScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 17664, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 19712, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 21760, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 23808, Bytes: 256}, {Space: plan.SpaceSample, Offset: 24064, Bytes: 256}}},
 	{Kernel: kSamplePick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 256, Bytes: 1024}, {Space: plan.SpaceSample, Offset: 1280, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 19712, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 21760, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 23808, Bytes: 256}, {Space: plan.SpaceSample, Offset: 24064, Bytes: 256}, {Space: plan.SpaceSample, Offset: 24320, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 26368, Bytes: 2048}, {Space: plan.SpaceRow}}},
 }
+
+// picking picks tokens behind several rows.
+var picking = []plan.Dispatch(nil)

@@ -78,6 +78,7 @@ var kernels = []plan.Kernel{
 		Variants: []plan.Variant{
 			{Func: "q_kv_a_store_kv_k_b_q4_k_q4_k_f32_q5_0", Types: []quant.Type{quant.Q4_K, quant.Q4_K, quant.F32, quant.Q5_0}},
 			{Func: "q_kv_a_store_kv_k_b_q4_k_q4_k_f16_q5_0", Types: []quant.Type{quant.Q4_K, quant.Q4_K, quant.F16, quant.Q5_0}},
+			{Func: "q_kv_a_store_kv_k_b_q4_k_q4_k_q8_0_q5_0", Types: []quant.Type{quant.Q4_K, quant.Q4_K, quant.Q8_0, quant.Q5_0}},
 		},
 	},
 	{
@@ -99,6 +100,7 @@ var kernels = []plan.Kernel{
 		Variants: []plan.Variant{
 			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
 			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
+			{Func: "attend_q8_0", Types: []quant.Type{quant.Q8_0}},
 		},
 	},
 	{

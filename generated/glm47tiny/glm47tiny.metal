@@ -56,10 +56,6 @@ enum : uint { PAGE_ROWS = 64 }; // cache rows of a page
 // A row's four numbers in one load, in their order.
 static inline uint4 whole(constant Row & row) { return *(constant const uint4 *)&row; }
 
-//: cache_row using PAGE_ROWS
-// Where the cache row of a position is among the rows of all pages; pages is the session's block table.
-static inline ulong cache_row(device const uint * pages, uint pos) { return ulong(pages[pos / PAGE_ROWS]) * PAGE_ROWS + pos % PAGE_ROWS; }
-
 //: Routing
 // One selected expert of a token and its weight.
 struct Routing { uint expert; float weight; };
@@ -161,9 +157,9 @@ static inline float turn(float v, float neighbour, device const float * cs, bool
 
 //: split_rows
 // The number of cache rows of one attention split; see plan.Splits.
-template <uint COUNT, uint TILE>
+template <uint COUNT, uint TILE, uint LEAST>
 static inline uint split_rows(uint nkv) {
-  uint least = TILE;
+  uint least = LEAST;
   while (4u * least * least < nkv) least *= 2u;
   return max(least, (nkv + COUNT * TILE - 1u) / (COUNT * TILE) * TILE);
 }
@@ -226,8 +222,8 @@ static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 
 //: LOWER_BYTES_PLUS_1024 UPPER_BYTES_PLUS_1024 ODD_BYTES_PLUS_1024 using plus_1024
 // 1024 + n for the numbers n in two bytes of q.
 #ifndef LOWER_BYTES_PLUS_1024
-#define LOWER_BYTES_PLUS_1024(q) plus_1024(((q) & 0xffffu) * 0x101u, 0x00ff00ffu)
-#define UPPER_BYTES_PLUS_1024(q) plus_1024(((q) >> 16) * 0x101u, 0x00ff00ffu)
+#define LOWER_BYTES_PLUS_1024(q) plus_1024(((q) & 0xffffu) | ((q) & 0xff00u) << 8, 0x00ff00ffu)
+#define UPPER_BYTES_PLUS_1024(q) plus_1024((q) >> 16 | ((q) >> 8 & 0xff0000u), 0x00ff00ffu)
 #define ODD_BYTES_PLUS_1024(q) plus_1024((q) >> 8, 0x00ff00ffu)
 #endif
 
@@ -619,6 +615,95 @@ static inline void load_partials(device const float * partials, uint lane, threa
   }
   UNROLL for (uint i = 0; i < (COUNT + LANES - 1u) / LANES; ++i) v[i] = i * LANES + lane < COUNT ? partials[i * LANES + lane] : 0.0f;
 }
+//: sixteen_at using UNROLL word_at
+// What formats need to decode weights for products of many rows, see product.msl.
+
+// The 16 bytes at p, which is as aligned as multiples of align bytes are.
+static inline uint4 sixteen_at(device const uchar * p, ulong align) {
+  if (align % 16u == 0u) return *(device const uint4 *)p;
+  uint4 v;
+  if (align % 8u == 0u) {
+    v.xy = *(device const uint2 *)p;
+    v.zw = *(device const uint2 *)(p + 8);
+    return v;
+  }
+  UNROLL for (uint i = 0; i < 4u; ++i) {
+    device const uchar * at = p + 4u * i;
+    if (align % 4u == 0u) v[i] = word_at<4>(at);
+    else if (align % 2u == 0u) v[i] = word_at<2>(at);
+    else v[i] = uint(at[0]) | uint(at[1]) << 8 | uint(at[2]) << 16 | uint(at[3]) << 24;
+  }
+  return v;
+}
+
+//: nibbles_of
+// The nibbles of 4 bytes: the low ones of a lane's first two eights of columns, j, the high ones of the others.
+static inline uint nibbles_of(uint q, uint j) { return (j < 2u ? q : q >> 4) & 0x0f0f0f0fu; }
+
+//: two_floats
+static inline float2 two_floats(float a, float b) {
+  float2 v;
+  v.x = a;
+  v.y = b;
+  return v;
+}
+
+//: in_full using UNROLL
+static inline float4 in_full(half4 v) {
+  float4 f;
+  UNROLL for (uint i = 0; i < 4u; ++i) f[i] = float(v[i]);
+  return f;
+}
+
+//: rounded using UNROLL
+static inline half4 rounded(float4 v) {
+  half4 h;
+  UNROLL for (uint i = 0; i < 4u; ++i) h[i] = half(v[i]);
+  return h;
+}
+
+//: centred using LOWER_BYTES_PLUS_1024 UPPER_BYTES_PLUS_1024
+// The four bytes of q less MIDDLE, as halves. All steps are exact.
+template <short MIDDLE>
+static inline half4 centred(uint q) {
+  half4 v;
+  v.xy = LOWER_BYTES_PLUS_1024(q) - half2(half(1024 + MIDDLE));
+  v.zw = UPPER_BYTES_PLUS_1024(q) - half2(half(1024 + MIDDLE));
+  return v;
+}
+
+//: values_at using UNROLL
+// The values in a table that four bytes point to; halves hold them all.
+static inline half4 values_at(constant float * values, uint q) {
+  half4 v;
+  UNROLL for (uint i = 0; i < 4u; ++i) v[i] = half(values[q >> 8u * i & 15u]);
+  return v;
+}
+
+//: weights_of using UNROLL
+// Four neighbours of what a lane has fetched for a product, rounded to halves and in full: a format
+// with numbers and scaling has weights numbers * scaling.x + scaling.y. Numbers count from their
+// middle, so that what rounding scaling to halves adds is least. TWO says that one half is
+// too coarse: routers are kept in floats.
+template <typename T>
+struct weights_of {
+  enum : bool { TWO = false };
+  static inline half4 halves(thread const typename T::run & r, uint j, uint u) {
+    const float2 s = T::scaling(r, j);
+    const half4 n = T::numbers(r, j, u);
+    half4 v;
+    v.xy = fma(n.xy, half2(half(s.x)), half2(half(s.y)));
+    v.zw = fma(n.zw, half2(half(s.x)), half2(half(s.y)));
+    return v;
+  }
+  static inline float4 floats(thread const typename T::run & r, uint j, uint u) {
+    const float2 s = T::scaling(r, j);
+    const half4 n = T::numbers(r, j, u);
+    float4 v;
+    UNROLL for (uint i = 0; i < 4u; ++i) v[i] = fma(float(n[i]), s.x, s.y);
+    return v;
+  }
+};
 //: dealt
 // Mat-vecs of the lanes of one or more simdgroups: how blocks are dealt out, and the sums over them.
 
@@ -634,34 +719,7 @@ struct dealt<T<SHARE>, BLOCKS, LANES> {
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
 
-//: in_rows
-// The inputs of ROWS rows, STRIDE elements apart, and those of ROWS selections, wherever they are.
-// A block of weights is loaded and decoded once for all of them: sum[i * N + r] is that of input i.
-template <typename X, ushort ROWS, uint STRIDE> struct in_rows { X first; };
-//: in_each
-template <typename X, ushort ROWS> struct in_each { X x[ROWS]; };
-
-//: take_block
-// One block of N rows of weights times one input, or times several. Each input's sums are those
-// that it would have alone.
-template <typename T, ushort N, uint COLS, typename X>
-static inline void take_block(device const uchar * w, X x, uint b, uint part, thread float * sum) {
-  T::template step<N, COLS>(w, x, b, part, sum);
-}
-
-//: take_block if in_rows using UNROLL in_rows
-template <typename T, ushort N, uint COLS, typename X, ushort ROWS, uint STRIDE>
-static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x, uint b, uint part, thread float * sum) {
-  UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, X{x.first.p + i * STRIDE}, b, part, sum + i * N);
-}
-
-//: take_block if in_each using UNROLL in_each
-template <typename T, ushort N, uint COLS, typename X, ushort ROWS>
-static inline void take_block(device const uchar * w, in_each<X, ROWS> x, uint b, uint part, thread float * sum) {
-  UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, x.x[i], b, part, sum + i * N);
-}
-
-//: dot_one using IN_FLIGHT dealt share take_block
+//: dot_one using IN_FLIGHT dealt share
 // sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
 // LANES lanes.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -670,11 +728,11 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
-  IN_FLIGHT for (; b + pass <= last; b += pass) take_block<T, N, COLS>(w, x, b + mine, part, sum);
-  if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
+  IN_FLIGHT for (; b + pass <= last; b += pass) T::template step<N, COLS>(w, x, b + mine, part, sum);
+  if (b + mine < last) T::template step<N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
+//: dot_both using BOTH_IN_FLIGHT dealt dot_one share
 // dot_one with two matrices. Where their blocks are dealt out alike each input is loaded
 // once for both.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -688,43 +746,16 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
     const uint mine = lane / share, part = lane % share;
     uint b = begin / T::COLUMNS;
     BOTH_IN_FLIGHT for (; b + pass <= last; b += pass) {
-      take_block<T, N, COLS>(w, x, b + mine, part, sum_w);
-      take_block<U, N, COLS>(u, x, b + mine, part, sum_u);
+      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
+      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
     }
     if (b + mine < last) {
-      take_block<T, N, COLS>(w, x, b + mine, part, sum_w);
-      take_block<U, N, COLS>(u, x, b + mine, part, sum_u);
+      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
+      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
     }
   } else {
     dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, end, lane, sum_w);
     dot_one<OTHER, N, COLS, LANES, FLIGHT>(u, x, begin, end, lane, sum_u);
-  }
-}
-
-//: dot_live using dot_one in_rows
-// dot_one and dot_both of a tile of rows, of which the first few live: what lives decides how many
-// are multiplied, not their sums. All simdgroups of a threadgroup go the same way.
-template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X, ushort ROWS, uint STRIDE>
-static inline void dot_live(device const uchar * w, in_rows<X, ROWS, STRIDE> x, uint live, uint lane, thread float * sum) {
-  if (live > 4u) {
-    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, 0u, COLS, lane, sum);
-  } else if (live > 2u) {
-    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, in_rows<X, (ROWS < 4 ? ROWS : 4), STRIDE>{x.first}, 0u, COLS, lane, sum);
-  } else {
-    dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, in_rows<X, (ROWS < 2 ? ROWS : 2), STRIDE>{x.first}, 0u, COLS, lane, sum);
-  }
-}
-
-//: dot_both_live using dot_both in_rows
-template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X, ushort ROWS, uint STRIDE>
-static inline void dot_both_live(device const uchar * w, device const uchar * u, in_rows<X, ROWS, STRIDE> x, uint live, uint lane,
-                                 thread float * sum_w, thread float * sum_u) {
-  if (live > 4u) {
-    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, 0u, COLS, lane, sum_w, sum_u);
-  } else if (live > 2u) {
-    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, in_rows<X, (ROWS < 4 ? ROWS : 4), STRIDE>{x.first}, 0u, COLS, lane, sum_w, sum_u);
-  } else {
-    dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, in_rows<X, (ROWS < 2 ? ROWS : 2), STRIDE>{x.first}, 0u, COLS, lane, sum_w, sum_u);
   }
 }
 //: held using load
@@ -795,7 +826,7 @@ static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES,
 }
 
 //: f32 using UNROLL load4 share
-// F32: float, also a latent cache's element.
+// F32: float.
 struct f32 {
   enum { COLUMNS = 4 };
 
@@ -816,16 +847,30 @@ struct f32 {
     }
   }
 
+  // For product.msl: lane p of four loads 32 columns of a step.
+  struct run { float4 v[8]; };
+
+  static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }
+
   template <uint COLS>
-  static inline float element(device const uchar * row, uint i) { return get(row, i); }
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    UNROLL for (uint i = 0; i < 8u; ++i) r.v[i] = *(device const float4 *)(row + min(128u * step + 32u * p + 4u * i, COLS - 4u) * 4u);
+  }
 
-  static inline float get(device const uchar * row, uint i) { return ((device const float *)row)[i]; }
+  template <uint COLS>
+  static inline float element(device const uchar * row, uint i) { return ((device const float *)row)[i]; }
+};
 
-  static inline void put(device uchar * row, ulong i, float v) { ((device float *)row)[i] = v; }
+//: weights_of if f32 using f32 rounded
+template <>
+struct weights_of<f32> {
+  enum : bool { TWO = true };
+  static inline half4 halves(thread const f32::run & r, uint j, uint u) { return rounded(r.v[2u * j + u]); }
+  static inline float4 floats(thread const f32::run & r, uint j, uint u) { return r.v[2u * j + u]; }
 };
 
 //: f16 using UNROLL load4 share
-// F16: half, also a latent cache's element.
+// F16: half.
 struct f16 {
   enum { COLUMNS = 4 };
 
@@ -846,15 +891,29 @@ struct f16 {
     }
   }
 
+  // For product.msl: lane p of four loads 32 columns of a step.
+  struct run { half4 v[8]; };
+
+  static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }
+
   template <uint COLS>
-  static inline float element(device const uchar * row, uint i) { return get(row, i); }
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    UNROLL for (uint i = 0; i < 8u; ++i) r.v[i] = *(device const half4 *)(row + min(128u * step + 32u * p + 4u * i, COLS - 4u) * 2u);
+  }
 
-  static inline float get(device const uchar * row, uint i) { return float(((device const half *)row)[i]); }
-
-  static inline void put(device uchar * row, ulong i, float v) { ((device half *)row)[i] = half(v); }
+  template <uint COLS>
+  static inline float element(device const uchar * row, uint i) { return float(((device const half *)row)[i]); }
 };
 
-//: q4_0 using UNROLL add_nibbles half_at is_split load_eight load_two nibble share word_at words_at
+//: weights_of if f16 using f16 in_full
+template <>
+struct weights_of<f16> {
+  enum : bool { TWO = false };
+  static inline half4 halves(thread const f16::run & r, uint j, uint u) { return r.v[2u * j + u]; }
+  static inline float4 floats(thread const f16::run & r, uint j, uint u) { return in_full(r.v[2u * j + u]); }
+};
+
+//: q4_0 using UNROLL add_nibbles centred half_at is_split load_eight load_two nibble nibbles_of share sixteen_at two_floats word_at words_at
 // Q4_0: 32 elements in 18 bytes: half d, 16 bytes of nibbles; element = d (nibble - 8).
 struct q4_0 {
   enum { COLUMNS = 32 };
@@ -887,6 +946,22 @@ struct q4_0 {
   static inline float add_row(uint2 q, float scale, thread const Y * y, float s) {
     return fma(scale, add_nibbles(q.y, y[1], add_nibbles(q.x, y[0], 0.0f)), s);
   }
+
+  // For product.msl: lane p of four decodes block p of a step.
+  struct run { uint4 q; half scale; };
+
+  static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }
+
+  template <uint COLS>
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    const uint b = min(4u * step + p, COLS / 32u - 1u);
+    r.q = sixteen_at(quants<COLS>(row, b), is_split(row_bytes(COLS)) ? row_bytes(COLS) : 2u);
+    r.scale = *(device const half *)scale_at<COLS>(row, b);
+  }
+
+  static inline half4 numbers(thread const run & r, uint j, uint u) { return centred<8>(nibbles_of(r.q[j % 2u * 2u + u], j)); }
+
+  static inline float2 scaling(thread const run & r, uint) { return two_floats(float(r.scale), 0.0f); }
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
@@ -931,6 +1006,370 @@ struct held<q4_0, N, COLS> {
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] = q4_0::add_row(h.q[r], float(h.scale[r]), y, sum[r]);
   }
 };
+
+//: STEP
+// Products of a matrix of weights and a tile of inputs, in 8 × 8 blocks. A simdgroup makes 8 R rows
+// of results for all inputs of its threadgroup's tile. It goes over the columns in steps of 128.
+// Of each step lane l decodes 32 columns of the rows l / 4 + 8 r, straight from a block's bytes into
+// the left operand; the inputs are in threadgroup memory, for all simdgroups.
+//
+// Halves are multiplied as they are. Floats are a sum of two halves, x = 64 h + l / 64, and so
+// are weights then: three products of halves keep 21 bits, and inputs of up to 2^20 stay in range.
+enum : uint { STEP = 128u };      // columns of a step
+//: INPUT_ROW
+enum : uint { INPUT_ROW = 144u }; // halves from one input's step to the next one's: lanes that load together use all banks
+//: STAGED_ROW
+enum : uint { STAGED_ROW = 40u }; // halves of a row of 32 staged weights
+
+//: column_place
+// Where a column of a step is in the row of an input.
+static inline uint column_place(uint c) { return c + c / 64u * 8u; }
+
+//: eight_places using column_place
+// Columns that lane p of four decodes as its eights j = 0 to 3; T::column says which.
+template <typename T>
+struct eight_places {
+  static inline uint place(uint p, uint j) { return column_place(T::column(p, j)); }
+};
+
+//: MULTIPLY_EIGHTS multiply_eights using STAGED_ROW UNROLL
+// d[R][N] += W X for 32 columns: the eights j of four lanes. w[2 r + u] is what the lane has of row
+// l / 4 + 8 r: columns 4 u to 4 u + 3 of its eight. x is the tile, [8 N] rows of ROW halves. The
+// weights pass through memory, 16 rows at a time. A platform whose lanes know which elements of
+// a block are theirs has a function of its own.
+#ifndef MULTIPLY_EIGHTS
+#define MULTIPLY_EIGHTS
+template <typename PLACES, uint R, uint N, uint ROW>
+static inline void multiply_eights(thread simdgroup_float8x8 * d, thread const half4 * w, threadgroup const half * x, uint j, threadgroup half * staged, ushort lane) {
+  UNROLL for (uint r = 0; r < R; r += 2u) {
+    UNROLL for (uint i = 0; i < 4u; ++i) *(threadgroup half4 *)(staged + (lane / 4u + i / 2u * 8u) * STAGED_ROW + lane % 4u * 8u + i % 2u * 4u) = w[2u * r + i];
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_half8x8 a[8];
+    UNROLL for (uint i = 0; i < 8u; ++i) simdgroup_load(a[i], staged + i / 4u * 8u * STAGED_ROW + i % 4u * 8u, STAGED_ROW);
+    UNROLL for (uint n = 0; n < N; ++n) {
+      simdgroup_half8x8 b[4];
+      UNROLL for (uint p = 0; p < 4u; ++p) simdgroup_load(b[p], x + 8u * n * ROW + PLACES::place(p, j), ROW, 0, true);
+      UNROLL for (uint i = 0; i < 8u; ++i) simdgroup_multiply_accumulate(d[(r + i / 4u) * N + n], a[i], b[i % 4u], d[(r + i / 4u) * N + n]);
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+  }
+}
+#endif
+
+//: piece
+// What the left operand is of a weight v: all of it, its rounding error, and for inputs in two halves
+// 64 v, the rounding error of that, and v / 64.
+struct piece { enum : uint { WHOLE, REST, GROWN, GROWN_REST, SHRUNK }; };
+
+//: rest_of using in_full rounded
+static inline half4 rest_of(float4 v) { return rounded(v - in_full(rounded(v))); }
+
+//: piece_of using piece rest_of rounded weights_of
+template <typename T, uint PIECE>
+static inline half4 piece_of(thread const typename T::run & r, uint j, uint u) {
+  if (PIECE == uint(piece::WHOLE)) return weights_of<T>::halves(r, j, u);
+  const float4 v = weights_of<T>::floats(r, j, u);
+  if (PIECE == uint(piece::REST)) return rest_of(v);
+  if (PIECE == uint(piece::GROWN)) return rounded(v * 64.0f);
+  if (PIECE == uint(piece::GROWN_REST)) return rest_of(v * 64.0f);
+  return rounded(v * 0.015625f);
+}
+
+//: weight_rows using STEP UNROLL piece_of
+// The lane's rows of a matrix of COLS columns, what it has of a step of them, and of the next step.
+template <typename T, uint COLS, uint R>
+struct weight_rows {
+  device const uchar * row[R];
+  typename T::run now[R], next[R];
+
+  // Rows from first on; behind the last row come copies of it, whose results go nowhere.
+  static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) w.row[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
+  }
+
+  // Columns behind the last one may be any weights: their inputs are 0.
+  static inline void fetch_step(thread weight_rows & w, uint step, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) T::template fetch_run<COLS>(w.row[r], min(step, (COLS - 1u) / STEP), lane % 4u, w.next[r]);
+  }
+
+  static inline void take(thread weight_rows & w) {
+    UNROLL for (uint r = 0; r < R; ++r) w.now[r] = w.next[r];
+  }
+
+  // The eights j of the lane's rows.
+  template <uint PIECE>
+  static inline void decode(thread const weight_rows & w, uint j, thread half4 * v) {
+    UNROLL for (uint i = 0; i < 2u * R; ++i) v[i] = piece_of<T, PIECE>(w.now[i / 2u], j, i % 2u);
+  }
+};
+
+//: no_weights
+// In the place of a second matrix where there is none.
+struct no_weights {
+  static inline void fetch_step(thread no_weights &, uint, ushort) {}
+  static inline void take(thread no_weights &) {}
+};
+
+//: one_matrix
+// How simdgroups multiply: by one matrix, by two of one format, which take an input from the tile once
+// for both, and by two of different formats, whose lanes have different columns. COUNT eights from
+// FIRST on are constants: a lane's registers have no index.
+template <typename W> struct one_matrix;
+
+//: one_matrix if weight_rows using INPUT_ROW UNROLL eight_places multiply_eights weight_rows
+template <typename T, uint COLS, uint R>
+struct one_matrix<weight_rows<T, COLS, R>> {
+  typedef weight_rows<T, COLS, R> W;
+  template <uint PIECE, uint N, uint FIRST, uint COUNT>
+  static inline void multiply_one(thread const W & w, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
+    UNROLL for (uint j = 0; j < COUNT; ++j) {
+      half4 v[2u * R];
+      W::template decode<PIECE>(w, FIRST + j, v);
+      multiply_eights<eight_places<T>, R, N, INPUT_ROW>(d, v, x, FIRST + j, staged, lane);
+    }
+  }
+};
+
+//: matrices
+template <typename W, typename U> struct matrices;
+
+//: matrices if weight_rows no_weights using no_weights one_matrix weight_rows weights_of
+template <typename T, uint COLS, uint R>
+struct matrices<weight_rows<T, COLS, R>, no_weights> {
+  typedef weight_rows<T, COLS, R> W;
+  enum : bool { TWO = weights_of<T>::TWO };
+  template <uint PIECE, uint N, uint FIRST, uint COUNT>
+  static inline void multiply_all(thread const W & w, thread const no_weights &, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
+    one_matrix<W>::template multiply_one<PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
+  }
+};
+
+//: matrices if weight_rows using INPUT_ROW UNROLL eight_places multiply_eights weight_rows weights_of
+template <typename T, uint COLS, uint R>
+struct matrices<weight_rows<T, COLS, R>, weight_rows<T, COLS, R>> {
+  typedef weight_rows<T, COLS, R> W;
+  enum : bool { TWO = weights_of<T>::TWO };
+  template <uint PIECE, uint N, uint FIRST, uint COUNT>
+  static inline void multiply_all(thread const W & w, thread const W & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
+    UNROLL for (uint j = 0; j < COUNT; ++j) {
+      half4 v[4u * R];
+      W::template decode<PIECE>(w, FIRST + j, v);
+      W::template decode<PIECE>(u, FIRST + j, v + 2u * R);
+      multiply_eights<eight_places<T>, 2u * R, N, INPUT_ROW>(d, v, x, FIRST + j, staged, lane);
+    }
+  }
+};
+
+//: matrices if weight_rows using one_matrix weight_rows weights_of
+template <typename T, typename S, uint COLS, uint R>
+struct matrices<weight_rows<T, COLS, R>, weight_rows<S, COLS, R>> {
+  enum : bool { TWO = weights_of<T>::TWO || weights_of<S>::TWO };
+  template <uint PIECE, uint N, uint FIRST, uint COUNT>
+  static inline void multiply_all(thread const weight_rows<T, COLS, R> & w, thread const weight_rows<S, COLS, R> & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
+    one_matrix<weight_rows<T, COLS, R>>::template multiply_one<PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
+    one_matrix<weight_rows<S, COLS, R>>::template multiply_one<PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
+  }
+};
+
+//: rows_between
+// Which rows a tile's inputs are of: neighbours, or those of a list of selections, K to a row. Behind
+// the last one come copies of it.
+struct rows_between {
+  enum : uint { K = 1 };
+  uint first, last;
+  static inline uint row_of(rows_between r, uint t) { return min(r.first + t, r.last); }
+};
+
+//: rows_selected
+template <uint PER_ROW>
+struct rows_selected {
+  enum : uint { K = PER_ROW };
+  threadgroup const uint * list;
+  static inline uint row_of(rows_selected r, uint t) { return r.list[t]; }
+};
+
+//: tile_inputs
+// The inputs of rows, STRIDE elements apart, those of a row's selections NTH.
+template <typename X, uint STRIDE, uint NTH, typename WHICH>
+struct tile_inputs {
+  typedef X element;
+  device const X * base;
+  WHICH rows;
+  static inline device const X * input_at(tile_inputs x, uint t) {
+    const uint s = WHICH::row_of(x.rows, t);
+    return x.base + ulong(s / WHICH::K) * STRIDE + s % WHICH::K * NTH;
+  }
+};
+
+//: eight_inputs
+// Eight inputs as they are loaded, and as the halves that are multiplied.
+template <typename X> struct eight_inputs;
+//: eight_inputs using load
+template <> struct eight_inputs<half> {
+  enum : uint { TERMS = 1 };
+  uint4 v;
+  static inline void none(thread eight_inputs & e) { e.v = uint4(0u); }
+  static inline void load(thread eight_inputs & e, device const half * p) { e.v = *(device const uint4 *)p; }
+  static inline void load_four(thread eight_inputs & e, device const half * p) {
+    e.v = uint4(0u);
+    e.v.xy = *(device const uint2 *)p;
+  }
+  template <uint TERM>
+  static inline uint4 halves(thread const eight_inputs & e) { return e.v; }
+};
+//: eight_inputs using in_full load rounded
+template <> struct eight_inputs<float> {
+  enum : uint { TERMS = 2 };
+  float4 v[2];
+  static inline void none(thread eight_inputs & e) { e.v[0] = e.v[1] = float4(0.0f); }
+  static inline void load(thread eight_inputs & e, device const float * p) {
+    e.v[0] = *(device const float4 *)p;
+    e.v[1] = *(device const float4 *)(p + 4);
+  }
+  static inline void load_four(thread eight_inputs & e, device const float * p) {
+    e.v[0] = *(device const float4 *)p;
+    e.v[1] = float4(0.0f);
+  }
+  static inline half4 term(float4 v, uint t) {
+    const half4 high = rounded(v * 0.015625f);
+    return t == 0u ? high : rounded((v - in_full(high) * 64.0f) * 64.0f);
+  }
+  template <uint TERM>
+  static inline uint4 halves(thread const eight_inputs & e) {
+    uint4 both;
+    both.xy = as_type<uint2>(term(e.v[0], TERM));
+    both.zw = as_type<uint2>(term(e.v[1], TERM));
+    return both;
+  }
+};
+
+//: step_parts
+// How many steps of TOKENS inputs the tile holds for SLICES simdgroups that share rows, and how many of
+// these share a step.
+template <uint TOKENS, uint SLICES>
+struct step_parts {
+  enum : uint { STEPS = TOKENS * SLICES > 64u ? 64u / TOKENS : SLICES, PARTS = SLICES / STEPS };
+};
+
+//: input_share using INPUT_ROW STEP UNROLL column_place eight_inputs
+// A thread's share of the inputs of STEPS steps, on its way to the tile [STEPS][TOKENS][INPUT_ROW].
+template <typename X, uint COLS, uint TOKENS, uint STEPS, uint THREADS>
+struct input_share {
+  enum : uint { EIGHTS = TOKENS * STEPS * (STEP / 8u) / THREADS };
+  eight_inputs<X> e[EIGHTS];
+
+  template <typename INPUTS>
+  static inline void fetch_inputs(thread input_share & s, INPUTS x, uint step, uint tid) {
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) {
+      const uint i = tid + k * THREADS, c = (step + i / (TOKENS * 16u)) * STEP + i % 16u * 8u;
+      device const X * p = INPUTS::input_at(x, i / 16u % TOKENS) + c;
+      if (c + 8u <= COLS) eight_inputs<X>::load(s.e[k], p);
+      else if (COLS % 8u != 0u && c < COLS) eight_inputs<X>::load_four(s.e[k], p);
+      else eight_inputs<X>::none(s.e[k]);
+    }
+  }
+
+  template <uint TERM>
+  static inline void put(thread const input_share & s, threadgroup half * tile, uint tid) {
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) {
+      const uint i = tid + k * THREADS;
+      *(threadgroup uint4 *)(tile + i / 16u * INPUT_ROW + column_place(i % 16u * 8u)) = eight_inputs<X>::template halves<TERM>(s.e[k]);
+    }
+  }
+};
+
+//: multiply_step using matrices
+// d += W X, and d + R N += U X, for the simdgroup's part of a step: all of its columns, or those of two of
+// the four eights.
+template <uint PIECE, uint N, uint PARTS, typename W, typename U>
+static inline void multiply_step(thread const W & w, thread const U & up, thread simdgroup_float8x8 * d, threadgroup const half * x, uint part, threadgroup half * staged, ushort lane) {
+  if (PARTS == 1u) {
+    matrices<W, U>::template multiply_all<PIECE, N, 0, 4>(w, up, d, x, staged, lane);
+  } else if (part == 0u) {
+    matrices<W, U>::template multiply_all<PIECE, N, 0, 2>(w, up, d, x, staged, lane);
+  } else {
+    matrices<W, U>::template multiply_all<PIECE, N, 2, 2>(w, up, d, x, staged, lane);
+  }
+}
+
+//: multiply_tile using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
+// The same for one tile of inputs and all steps. Of SLICES simdgroups that share rows some take
+// different steps, as many as the tile has room for, and two of one step different columns of it;
+// their sums are added up afterwards. The weights of the first step are on their way.
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+static inline void multiply_tile(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged,
+                                 thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+  enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
+  enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
+  typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  const uint nth = slice % STEPS, part = slice / STEPS;
+  threadgroup const half * mine = tile + nth * (TOKENS * INPUT_ROW);
+  share_t share;
+  share_t::fetch_inputs(share, x, 0u, tid);
+  for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; step += STEPS) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the inputs before
+    share_t::template put<0>(share, tile, tid);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    W::take(w);
+    U::take(up);
+    W::fetch_step(w, step + STEPS + nth, lane);
+    U::fetch_step(up, step + STEPS + nth, lane);
+    if (!FLOATS) {
+      share_t::fetch_inputs(share, x, step + STEPS, tid);
+      multiply_step<piece::WHOLE, N, PARTS>(w, up, d, mine, part, staged, lane);
+      if (matrices<W, U>::TWO) multiply_step<piece::REST, N, PARTS>(w, up, d, mine, part, staged, lane);
+    } else {
+      multiply_step<piece::GROWN, N, PARTS>(w, up, d, mine, part, staged, lane);
+      multiply_step<piece::GROWN_REST, N, PARTS>(w, up, d, mine, part, staged, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      share_t::template put<1>(share, tile, tid);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      share_t::fetch_inputs(share, x, step + STEPS, tid);
+      multiply_step<piece::SHRUNK, N, PARTS>(w, up, d, mine, part, staged, lane);
+    }
+  }
+}
+
+//: result_block
+// Results of eight inputs on their way to the lanes that finish them: [8][8 R + 4].
+template <uint R> struct result_block { enum : uint { ROW = 8u * R + 4u, FLOATS = 8u * ROW }; };
+
+//: put_results using UNROLL result_block
+template <uint R, uint N>
+static inline void put_results(thread const simdgroup_float8x8 * d, threadgroup float * block) {
+  UNROLL for (uint r = 0; r < R; ++r) simdgroup_store(d[r * N], block + 8u * r, result_block<R>::ROW, 0, true);
+}
+
+//: take_result using UNROLL result_block
+// The result of row r for input t of eight, summed over the SLICES simdgroups that share the rows:
+// blocks are those of the first of them, APART floats apart.
+template <uint R, uint SLICES, uint APART>
+static inline float take_result(threadgroup const float * blocks, uint t, uint r) {
+  float sum = 0.0f;
+  UNROLL for (uint s = 0; s < SLICES; ++s) sum += blocks[s * APART + t * result_block<R>::ROW + r];
+  return sum;
+}
+
+//: norm_factors using UNROLL load_partials norm_factor sum_lanes sum_of
+// The factors of the norms of a tile's inputs, from the COUNT partial sums of squares of each. The loads
+// for several inputs are under way together.
+template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
+static inline void norm_factors(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
+  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS, TOGETHER = EACH * TURNS > 32u ? 1u : TURNS };
+  for (uint t = 0u; t < TURNS; t += TOGETHER) {
+    float partials[EACH * TOGETHER], sums[TOGETHER];
+    UNROLL for (uint i = 0; i < TOGETHER; ++i) {
+      const uint input = min((t + i) * SIMDGROUPS + sg, TOKENS - 1u);
+      load_partials<COUNT, 32u>(squares + ulong(WHICH::row_of(rows, input) / WHICH::K) * STRIDE, lane, partials + i * EACH);
+    }
+    UNROLL for (uint i = 0; i < TOGETHER; ++i) sums[i] = sum_of<EACH>(partials + i * EACH);
+    sum_lanes<TOGETHER>(sums);
+    UNROLL for (uint i = 0; i < TOGETHER; ++i) {
+      const uint input = (t + i) * SIMDGROUPS + sg;
+      if (lane == 0 && input < TOKENS) factors[input] = norm_factor(sums[i], n, eps);
+    }
+  }
+}
 
 //: softmax
 // Gating runs in one simdgroup: lane l has the experts l, l + 32, …. What they are selected by
@@ -1203,6 +1642,17 @@ struct Sampling {
   uint window; uint accepted; uint picked;
 };
 
+//: Pick using Sampling
+// Behind which row a token is picked, and how; see plan.Pick.
+struct Pick {
+  Sampling sampling;
+  uint row; uint first; uint entries; uint mask;
+};
+
+//: Adjust
+// A change of a token's logit; see plan.Adjust.
+struct Adjust { uint token; uint count; float add; };
+
 //: Wide
 // A 64-bit number in memory that is aligned to 4 bytes.
 struct Wide { uint low; uint high; };
@@ -1250,6 +1700,19 @@ static inline float penalise(float x, uint n, device const Sampling * s) {
   const float penalty = often + s->presence_penalty;
   const float lowered = scaled - penalty;
   return settle(lowered);
+}
+
+//: entry_of using Adjust
+// The entry of a token among n, which are in the order of their tokens; n if there is none.
+static inline uint entry_of(device const Adjust * entries, uint n, uint token) {
+  uint low = 0u, high = n;
+  while (low < high) {
+    const uint middle = (low + high) / 2u;
+    const bool above = entries[middle].token < token;
+    low = above ? middle + 1u : low;
+    high = above ? high : middle;
+  }
+  return low < n && entries[low].token == token ? low : n;
 }
 
 //: token_weight
@@ -1586,12 +2049,96 @@ static inline void remember(uint token, uint window, device Sampling * s, device
   s->accepted += 1u;
 }
 
-//: load_query using UNROLL
+//: cache
+// How latent caches keep their rows, by element type and columns W. A page has PAGE_ROWS rows.
+// Both kinds of attention read rows by these functions, and store_kv writes by them:
+//   rows                      where a row and those behind it in its page are
+//   at(cache, page, row)      these of a row of a page
+//   skip(r, n)                moves on by n rows
+//   get(r, i)                 element i from there on: column i % W of row i / W
+//   put(cache, page, row, column, v, lane)
+//                             stores an element; the lanes of a simdgroup have neighbouring columns,
+//                             the first one a multiple of 32
+// and, for kernels that multiply blocks of halves,
+//   WIDEST                    columns in 16 bytes, and
+//   columns<N>                N neighbouring columns of a row, 8 or WIDEST, on their way:
+//   fetch_columns, fetch_scale
+//                             load what is of this row alone, and what 32 bytes may share with
+//                             other rows; both of row i behind r, from a column on that N divides
+//   write_halves              stores them as halves to memory that is aligned to 16 bytes
+template <typename T, uint W> struct cache;
+
+//: cache if f32 using PAGE_ROWS f32
+template <uint W>
+struct cache<f32, W> {
+  struct rows { device const float * p; };
+
+  static inline rows at(device const uchar * cache, uint page, uint row) {
+    rows r;
+    r.p = (device const float *)cache + (ulong(page) * PAGE_ROWS + row) * W;
+    return r;
+  }
+
+  static inline float get(rows r, uint i) { return r.p[i]; }
+
+  static inline void put(device uchar * cache, uint page, uint row, uint column, float v, ushort) {
+    ((device float *)cache)[(ulong(page) * PAGE_ROWS + row) * W + column] = v;
+  }
+};
+
+//: cache if f16 using PAGE_ROWS f16
+template <uint W>
+struct cache<f16, W> {
+  enum : uint { WIDEST = 8 };
+  struct rows { device const half * p; };
+  template <uint N> struct columns { uint4 bits; };
+
+  static inline rows at(device const uchar * cache, uint page, uint row) {
+    rows r;
+    r.p = (device const half *)cache + ulong(page) * (PAGE_ROWS * W) + row * W;
+    return r;
+  }
+
+  static inline void skip(thread rows & r, uint n) { r.p += n * W; }
+
+  static inline float get(rows r, uint i) { return float(r.p[i]); }
+
+  static inline void put(device uchar * cache, uint page, uint row, uint column, float v, ushort) {
+    ((device half *)cache)[(ulong(page) * PAGE_ROWS + row) * W + column] = half(v);
+  }
+
+  template <uint N>
+  static inline void fetch_columns(thread columns<N> & c, rows r, uint row, uint column) { c.bits = *(device const uint4 *)(r.p + row * W + column); }
+
+  template <uint N>
+  static inline void fetch_scale(thread columns<N> &, rows, uint, uint) {}
+
+  template <uint N>
+  static inline void write_halves(thread const columns<N> & c, threadgroup half * to) { *(threadgroup uint4 *)to = c.bits; }
+};
+
+//: for_all
+// Which of a tile's rows a query attends to, the first rows_seen(s, …), and what its scores are
+// multiplied by: here the same for all queries. Other kernels have one of their own per query.
+struct for_all { uint n; float scale; };
+//: rows_seen using for_all
+static inline uint rows_seen(thread const for_all & s, uint) { return s.n; }
+//: score_scale using for_all
+static inline float score_scale(thread const for_all & s, uint) { return s.scale; }
+//: look using for_all
+static inline void look(thread for_all & s, uint, uint n) { s.n = n; } // at n rows from one on
+
+//: query_at
 // Split-KV latent attention in plain arithmetic. A threadgroup walks over the cache rows of one split in
 // tiles; a tile serves keys and values of all heads. For the scores, lanes are
 // heads × column groups (HP heads, a power of two) with their columns of the queries
 // in registers; for the values, threads are latent columns with one sum per head.
 
+// Number i of queries.
+template <typename A>
+static inline float query_at(device const A * q, uint i) { return float(q[i]); }
+
+//: load_query using UNROLL query_at
 // This thread's NC columns of the queries of heads lane mod HP + k HP.
 template <uint HEADS, uint HP, uint LAT, uint PE, uint NC, typename QA, typename QP>
 static inline void load_query(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride, thread float * q, ushort sg, ushort lane) {
@@ -1601,8 +2148,8 @@ static inline void load_query(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride
     UNROLL for (uint j = 0; j < NC; ++j) {
       const uint c = c0 + j;
       q[k * NC + j] = 0.0f;
-      if (h < HEADS && c < LAT) q[k * NC + j] = float(q_abs[h * abs_stride + c]);
-      if (h < HEADS && c >= LAT && c < LAT + PE) q[k * NC + j] = float(q_pe[h * pe_stride + c - LAT]);
+      if (h < HEADS && c < LAT) q[k * NC + j] = query_at(q_abs, h * abs_stride + c);
+      if (h < HEADS && c >= LAT && c < LAT + PE) q[k * NC + j] = query_at(q_pe, h * pe_stride + c - LAT);
     }
   }
 }
@@ -1624,19 +2171,20 @@ static inline void tile_scores(threadgroup const float * tile, uint n, thread co
   }
 }
 
-//: tile_softmax
+//: tile_softmax using rows_seen score_scale
 // Online softmax: turns the scores of the tile's n rows into p[t][h] = e^(s-m), keeps
 // (m, l) per head and leaves in shrink the factor for what was summed before.
-template <uint HEADS, uint TILE, uint SIMDGROUPS>
-static inline void tile_softmax(threadgroup const float * shares, uint n, float scale, threadgroup float * p,
-                                threadgroup float * ml, threadgroup float * shrink, ushort sg, ushort lane) {
+template <uint HEADS, uint TILE, uint SIMDGROUPS, typename S>
+static inline void tile_softmax(threadgroup const float * shares, uint n, thread const S & seen, threadgroup float * p, threadgroup float * ml,
+                                threadgroup float * shrink, ushort sg, ushort lane) {
   for (uint h = sg; h < HEADS; h += SIMDGROUPS) {
     const float before = ml[2u * h], l = ml[2u * h + 1u];
+    const bool counts = lane < rows_seen(seen, h);
     float s = 0.0f;
     for (uint i = 0; lane < n && i < SIMDGROUPS; ++i) s += shares[(i * HEADS + h) * TILE + lane];
-    s = lane < n ? s * scale : -1e30f;
+    s = counts ? s * score_scale(seen, h) : -1e30f;
     const float m = max(before, simd_max(s));
-    const float e = lane < n ? exp(s - m) : 0.0f;
+    const float e = counts ? exp(s - m) : 0.0f;
     const float sum = simd_sum(e);
     if (lane < n) p[lane * HEADS + h] = e;
     simdgroup_barrier(mem_flags::mem_threadgroup); // every lane has read ml before lane 0 writes it
@@ -1717,18 +2265,26 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
   }
 }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START PAGE_ROWS UNROLL load4 load_rows multiply_matrix scale_rows softmax
-// Split-KV latent attention on a cache of halves, in products of 8 × 8 blocks. Each
-// simdgroup has its columns of the cache: VALUES blocks of latent ones and behind
-// them blocks of rotated ones. It loads them once per tile of TILE rows, a tile ahead,
+//: load_query4 using load4
+// Four columns of queries.
+template <typename X>
+static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
+
+//: attend_matrix using EARLIER_DONE LATER_MAY_START PAGE_ROWS UNROLL cache for_all load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax
+// Split-KV latent attention on halves, in products of 8 × 8 blocks. Each simdgroup has its
+// columns of the cache, which has elements of type T: VALUES blocks of latent ones and behind
+// them blocks of rotated ones. It loads them once per tile of TILE rows, a tile ahead, as
+// they are in the cache, makes halves of them on their way through threadgroup memory,
 // and holds them in registers as keys for its share of the scores and then as values:
 //   S[TILE][heads] = Σ over simdgroups of rows · queries,  O[heads][columns] += P · rows
 // A query is the sum of TERMS halves. The weights P are e^(score - reference) in
 // halves, rounded as the cached values are; the reference follows the maximum only when
 // a weight would leave half's range, so that O is hardly ever rescaled. ALONE says that the
 // dispatches before have stored no more than the newest row.
-template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, bool ALONE>
+template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, bool ALONE, typename T>
 struct attend_matrix {
+  typedef cache<T, LAT + PE> cache_t;
+  typedef typename cache_t::rows rows_t;
   enum : uint {
     WIDTH = LAT + PE,
     H = (HEADS + 7u) / 8u,                                          // blocks of heads
@@ -1736,10 +2292,8 @@ struct attend_matrix {
     VALUES = (LAT / 8u + SIMDGROUPS - 1u) / SIMDGROUPS,             // blocks of latent columns per simdgroup
     KEYS = VALUES + (PE / 8u + SIMDGROUPS - 1u) / SIMDGROUPS,       // and of all columns
     TURNS = (HEADS * TILE + SIMDGROUPS * 32u - 1u) / (SIMDGROUPS * 32u), // of softmax, a lane per row and head
-    VALUE_LOADS = (TILE * VALUES + 31u) / 32u,                      // a lane's loads of 16 bytes per tile
-    LOADS = VALUE_LOADS + (TILE * (KEYS - VALUES) + 31u) / 32u,
     QUERY_LOADS = (16u * KEYS + 31u) / 32u,                         // a lane's loads of 4 columns per 8 heads
-    EARLY = ALONE && WIDTH % 16u == 0u,                             // whether only one row is new, and no two share the 32 bytes that a cache keeps as one
+    EARLY = ALONE && WIDTH % (2u * cache_t::WIDEST) == 0u,          // whether only one row is new, and no two share the 32 bytes that a cache keeps as one
     SHARE_ROW = TILE + 4u,                                          // floats; the odd ends keep the rows
     WEIGHT_ROW = TILE + 8u,                                         // halves; of a block in banks of their own
     STAGE_ROW = (KEYS | 1u) * 8u,                                   // halves
@@ -1770,34 +2324,71 @@ struct attend_matrix {
     return j < VALUES ? LAT % (8u * SIMDGROUPS) == 0u || column(j, sg) < LAT : PE % (8u * SIMDGROUPS) == 0u || column(j, sg) < WIDTH;
   }
 
-  // The first row of a page.
-  static inline device const half * page_at(device const half * cache, uint page) { return cache + ulong(page) * (PAGE_ROWS * WIDTH); }
+  // One of the two runs of columns that a simdgroup has of each row, from its block FIRST on,
+  // on their way: whole loads of 16 bytes where the run has whole ones, or else of a block.
+  template <uint FIRST, uint BLOCKS>
+  struct stretch {
+    enum : uint {
+      EACH = BLOCKS * 8u % cache_t::WIDEST == 0u ? uint(cache_t::WIDEST) : 8u, // columns per load
+      PER_ROW = BLOCKS * 8u / EACH,
+      LOADS = (TILE * PER_ROW + 31u) / 32u, // of a lane, per tile
+    };
+    typename cache_t::template columns<EACH> loaded[LOADS];
 
-  // Loads the simdgroup's columns of the n rows of a tile, whole blocks' rows of 16 bytes,
-  // neighbouring lanes neighbouring ones: those of the newest row of all, those of older
-  // ones, or both. Behind the last row come copies of it, which get no weight.
-  template <bool OLDER, bool NEWEST>
-  static inline void load_rows(device const half * tile, uint n, uint newest, thread uint4 * loaded, ushort sg, ushort lane) {
-    UNROLL for (uint k = 0; k < LOADS; ++k) {
-      const bool value = k < VALUE_LOADS;
-      const uint i = 32u * (value ? k : k - VALUE_LOADS) + lane, blocks = value ? VALUES : KEYS - VALUES;
-      const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks, row = min(r, n - 1u);
-      const bool wanted = row < newest ? OLDER : NEWEST;
-      if (wanted && r < TILE && has(j, sg)) loaded[k] = *(device const uint4 *)(tile + row * WIDTH + column(j, sg));
+    // The row and the block of a lane's load k: neighbouring lanes have neighbouring columns.
+    static inline uint row(uint k, ushort lane) { return (32u * k + lane) / PER_ROW; }
+    static inline uint first(uint k, ushort lane) { return FIRST + (32u * k + lane) % PER_ROW * (EACH / 8u); }
+
+    // Loads the n rows of a tile: the newest row of all, older ones, or both. Behind the
+    // last row come copies of it, which get no weight.
+    template <bool OLDER, bool NEWEST>
+    static inline void load_run(thread stretch & u, rows_t tile, uint n, uint newest, ushort sg, ushort lane) {
+      UNROLL for (uint k = 0; k < LOADS; ++k) {
+        const uint r = row(k, lane), j = first(k, lane), from = min(r, n - 1u);
+        const bool wanted = from < newest ? OLDER : NEWEST;
+        if (wanted && r < TILE && has(j, sg)) cache_t::fetch_columns(u.loaded[k], tile, from, column(j, sg));
+      }
     }
+
+    static inline void load_run_scales(thread stretch & u, rows_t tile, uint n, ushort sg, ushort lane) {
+      UNROLL for (uint k = 0; k < LOADS; ++k) {
+        const uint r = row(k, lane), j = first(k, lane);
+        if (r < TILE && has(j, sg)) cache_t::fetch_scale(u.loaded[k], tile, min(r, n - 1u), column(j, sg));
+      }
+    }
+
+    // Writes rows [from, from + PIECE) to staged.
+    static inline void stage_run(thread const stretch & u, uint from, threadgroup half * staged, ushort lane) {
+      UNROLL for (uint k = 0; k < LOADS; ++k) {
+        const uint r = row(k, lane), j = first(k, lane);
+        if (r >= from && r < from + PIECE) cache_t::write_halves(u.loaded[k], staged + (r - from) * STAGE_ROW + 8u * j);
+      }
+    }
+  };
+
+  // The simdgroup's columns of a tile.
+  struct loads {
+    stretch<0, VALUES> values;
+    stretch<VALUES, KEYS - VALUES> keys;
+  };
+
+  template <bool OLDER, bool NEWEST>
+  static inline void load_rows(rows_t tile, uint n, uint newest, thread loads & l, ushort sg, ushort lane) {
+    stretch<0, VALUES>::template load_run<OLDER, NEWEST>(l.values, tile, n, newest, sg, lane);
+    stretch<VALUES, KEYS - VALUES>::template load_run<OLDER, NEWEST>(l.keys, tile, n, newest, sg, lane);
   }
 
-  // Turns what load_rows loaded into blocks, PIECE rows at a time by way of the
-  // simdgroup's shares.
-  static inline void form_rows(thread const uint4 * loaded, memory m, thread simdgroup_half8x8 * rows, ushort sg, ushort lane) {
+  static inline void load_scales(rows_t tile, uint n, thread loads & l, ushort sg, ushort lane) {
+    stretch<0, VALUES>::load_run_scales(l.values, tile, n, sg, lane);
+    stretch<VALUES, KEYS - VALUES>::load_run_scales(l.keys, tile, n, sg, lane);
+  }
+
+  // Turns what was loaded into blocks, PIECE rows at a time by way of the simdgroup's shares.
+  static inline void form_rows(thread const loads & l, memory m, thread simdgroup_half8x8 * rows, ushort sg, ushort lane) {
     threadgroup half * staged = (threadgroup half *)(m.shares + sg * SHARES);
     UNROLL for (uint p = 0; p < TILE; p += PIECE) {
-      UNROLL for (uint k = 0; k < LOADS; ++k) {
-        const bool value = k < VALUE_LOADS;
-        const uint i = 32u * (value ? k : k - VALUE_LOADS) + lane, blocks = value ? VALUES : KEYS - VALUES;
-        const uint r = i / blocks, j = (value ? 0u : VALUES) + i % blocks;
-        if (r >= p && r < p + PIECE) *(threadgroup uint4 *)(staged + (r - p) * STAGE_ROW + 8u * j) = loaded[k];
-      }
+      stretch<0, VALUES>::stage_run(l.values, p, staged, lane);
+      stretch<VALUES, KEYS - VALUES>::stage_run(l.keys, p, staged, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
       UNROLL for (uint i = 0; i < PIECE; i += 8) {
         UNROLL for (uint j = 0; j < KEYS; ++j) simdgroup_load(rows[(p + i) / 8u * KEYS + j], staged + i * STAGE_ROW + 8u * j, STAGE_ROW);
@@ -1816,7 +2407,7 @@ struct attend_matrix {
       const uint h = min(k / QUERY_LOADS * 8u + i / (2u * KEYS), HEADS - 1u);
       const bool latent = c < LAT;
       UNROLL for (uint e = 0; e < 4; ++e) v[4u * k + e] = 0.0f;
-      if (has(j, sg)) load4(latent ? q_abs : q_pe, latent ? h * abs_stride + c : h * pe_stride + c - LAT, v + 4u * k);
+      if (has(j, sg)) load_query4(latent ? q_abs : q_pe, latent ? h * abs_stride + c : h * pe_stride + c - LAT, v + 4u * k);
     }
   }
 
@@ -1866,19 +2457,19 @@ struct attend_matrix {
   // The head of a lane in turn k of softmax, maybe one that does not exist.
   static inline uint own_head(uint k, ushort sg, ushort lane) { return ((k * SIMDGROUPS + sg) * 32u + lane) / TILE; }
 
-  // Turns the scores of the simdgroup's own heads for the tile's n rows into weights. A lane's sum is over
-  // its own rows. All turns go through each step together: none waits for another.
-  static inline void softmax(memory m, uint n, bool first, float scale, thread float * reference, thread float * sum,
-                             ushort sg, ushort lane) {
+  // Turns the scores of the simdgroup's own heads for the tile's rows into weights. What is seen of the
+  // rows is a matter of the turn. A lane's sum is over its own rows. All turns go through each step
+  // together: none waits for another.
+  template <typename S>
+  static inline void softmax(memory m, thread const S & seen, bool first, thread float * reference, thread float * sum, ushort sg, ushort lane) {
     const uint t = lane % TILE;
-    const bool counts = t < n;
     float s[TURNS], shrink[TURNS];
     bool beyond = false; // ln 2^15 above its reference a weight could be more than half's 65504
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint h = min(own_head(k, sg, lane), 8u * H - 1u);
       s[k] = 0.0f;
       UNROLL for (uint i = 0; i < SIMDGROUPS; ++i) s[k] += m.shares[i * SHARES + h * SHARE_ROW + t];
-      s[k] = counts ? s[k] * scale : -1e30f;
+      s[k] = t < rows_seen(seen, k) ? s[k] * score_scale(seen, k) : -1e30f;
       shrink[k] = 1.0f;
       beyond = beyond || s[k] > reference[k] + 10.397f;
     }
@@ -1896,7 +2487,7 @@ struct attend_matrix {
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint h = own_head(k, sg, lane);
       const float e = exp(s[k] - reference[k]);
-      const half weight = half(counts ? e : 0.0f);
+      const half weight = half(t < rows_seen(seen, k) ? e : 0.0f);
       sum[k] = fma(sum[k], shrink[k], float(weight));
       if (h < HEADS) {
         m.weights[h * WEIGHT_ROW + t] = weight;
@@ -1948,16 +2539,8 @@ struct attend_matrix {
     }
   }
 
-  // Attends over rows [from, to), of which there are some. All but the newest row, nkv - 1,
-  // have been there since the last token, so they need not wait for earlier dispatches;
-  // nor do the queries, which come last, wait for the rows' way into blocks.
-  template <typename Q>
-  static inline void run(device const half * cache, device const uint * pages, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
-                         device float * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
-    const memory m = in(scratch);
-    simdgroup_half8x8 rows[R * KEYS], q[KEYS * TERMS * H];
-    simdgroup_float8x8 o[VALUES * H];
-    float reference[TURNS], sum[TURNS];
+  // Nothing is summed up yet; heads that the last block of them lacks never get a weight.
+  static inline void begin(memory m, thread simdgroup_float8x8 * o, thread float * reference, thread float * sum, ushort sg, ushort lane) {
     UNROLL for (uint i = 0; i < VALUES * H; ++i) o[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       reference[k] = -1e30f;
@@ -1965,41 +2548,67 @@ struct attend_matrix {
     }
     for (uint i = HEADS * WEIGHT_ROW + sg * 32u + lane; i < 8u * H * WEIGHT_ROW; i += SIMDGROUPS * 32u) m.weights[i] = half(0.0f);
     for (uint i = HEADS * 8u + sg * 32u + lane; i < 64u * H; i += SIMDGROUPS * 32u) m.shrink[i] = 0.0f;
-    uint4 next[LOADS] = {};
+  }
+
+  // Attends to rows [from, to): to the n of the first tile, which are in rows already, and from tile
+  // on to those behind them. Page following comes next.
+  template <typename S>
+  static inline void walk(S seen, device const uchar * cache, device const uint * pages, rows_t tile, uint following, uint from, uint n, uint to, uint nkv,
+                          thread loads & next, thread simdgroup_half8x8 * rows, thread const simdgroup_half8x8 * q, memory m, thread simdgroup_float8x8 * o,
+                          thread float * reference, thread float * sum, ushort sg, ushort lane) {
+    const uint last = (to - 1u) / PAGE_ROWS;
+    for (uint at = from; at < to;) {
+      const uint present = n, behind = at + n; // n rows of the tile are in registers
+      const bool more = behind < to;
+      if (more) {
+        cache_t::skip(tile, n);
+        if (behind % PAGE_ROWS == 0u) {
+          tile = cache_t::at(cache, following, 0);
+          following = pages[min(behind / PAGE_ROWS + 1u, last)];
+        }
+        n = min(uint(TILE), to - behind);
+        load_rows<true, true>(tile, n, nkv - 1u - behind, next, sg, lane);
+        load_scales(tile, n, next, sg, lane);
+      }
+      share_scores(rows, q, m, sg);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      look(seen, at, present);
+      softmax(m, seen, at == from, reference, sum, sg, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      add_values(rows, m, o, lane);
+      if (more) form_rows(next, m, rows, sg, lane);
+      at = behind;
+    }
+  }
+
+  // Attends over rows [from, to), of which there are some. All but the newest row, nkv - 1,
+  // have been there since the last token, so they need not wait for earlier dispatches;
+  // nor do the queries, which come last, wait for the rows' way into blocks.
+  template <typename Q>
+  static inline void attend(device const uchar * cache, device const uint * pages, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
+                         device float * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
+    const memory m = in(scratch);
+    simdgroup_half8x8 rows[R * KEYS], q[KEYS * TERMS * H];
+    simdgroup_float8x8 o[VALUES * H];
+    float reference[TURNS], sum[TURNS];
+    begin(m, o, reference, sum, sg, lane);
+    loads next = {};
     float left[H * QUERY_LOADS * 4u];
     // A page has whole tiles, so a tile lies in one page. The next page is looked up while
     // this one is gone through: no tile waits for it.
     const uint last = (to - 1u) / PAGE_ROWS;
-    device const half * tile = page_at(cache, pages[from / PAGE_ROWS]) + from % PAGE_ROWS * WIDTH;
+    rows_t tile = cache_t::at(cache, pages[from / PAGE_ROWS], from % PAGE_ROWS);
     uint following = pages[min(from / PAGE_ROWS + 1u, last)];
     uint n = min(TILE - from % TILE, to - from);
     if (EARLY) load_rows<true, false>(tile, n, nkv - 1u - from, next, sg, lane);
     EARLIER_DONE;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
     if (!EARLY || to == nkv) load_rows<!EARLY, true>(tile, n, nkv - 1u - from, next, sg, lane);
+    load_scales(tile, n, next, sg, lane);
     if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
     form_rows(next, m, rows, sg, lane);
     form_queries(left, m, q, sg, lane);
-    for (uint at = from; at < to;) {
-      const uint present = n, behind = at + n; // n rows of the tile are in registers
-      const bool more = behind < to;
-      if (more) {
-        tile += n * WIDTH;
-        if (behind % PAGE_ROWS == 0u) {
-          tile = page_at(cache, following);
-          following = pages[min(behind / PAGE_ROWS + 1u, last)];
-        }
-        n = min(uint(TILE), to - behind);
-        load_rows<true, true>(tile, n, nkv - 1u - behind, next, sg, lane);
-      }
-      share_scores(rows, q, m, sg);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      softmax(m, present, at == from, scale, reference, sum, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      add_values(rows, m, o, lane);
-      if (more) form_rows(next, m, rows, sg, lane);
-      at = behind;
-    }
+    walk(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, rows, q, m, o, reference, sum, sg, lane);
     LATER_MAY_START;
     store(o, m, out, sg, lane);
     store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way
@@ -2144,7 +2753,7 @@ kernel void q_a_kv_a_q4_0_q4_0(
 
 //:
 namespace mla {
-//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t cache_row dot_held first_pass in_acts load_partials norm_factor own share sum_lanes sum_of total turn_by
+//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache dot_held first_pass in_acts load_partials norm_factor own share sum_lanes sum_of total turn_by
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -2163,25 +2772,24 @@ static inline void q_b_store_kv_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
+
     // cache row [latent | k_pe] of the current position; what need not wait is loaded first
-    device uchar * row = cache_ + cache_row(tables + current.table * 3168u, current.pos) * T_cache::row_bytes(80u);
+    const uint page = (tables + current.table * 3168u)[current.pos / PAGE_ROWS];
     float weight[1];
     UNROLL for (uint k = 0; k < 1u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 63u)];
-    const uint pair = min(tid, 7u); // the thread's first one
+    const uint pair = min(tid, 15u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(current.pos) * 8u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
     EARLIER_DONE;
     float lat[1];
     UNROLL for (uint k = 0; k < 1u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 63u)]);
-    for (uint i = tid; i < 8u; i += 128u) {
-      if (i != pair) {
-        cosine = cs[(i - pair) * 2u];
-        sine = cs[(i - pair) * 2u + 1u];
+    for (uint i = tid; i < 16u; i += 128u) {
+      if (i / 2u != pair) {
+        cosine = cs[(i / 2u - pair) * 2u];
+        sine = cs[(i / 2u - pair) * 2u + 1u];
       }
-      const float a = float(kv_a[64u + 2u * i]);
-      const float b = float(kv_a[64u + 2u * i + 1u]);
-      T_cache::put(row, 64u + 2u * i, turn_by(a, b, cosine, sine, false));
-      T_cache::put(row, 64u + 2u * i + 1u, turn_by(b, a, cosine, sine, true));
+      const float v = turn_by(float(kv_a[64u + i]), float(kv_a[64u + (i ^ 1u)]), cosine, sine, i % 2u == 1u);
+      cache<T_cache, 80u>::put(cache_, page, current.pos % PAGE_ROWS, 64u + i, v, lane);
     }
     float squares = 0.0f;
     UNROLL for (uint k = 0; k < 1u; ++k) {
@@ -2192,7 +2800,7 @@ static inline void q_b_store_kv_body(
     const float factor = norm_factor(total<4u>(scratch), 64.0f, 1e-05f);
     UNROLL for (uint k = 0; k < 1u; ++k) {
       const uint i = tid + k * 128u;
-      if (i < 64u) T_cache::put(row, i, lat[k] * factor * weight[k]);
+      if (i < 64u) cache<T_cache, 80u>::put(cache_, page, current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
     }
   } else {
     // 320 × 64 mat-vec
@@ -2324,7 +2932,7 @@ kernel void k_b_f16(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache_row load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -2341,7 +2949,7 @@ static inline void attend_body(
   const uint split = tg;
   const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u>(nkv);
+  const uint per = split_rows<128u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = attend_out + split * 320u;
@@ -2364,14 +2972,15 @@ static inline void attend_body(
       ml[2u * h + 1u] = 0.0f;
     }
     device const uint * pages = tables + row.w * 3168u;
+    const float scale = 0.125f;
     for (uint at = from, n = 0; at < to; at += n) {
       n = min(min(16u, to - at), PAGE_ROWS - at % PAGE_ROWS);
-      device const uchar * rows = cache_ + cache_row(pages, at) * T_cache::row_bytes(80u);
-      for (uint i = tid; i < n * 80u; i += 256u) tile[i] = T_cache::get(rows, i);
+      const typename cache<T_cache, 80u>::rows rows = cache<T_cache, 80u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
+      for (uint i = tid; i < n * 80u; i += 256u) tile[i] = cache<T_cache, 80u>::get(rows, i);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       tile_scores<5u, 8u, 80u, 3u, 16u>(tile, n, q, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<5u, 16u, 8u>(shares, n, 0.125f, p, ml, shrink, sg, lane);
+      tile_softmax<5u, 16u, 8u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       tile_values<5u, 64u, 80u, 1u, 256u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -2446,7 +3055,7 @@ static inline void v_b_body(
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
-  const uint nkv = current.nkv, per = split_rows<128u, 16u>(nkv);
+  const uint nkv = current.nkv, per = split_rows<128u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
   EARLIER_DONE;
@@ -3010,7 +3619,7 @@ static inline void embed_x16_body(
   constant Row & row_current = current[row_index];
   device float * row_x = x_ + row_index * 96u;
   device act_t * row_ready = ready + row_index * 96u;
-  device float * row_ready_squares = ready_squares + row_index * 32u;
+  device float * row_ready_squares = ready_squares + row_index * 16u;
   EARLIER_DONE;
   // the token's row of the embedding, 96 wide
   LATER_MAY_START;
@@ -3019,9 +3628,9 @@ static inline void embed_x16_body(
   const float v = mine ? T_w_embed_tokens::template element<96u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(96u), at) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   if (mine) row_x[at] = v;
-  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  const float square = sum_group<16>(mine ? v * v : 0.0f);
   if (mine) row_ready[at] = v * next_norm;
-  if (mine && at % 4u == 0u) row_ready_squares[at / 4u] = square;
+  if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -3046,7 +3655,7 @@ kernel void embed_x16_q4_0(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t dot_live in_acts in_rows load_partials norm_factor own sum_group sum_lanes sum_of
+//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between sum_group take_result tile_inputs weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -3061,75 +3670,84 @@ static inline void q_a_kv_a_x16_body(
     device float * ready_squares_2,
     device const uchar * w_kv_a_proj_with_mqa,
     device act_t * kv_a,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 8u) {
-    const uint first_row = tg % 2u * 8u;
-    if (current[first_row].nkv > 0u) {
-    // 64 × 96 mat-vec
-    const uint g = (tg / 2u);
-    const uint row = g * 16u + sg * 4u;
-    const uint first = row;
-    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-    const bool mine = lane < 32;
-    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-    const uint batch_row = first_row + min(lane / 4u, 7u);
-    device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(96u);
-    WEIGHTS_SOON(w, 4u * T_w_q_a_proj::row_bytes(96u));
-    EARLIER_DONE;
-    const float next_norm = mine ? w_next_norm[at] : 0.0f;
-    float sum[32] = {};
-    dot_live<T_w_q_a_proj, 4, 96u, 32u, 1u>(w, in_rows<in_acts, 8, 96u>{in_acts{ready + first_row * 96u}}, live, lane, sum);
-    float partials[8];
-    UNROLL for (ushort i = 0; i < 8; ++i) {
-      load_partials<24u, 32u>(ready_squares + (first_row + i) * 32u, lane, partials + i * 1);
+  if (tg < 1u) {
+// 64 × 96 matrix times the inputs of 16 rows
+    const uint g = tg;
+    const uint slice = 0u;
+    const uint row = g * 64u + sg / 1u * 16u;
+    threadgroup half * tile = (threadgroup half *)scratch;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+    const rows_between which = {0u, 15u};
+    weight_rows<T_w_q_a_proj, 96u, 2u> w;
+    weight_rows<T_w_q_a_proj, 96u, 2u>::begin(w, w_q_a_proj, row, 63u, lane);
+    no_weights w_up;
+    if (row + 16u <= 64u) {
+      WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(96u), 16u * T_w_q_a_proj::row_bytes(96u));
     }
-    float squares[8];
-    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<1>(partials + i * 1);
-    LATER_MAY_START;
-    // Each sum over lanes is a chain of shuffles: all chains run side by side.
-    sum_lanes<32>(sum);
-    sum_lanes<8>(squares);
-    float v = own<32>(sum, lane);
-    const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 96.0f, 1e-05f);
-    v *= factor;
-    const float square = sum_group<4>(mine ? v * v : 0.0f);
-    if (mine) ready_2[batch_row * 64u + at] = v * next_norm;
-    if (mine && at % 4u == 0u) ready_squares_2[batch_row * 16u + at / 4u] = square;
-    } else { // dead rows
-      EARLIER_DONE;
+    weight_rows<T_w_q_a_proj, 96u, 2u>::fetch_step(w, 0u, lane);
+    EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    threadgroup float * factors = scratch + 2432u;
+    norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
+    simdgroup_float8x8 d[4];
+    UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    multiply_tile<96u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    const float next_norm = w_next_norm[min(row + lane % 16u, 63u)];
+    const uint at = row + lane % 16u;
+    threadgroup const float * blocks = scratch + sg / 1u * 160u;
+    UNROLL for (uint n = 0; n < 2u; ++n) {
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<2, 2>(d + n, scratch + sg * 160u);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      UNROLL for (uint i = 0; i < 4u; ++i) {
+        const uint input = i * 2u + lane / 16u;
+        const uint batch_row = rows_between::row_of(which, 8u * n + input);
+        const bool mine = at < 64u && 0u + 8u * n + input < 16u;
+        float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+        v *= factors[8u * n + input];
+        const float square = sum_group<16>(mine ? v * v : 0.0f);
+        if (mine) ready_2[batch_row * 64u + at] = v * next_norm;
+        if (mine && at % 16u == 0u) ready_squares_2[batch_row * 16u + at / 16u] = square;
+      }
     }
   } else {
-    const uint first_row = (tg - 8u) % 2u * 8u;
-    if (current[first_row].nkv > 0u) {
-    // 80 × 96 mat-vec
-    const uint g = ((tg - 8u) / 2u);
-    const uint row = g * 16u + sg * 4u;
-    const uint first = row;
-    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-    const bool mine = lane < 32;
-    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-    const uint batch_row = first_row + min(lane / 4u, 7u);
-    device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(96u);
-    WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
-    EARLIER_DONE;
-    float sum[32] = {};
-    dot_live<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 1u>(w, in_rows<in_acts, 8, 96u>{in_acts{ready + first_row * 96u}}, live, lane, sum);
-    float partials[8];
-    UNROLL for (ushort i = 0; i < 8; ++i) {
-      load_partials<24u, 32u>(ready_squares + (first_row + i) * 32u, lane, partials + i * 1);
+// 80 × 96 matrix times the inputs of 16 rows
+    const uint g = (tg - 1u);
+    const uint slice = 0u;
+    const uint row = g * 64u + sg / 1u * 16u;
+    threadgroup half * tile = (threadgroup half *)scratch;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+    const rows_between which = {0u, 15u};
+    weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u> w;
+    weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u>::begin(w, w_kv_a_proj_with_mqa, row, 79u, lane);
+    no_weights w_up;
+    if (row + 16u <= 80u) {
+      WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(96u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
     }
-    float squares[8];
-    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<1>(partials + i * 1);
-    LATER_MAY_START;
-    // Each sum over lanes is a chain of shuffles: all chains run side by side.
-    sum_lanes<32>(sum);
-    sum_lanes<8>(squares);
-    float v = own<32>(sum, lane);
-    const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 96.0f, 1e-05f);
-    v *= factor;
-    if (mine) kv_a[batch_row * 80u + at] = v;
-    } else { // dead rows
-      EARLIER_DONE;
+    weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u>::fetch_step(w, 0u, lane);
+    EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    threadgroup float * factors = scratch + 2432u;
+    norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
+    simdgroup_float8x8 d[4];
+    UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    multiply_tile<96u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    const uint at = row + lane % 16u;
+    threadgroup const float * blocks = scratch + sg / 1u * 160u;
+    UNROLL for (uint n = 0; n < 2u; ++n) {
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<2, 2>(d + n, scratch + sg * 160u);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      UNROLL for (uint i = 0; i < 4u; ++i) {
+        const uint input = i * 2u + lane / 16u;
+        const uint batch_row = rows_between::row_of(which, 8u * n + input);
+        const bool mine = at < 80u && 0u + 8u * n + input < 16u;
+        float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+        v *= factors[8u * n + input];
+        if (mine) kv_a[batch_row * 80u + at] = v;
+      }
     }
   }
 }
@@ -3151,12 +3769,13 @@ kernel void q_a_kv_a_x16_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::q_a_kv_a_x16_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
+  threadgroup float4 scratch[612];
+  mla::q_a_kv_a_x16_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t cache_row dot_live in_acts in_rows load_partials norm_factor own share sum_lanes sum_of total turn_by
+//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache multiply_tile no_weights norm_factor norm_factors put_results rows_between share take_result tile_inputs total turn turn_by weight_rows
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -3179,25 +3798,24 @@ static inline void q_b_store_kv_x16_body(
     if (current[row_index].nkv > 0u) {
     constant Row & row_current = current[row_index];
     device const act_t * row_kv_a = kv_a + row_index * 80u;
+
     // cache row [latent | k_pe] of the current position; what need not wait is loaded first
-    device uchar * row = cache_ + cache_row(tables + row_current.table * 3168u, row_current.pos) * T_cache::row_bytes(80u);
+    const uint page = (tables + row_current.table * 3168u)[row_current.pos / PAGE_ROWS];
     float weight[1];
     UNROLL for (uint k = 0; k < 1u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 63u)];
-    const uint pair = min(tid, 7u); // the thread's first one
+    const uint pair = min(tid, 15u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(row_current.pos) * 8u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
     EARLIER_DONE;
     float lat[1];
     UNROLL for (uint k = 0; k < 1u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 63u)]);
-    for (uint i = tid; i < 8u; i += 128u) {
-      if (i != pair) {
-        cosine = cs[(i - pair) * 2u];
-        sine = cs[(i - pair) * 2u + 1u];
+    for (uint i = tid; i < 16u; i += 128u) {
+      if (i / 2u != pair) {
+        cosine = cs[(i / 2u - pair) * 2u];
+        sine = cs[(i / 2u - pair) * 2u + 1u];
       }
-      const float a = float(row_kv_a[64u + 2u * i]);
-      const float b = float(row_kv_a[64u + 2u * i + 1u]);
-      T_cache::put(row, 64u + 2u * i, turn_by(a, b, cosine, sine, false));
-      T_cache::put(row, 64u + 2u * i + 1u, turn_by(b, a, cosine, sine, true));
+      const float v = turn_by(float(row_kv_a[64u + i]), float(row_kv_a[64u + (i ^ 1u)]), cosine, sine, i % 2u == 1u);
+      cache<T_cache, 80u>::put(cache_, page, row_current.pos % PAGE_ROWS, 64u + i, v, lane);
     }
     float squares = 0.0f;
     UNROLL for (uint k = 0; k < 1u; ++k) {
@@ -3208,49 +3826,52 @@ static inline void q_b_store_kv_x16_body(
     const float factor = norm_factor(total<4u>(scratch), 64.0f, 1e-05f);
     UNROLL for (uint k = 0; k < 1u; ++k) {
       const uint i = tid + k * 128u;
-      if (i < 64u) T_cache::put(row, i, lat[k] * factor * weight[k]);
+      if (i < 64u) cache<T_cache, 80u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
     }
     } else { // dead rows
       EARLIER_DONE;
     }
   } else {
-    const uint first_row = (tg - 16u) % 2u * 8u;
-    if (current[first_row].nkv > 0u) {
-    // 320 × 64 mat-vec
-    const uint g = ((tg - 16u) / 2u);
-    const uint row = g * 16u + sg * 4u;
-    const uint first = row;
-    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-    const bool mine = lane < 32;
-    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-    const uint batch_row = first_row + min(lane / 4u, 7u);
-    device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(64u);
-    WEIGHTS_SOON(w, 4u * T_w_q_b_proj::row_bytes(64u));
-    EARLIER_DONE;
-    const uint d = at % 64u;
-    const bool turns = mine && d >= 48u;
-    device const float * cs = rope + (ulong(current[batch_row].pos) * 8u + (turns ? (d - 48u) / 2u : 0u)) * 2u;
-    const float cosine = cs[0], sine = cs[1];
-    float sum[32] = {};
-    dot_live<T_w_q_b_proj, 4, 64u, 32u, 1u>(w, in_rows<in_acts, 8, 64u>{in_acts{ready + first_row * 64u}}, live, lane, sum);
-    float partials[8];
-    UNROLL for (ushort i = 0; i < 8; ++i) {
-      load_partials<16u, 32u>(ready_squares + (first_row + i) * 16u, lane, partials + i * 1);
+// 320 × 64 matrix times the inputs of 16 rows
+    const uint g = (tg - 16u);
+    const uint slice = 0u;
+    const uint row = g * 64u + sg / 1u * 16u;
+    threadgroup half * tile = (threadgroup half *)scratch;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+    const rows_between which = {0u, 15u};
+    weight_rows<T_w_q_b_proj, 64u, 2u> w;
+    weight_rows<T_w_q_b_proj, 64u, 2u>::begin(w, w_q_b_proj, row, 319u, lane);
+    no_weights w_up;
+    if (row + 16u <= 320u) {
+      WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(64u), 16u * T_w_q_b_proj::row_bytes(64u));
     }
-    float squares[8];
-    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<1>(partials + i * 1);
-    LATER_MAY_START;
-    // Each sum over lanes is a chain of shuffles: all chains run side by side.
-    sum_lanes<32>(sum);
-    sum_lanes<8>(squares);
-    float v = own<32>(sum, lane);
-    const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 64.0f, 1e-05f);
-    v *= factor;
-    const float neighbour = simd_shuffle_xor(v, ushort(1));
-    if (turns) v = turn_by(v, neighbour, cosine, sine, (d & 1u) != 0u);
-    if (mine) q_rope[batch_row * 320u + at] = v;
-    } else { // dead rows
-      EARLIER_DONE;
+    weight_rows<T_w_q_b_proj, 64u, 2u>::fetch_step(w, 0u, lane);
+    EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    threadgroup float * factors = scratch + 2432u;
+    norm_factors<4u, 16u, 16u, 4u>(ready_squares, which, 64.0f, 1e-05f, factors, sg, lane);
+    simdgroup_float8x8 d[4];
+    UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    multiply_tile<64u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 64u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    const uint at = row + lane % 16u;
+    threadgroup const float * blocks = scratch + sg / 1u * 160u;
+    UNROLL for (uint n = 0; n < 2u; ++n) {
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<2, 2>(d + n, scratch + sg * 160u);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      UNROLL for (uint i = 0; i < 4u; ++i) {
+        const uint input = i * 2u + lane / 16u;
+        const uint batch_row = rows_between::row_of(which, 8u * n + input);
+        const bool mine = at < 320u && 0u + 8u * n + input < 16u;
+        float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+        v *= factors[8u * n + input];
+        const uint dim = at % 64u;
+        const bool turns = mine && dim >= 48u;
+        device const float * cs = rope + (ulong(current[batch_row].pos) * 8u + (turns ? (dim - 48u) / 2u : 0u)) * 2u;
+        const float neighbour = simd_shuffle_xor(v, ushort(1));
+        if (turns) v = turn(v, neighbour, cs, (dim & 1u) != 0u);
+        if (mine) q_rope[batch_row * 320u + at] = v;
+      }
     }
   }
 }
@@ -3273,7 +3894,7 @@ kernel void q_b_store_kv_x16_q4_0_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
+  threadgroup float4 scratch[612];
   mla::q_b_store_kv_x16_body<mla::q4_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -3293,7 +3914,7 @@ kernel void q_b_store_kv_x16_q4_0_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
+  threadgroup float4 scratch[612];
   mla::q_b_store_kv_x16_body<mla::q4_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -3304,7 +3925,7 @@ struct k_b_x16_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_acts in_rows k_b_x16_args own sum_lanes
+//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args multiply_tile no_weights put_results rows_between take_result tile_inputs weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -3313,30 +3934,41 @@ static inline void k_b_x16_body(
     device const act_t * q_rope,
     device act_t * q_abs_,
     constant k_b_x16_args & args,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint first_row = tg % 2u * 8u;
-  if (current[first_row].nkv > 0u) {
-  // 64 × 48 mat-vec, 5 of them
-  const uint g = (tg / 2u);
-  const uint entry = g / 4u;
-  const uint row = (g % 4u) * 16u + sg * 4u;
-  const uint first = row;
-  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-  const bool mine = lane < 32;
-  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-  const uint batch_row = first_row + min(lane / 4u, 7u);
-  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(48u);
-  WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(48u));
+// 64 × 48 matrix, 5 of them, times the inputs of 16 rows
+  const uint g = tg;
+  const uint entry = g / 1u;
+  const uint slice = 0u;
+  const uint row = (g % 1u) * 64u + sg / 1u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  const rows_between which = {0u, 15u};
+  weight_rows<T_w_k_b_proj, 48u, 2u> w;
+  weight_rows<T_w_k_b_proj, 48u, 2u>::begin(w, w_k_b_proj + entry * args.stride0, row, 63u, lane);
+  no_weights w_up;
+  if (row + 16u <= 64u) {
+    WEIGHTS_SOON(w_k_b_proj + entry * args.stride0 + ulong(row) * T_w_k_b_proj::row_bytes(48u), 16u * T_w_k_b_proj::row_bytes(48u));
+  }
+  weight_rows<T_w_k_b_proj, 48u, 2u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
-  float sum[32] = {};
-  dot_live<T_w_k_b_proj, 4, 48u, 32u, 1u>(w, in_rows<in_acts, 8, 320u>{in_acts{q_rope + entry * 64u + first_row * 320u}}, live, lane, sum);
-  LATER_MAY_START;
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
-  sum_lanes<32>(sum);
-  float v = own<32>(sum, lane);
-  if (mine) q_abs_[entry * 64u + batch_row * 320u + at] = v;
-  } else { // dead rows
-    EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  simdgroup_float8x8 d[4];
+  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  multiply_tile<48u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 320u, 0u, rows_between>{q_rope + entry * 64u, which}, tile, staged, d, slice, tid, lane);
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 1u * 160u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 2>(d + n, scratch + sg * 160u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint input = i * 2u + lane / 16u;
+      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 64u && 0u + 8u * n + input < 16u;
+      float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+      if (mine) q_abs_[entry * 64u + batch_row * 320u + at] = v;
+    }
   }
 }
 //:
@@ -3353,12 +3985,13 @@ kernel void k_b_x16_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_x16_body<mla::f16>(current, w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+  threadgroup float4 scratch[608];
+  mla::k_b_x16_body<mla::f16>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: attend_x16_body using EARLIER_DONE PAGE_ROWS Row act_t cache_row load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_x16_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_x16_body(
@@ -3382,7 +4015,7 @@ static inline void attend_x16_body(
   const uint split = (tg % 128u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u>(nkv);
+  const uint per = split_rows<128u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 320u;
@@ -3405,14 +4038,15 @@ static inline void attend_x16_body(
       ml[2u * h + 1u] = 0.0f;
     }
     device const uint * pages = tables + row.w * 3168u;
+    const float scale = 0.125f;
     for (uint at = from, n = 0; at < to; at += n) {
       n = min(min(16u, to - at), PAGE_ROWS - at % PAGE_ROWS);
-      device const uchar * rows = cache_ + cache_row(pages, at) * T_cache::row_bytes(80u);
-      for (uint i = tid; i < n * 80u; i += 256u) tile[i] = T_cache::get(rows, i);
+      const typename cache<T_cache, 80u>::rows rows = cache<T_cache, 80u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
+      for (uint i = tid; i < n * 80u; i += 256u) tile[i] = cache<T_cache, 80u>::get(rows, i);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       tile_scores<5u, 8u, 80u, 3u, 16u>(tile, n, q, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<5u, 16u, 8u>(shares, n, 0.125f, p, ml, shrink, sg, lane);
+      tile_softmax<5u, 16u, 8u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       tile_values<5u, 64u, 80u, 1u, 256u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -3481,7 +4115,7 @@ static inline void combine_x16_body(
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 5u);
-  const uint nkv = row_current.nkv, per = split_rows<128u, 16u>(nkv);
+  const uint nkv = row_current.nkv, per = split_rows<128u, 16u, 64u>(nkv);
   combine_splits<128u, 5u, 64u, 128u, 8u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 64u, tid, sg, lane);
   } else { // dead rows
     EARLIER_DONE;
@@ -3511,7 +4145,7 @@ struct v_b_x16_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_floats in_rows own sum_lanes v_b_x16_args
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between take_result tile_inputs v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -3520,30 +4154,41 @@ static inline void v_b_x16_body(
     device const float * o_lat,
     device act_t * attention,
     constant v_b_x16_args & args,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint first_row = tg % 2u * 8u;
-  if (current[first_row].nkv > 0u) {
-  // 64 × 64 mat-vec, 5 of them
-  const uint g = (tg / 2u);
-  const uint entry = g / 4u;
-  const uint row = (g % 4u) * 16u + sg * 4u;
-  const uint first = row;
-  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-  const bool mine = lane < 32;
-  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-  const uint batch_row = first_row + min(lane / 4u, 7u);
-  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
-  WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
+// 64 × 64 matrix, 5 of them, times the inputs of 16 rows
+  const uint g = tg;
+  const uint entry = g / 1u;
+  const uint slice = 0u;
+  const uint row = (g % 1u) * 64u + sg / 1u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  const rows_between which = {0u, 15u};
+  weight_rows<T_w_v_b_proj, 64u, 2u> w;
+  weight_rows<T_w_v_b_proj, 64u, 2u>::begin(w, w_v_b_proj + entry * args.stride0, row, 63u, lane);
+  no_weights w_up;
+  if (row + 16u <= 64u) {
+    WEIGHTS_SOON(w_v_b_proj + entry * args.stride0 + ulong(row) * T_w_v_b_proj::row_bytes(64u), 16u * T_w_v_b_proj::row_bytes(64u));
+  }
+  weight_rows<T_w_v_b_proj, 64u, 2u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
-  float sum[32] = {};
-  dot_live<T_w_v_b_proj, 4, 64u, 32u, 1u>(w, in_rows<in_floats, 8, 320u>{in_floats{o_lat + entry * 64u + first_row * 320u}}, live, lane, sum);
-  LATER_MAY_START;
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
-  sum_lanes<32>(sum);
-  float v = own<32>(sum, lane);
-  if (mine) attention[entry * 64u + batch_row * 320u + at] = v;
-  } else { // dead rows
-    EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  simdgroup_float8x8 d[4];
+  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  multiply_tile<64u, 16u, 1u, 128u>(w, w_up, tile_inputs<float, 320u, 0u, rows_between>{o_lat + entry * 64u, which}, tile, staged, d, slice, tid, lane);
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 1u * 160u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 2>(d + n, scratch + sg * 160u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint input = i * 2u + lane / 16u;
+      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 64u && 0u + 8u * n + input < 16u;
+      float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+      if (mine) attention[entry * 64u + batch_row * 320u + at] = v;
+    }
   }
 }
 //:
@@ -3560,12 +4205,13 @@ kernel void v_b_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::v_b_x16_body<mla::q4_0>(current, w_v_b_proj, o_lat, attention, args, tg, tid, sg, lane);
+  threadgroup float4 scratch[608];
+  mla::v_b_x16_body<mla::q4_0>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_acts in_rows own sum_group sum_lanes
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -3578,35 +4224,51 @@ static inline void o_proj_x16_body(
     device const float * w_next_norm,
     device act_t * ready,
     device float * ready_squares,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint first_row = tg % 2u * 8u;
-  if (current[first_row].nkv > 0u) {
-  // 96 × 320 mat-vec
-  const uint g = (tg / 2u);
-  const uint row = g * 16u + sg * 4u;
-  const uint first = row;
-  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-  const bool mine = lane < 32;
-  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-  const uint batch_row = first_row + min(lane / 4u, 7u);
-  device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(320u);
-  WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(320u));
+// 96 × 320 matrix times the inputs of 16 rows
+  const uint g = tg;
+  const uint slice = sg % 2u; // of the columns
+  const uint row = g * 32u + sg / 2u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
+  const rows_between which = {0u, 15u};
+  weight_rows<T_w_o_proj, 320u, 2u> w;
+  weight_rows<T_w_o_proj, 320u, 2u>::begin(w, w_o_proj, row, 95u, lane);
+  no_weights w_up;
+  if (row + 16u <= 96u) {
+    WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(320u) + slice * (16u * T_w_o_proj::row_bytes(320u) / 2u), 16u * T_w_o_proj::row_bytes(320u) / 2u);
+  }
+  weight_rows<T_w_o_proj, 320u, 2u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
-  const float residual = mine ? float(x_[batch_row * 96u + at]) : 0.0f;
-  const float next_norm = mine ? w_next_norm[at] : 0.0f;
-  float sum[32] = {};
-  dot_live<T_w_o_proj, 4, 320u, 32u, 1u>(w, in_rows<in_acts, 8, 320u>{in_acts{attention + first_row * 320u}}, live, lane, sum);
-  LATER_MAY_START;
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
-  sum_lanes<32>(sum);
-  float v = own<32>(sum, lane);
-  v += residual;
-  if (mine) x_2[batch_row * 96u + at] = v;
-  const float square = sum_group<4>(mine ? v * v : 0.0f);
-  if (mine) ready[batch_row * 96u + at] = v * next_norm;
-  if (mine && at % 4u == 0u) ready_squares[batch_row * 32u + at / 4u] = square;
-  } else { // dead rows
-    EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  simdgroup_float8x8 d[4];
+  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  multiply_tile<320u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 320u, 0u, rows_between>{attention, which}, tile, staged, d, slice, tid, lane);
+  float residuals[4]; // all of them under way together
+  UNROLL for (uint k = 0; k < 4u; ++k) {
+    const uint at = min(row + lane % 16u, 95u), i = k % 2u;
+    const uint batch_row = rows_between::row_of(which, k / 2u * 8u + (i * 2u + slice) * 2u + lane / 16u);
+    residuals[k] = float(x_[batch_row * 96u + at]);
+  }
+  const float next_norm = w_next_norm[min(row + lane % 16u, 95u)];
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 2u * 320u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 2>(d + n, scratch + sg * 160u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = (i * 2u + slice) * 2u + lane / 16u;
+      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 96u && 0u + 8u * n + input < 16u;
+      float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
+      v += residuals[n * 2u + i];
+      if (mine) x_2[batch_row * 96u + at] = v;
+      const float square = sum_group<16>(mine ? v * v : 0.0f);
+      if (mine) ready[batch_row * 96u + at] = v * next_norm;
+      if (mine && at % 16u == 0u) ready_squares[batch_row * 16u + at / 16u] = square;
+    }
   }
 }
 //:
@@ -3626,12 +4288,13 @@ kernel void o_proj_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::o_proj_x16_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  threadgroup float4 scratch[896];
+  mla::o_proj_x16_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t dot_both_live in_acts in_rows load_partials norm_factor own silu sum_lanes sum_of sum_up
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -3642,44 +4305,49 @@ static inline void gate_up_x16_body(
     device const float * ready_squares,
     device const uchar * w_up_proj,
     device act_t * swiglu,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint first_row = tg % 2u * 8u;
-  if (current[first_row].nkv > 0u) {
-  // 160 × 96 mat-vec
-  const uint g = (tg / 2u);
-  const uint row = g * 16u + sg * 4u;
-  const uint first = row;
-  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-  const bool mine = lane < 32;
-  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-  const uint batch_row = first_row + min(lane / 4u, 7u);
-  device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(96u);
-  device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
-  WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(96u));
-  WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(96u));
-  EARLIER_DONE;
-  float sum[32] = {};
-  float sum_up[32] = {};
-  dot_both_live<T_w_gate_proj, T_w_up_proj, 4, 96u, 32u, 1u>(w, w_up, in_rows<in_acts, 8, 96u>{in_acts{ready + first_row * 96u}}, live, lane, sum, sum_up);
-  float partials[8];
-  UNROLL for (ushort i = 0; i < 8; ++i) {
-    load_partials<24u, 32u>(ready_squares + (first_row + i) * 32u, lane, partials + i * 1);
+// 160 × 96 matrix times the inputs of 16 rows
+  const uint g = tg;
+  const uint slice = 0u;
+  const uint row = g * 64u + sg / 1u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  const rows_between which = {0u, 15u};
+  weight_rows<T_w_gate_proj, 96u, 2u> w;
+  weight_rows<T_w_gate_proj, 96u, 2u>::begin(w, w_gate_proj, row, 159u, lane);
+  weight_rows<T_w_up_proj, 96u, 2u> w_up;
+  weight_rows<T_w_up_proj, 96u, 2u>::begin(w_up, w_up_proj, row, 159u, lane);
+  if (row + 16u <= 160u) {
+    WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(96u), 16u * T_w_gate_proj::row_bytes(96u));
+    WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(96u), 16u * T_w_up_proj::row_bytes(96u));
   }
-  float squares[8];
-  UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<1>(partials + i * 1);
-  LATER_MAY_START;
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
-  sum_lanes<32>(sum);
-  sum_lanes<32>(sum_up);
-  sum_lanes<8>(squares);
-  float v = own<32>(sum, lane);
-  float up = own<32>(sum_up, lane);
-  const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 96.0f, 1e-05f);
-  v *= factor;
-  v = silu(v) * (up * factor);
-  if (mine) swiglu[batch_row * 160u + at] = v;
-  } else { // dead rows
-    EARLIER_DONE;
+  weight_rows<T_w_gate_proj, 96u, 2u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_up_proj, 96u, 2u>::fetch_step(w_up, 0u, lane);
+  EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  threadgroup float * factors = scratch + 2432u;
+  norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
+  simdgroup_float8x8 d[8];
+  UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  multiply_tile<96u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 1u * 320u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 2>(d + n, scratch + sg * 320u);
+    put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint input = i * 2u + lane / 16u;
+      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 160u && 0u + 8u * n + input < 16u;
+      float v = take_result<2, 1, 320>(blocks, input, lane % 16u);
+      float up = take_result<2, 1, 320>(blocks + result_block<2>::FLOATS, input, lane % 16u);
+      v *= factors[8u * n + input];
+      v = silu(v) * (up * factors[8u * n + input]);
+      if (mine) swiglu[batch_row * 160u + at] = v;
+    }
   }
 }
 //:
@@ -3697,12 +4365,13 @@ kernel void gate_up_x16_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::gate_up_x16_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
+  threadgroup float4 scratch[612];
+  mla::gate_up_x16_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_acts in_rows own sum_group sum_lanes
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -3715,35 +4384,51 @@ static inline void down_x16_body(
     device const float * w_next_norm,
     device act_t * ready,
     device float * ready_squares,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint first_row = tg % 2u * 8u;
-  if (current[first_row].nkv > 0u) {
-  // 96 × 160 mat-vec
-  const uint g = (tg / 2u);
-  const uint row = g * 16u + sg * 4u;
-  const uint first = row;
-  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-  const bool mine = lane < 32;
-  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-  const uint batch_row = first_row + min(lane / 4u, 7u);
-  device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
-  WEIGHTS_SOON(w, 4u * T_w_down_proj::row_bytes(160u));
+// 96 × 160 matrix times the inputs of 16 rows
+  const uint g = tg;
+  const uint slice = 0u;
+  const uint row = g * 64u + sg / 1u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  const rows_between which = {0u, 15u};
+  weight_rows<T_w_down_proj, 160u, 2u> w;
+  weight_rows<T_w_down_proj, 160u, 2u>::begin(w, w_down_proj, row, 95u, lane);
+  no_weights w_up;
+  if (row + 16u <= 96u) {
+    WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(160u), 16u * T_w_down_proj::row_bytes(160u));
+  }
+  weight_rows<T_w_down_proj, 160u, 2u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
-  const float residual = mine ? float(x_[batch_row * 96u + at]) : 0.0f;
-  const float next_norm = mine ? w_next_norm[at] : 0.0f;
-  float sum[32] = {};
-  dot_live<T_w_down_proj, 4, 160u, 32u, 1u>(w, in_rows<in_acts, 8, 160u>{in_acts{swiglu + first_row * 160u}}, live, lane, sum);
-  LATER_MAY_START;
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
-  sum_lanes<32>(sum);
-  float v = own<32>(sum, lane);
-  v += residual;
-  if (mine) x_2[batch_row * 96u + at] = v;
-  const float square = sum_group<4>(mine ? v * v : 0.0f);
-  if (mine) ready[batch_row * 96u + at] = v * next_norm;
-  if (mine && at % 4u == 0u) ready_squares[batch_row * 32u + at / 4u] = square;
-  } else { // dead rows
-    EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  simdgroup_float8x8 d[4];
+  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  multiply_tile<160u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 160u, 0u, rows_between>{swiglu, which}, tile, staged, d, slice, tid, lane);
+  float residuals[8]; // all of them under way together
+  UNROLL for (uint k = 0; k < 8u; ++k) {
+    const uint at = min(row + lane % 16u, 95u), i = k % 4u;
+    const uint batch_row = rows_between::row_of(which, k / 4u * 8u + i * 2u + lane / 16u);
+    residuals[k] = float(x_[batch_row * 96u + at]);
+  }
+  const float next_norm = w_next_norm[min(row + lane % 16u, 95u)];
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 1u * 160u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 2>(d + n, scratch + sg * 160u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint input = i * 2u + lane / 16u;
+      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 96u && 0u + 8u * n + input < 16u;
+      float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+      v += residuals[n * 4u + i];
+      if (mine) x_2[batch_row * 96u + at] = v;
+      const float square = sum_group<16>(mine ? v * v : 0.0f);
+      if (mine) ready[batch_row * 96u + at] = v * next_norm;
+      if (mine && at % 16u == 0u) ready_squares[batch_row * 16u + at / 16u] = square;
+    }
   }
 }
 //:
@@ -3763,12 +4448,13 @@ kernel void down_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::down_x16_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+  threadgroup float4 scratch[608];
+  mla::down_x16_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t dot_both_live dot_live in_acts in_rows load_partials norm_factor own silu sum_lanes sum_of sum_up
+//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
 // router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
 // finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
 // five dispatches and the trips of what lies between through memory.
@@ -3782,78 +4468,87 @@ static inline void router_shared_gate_shared_up_x16_body(
     device const uchar * w_shared_experts_gate_proj,
     device const uchar * w_shared_experts_up_proj,
     device act_t * shared_swiglu,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 2u) {
-    const uint first_row = tg % 2u * 8u;
-    if (current[first_row].nkv > 0u) {
-    // 16 × 96 mat-vec
-    const uint g = (tg / 2u);
-    const uint row = g * 16u + sg * 4u;
-    const uint first = row;
-    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-    const bool mine = lane < 32;
-    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-    const uint batch_row = first_row + min(lane / 4u, 7u);
-    device const uchar * w = w_gate + first * T_w_gate::row_bytes(96u);
-    WEIGHTS_SOON(w, 4u * T_w_gate::row_bytes(96u));
-    EARLIER_DONE;
-    float sum[32] = {};
-    dot_live<T_w_gate, 4, 96u, 32u, 1u>(w, in_rows<in_acts, 8, 96u>{in_acts{ready + first_row * 96u}}, live, lane, sum);
-    float partials[8];
-    UNROLL for (ushort i = 0; i < 8; ++i) {
-      load_partials<24u, 32u>(ready_squares + (first_row + i) * 32u, lane, partials + i * 1);
+  if (tg < 1u) {
+// 16 × 96 matrix times the inputs of 16 rows
+    const uint g = tg;
+    const uint slice = 0u;
+    const uint row = g * 64u + sg / 1u * 16u;
+    threadgroup half * tile = (threadgroup half *)scratch;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+    const rows_between which = {0u, 15u};
+    weight_rows<T_w_gate, 96u, 2u> w;
+    weight_rows<T_w_gate, 96u, 2u>::begin(w, w_gate, row, 15u, lane);
+    no_weights w_up;
+    if (row + 16u <= 16u) {
+      WEIGHTS_SOON(w_gate + ulong(row) * T_w_gate::row_bytes(96u), 16u * T_w_gate::row_bytes(96u));
     }
-    float squares[8];
-    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<1>(partials + i * 1);
-    LATER_MAY_START;
-    // Each sum over lanes is a chain of shuffles: all chains run side by side.
-    sum_lanes<32>(sum);
-    sum_lanes<8>(squares);
-    float v = own<32>(sum, lane);
-    const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 96.0f, 1e-05f);
-    v *= factor;
-    if (mine) router[batch_row * 16u + at] = v;
-    } else { // dead rows
-      EARLIER_DONE;
+    weight_rows<T_w_gate, 96u, 2u>::fetch_step(w, 0u, lane);
+    EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    threadgroup float * factors = scratch + 2432u;
+    norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
+    simdgroup_float8x8 d[4];
+    UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    multiply_tile<96u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    const uint at = row + lane % 16u;
+    threadgroup const float * blocks = scratch + sg / 1u * 160u;
+    UNROLL for (uint n = 0; n < 2u; ++n) {
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<2, 2>(d + n, scratch + sg * 160u);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      UNROLL for (uint i = 0; i < 4u; ++i) {
+        const uint input = i * 2u + lane / 16u;
+        const uint batch_row = rows_between::row_of(which, 8u * n + input);
+        const bool mine = at < 16u && 0u + 8u * n + input < 16u;
+        float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+        v *= factors[8u * n + input];
+        if (mine) router[batch_row * 16u + at] = v;
+      }
     }
   } else {
-    const uint first_row = (tg - 2u) % 2u * 8u;
-    if (current[first_row].nkv > 0u) {
-    // 64 × 96 mat-vec
-    const uint g = ((tg - 2u) / 2u);
-    const uint row = g * 16u + sg * 4u;
-    const uint first = row;
-    const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-    const bool mine = lane < 32;
-    const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-    const uint batch_row = first_row + min(lane / 4u, 7u);
-    device const uchar * w = w_shared_experts_gate_proj + first * T_w_shared_experts_gate_proj::row_bytes(96u);
-    device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(96u);
-    WEIGHTS_SOON(w, 4u * T_w_shared_experts_gate_proj::row_bytes(96u));
-    WEIGHTS_SOON(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(96u));
-    EARLIER_DONE;
-    float sum[32] = {};
-    float sum_up[32] = {};
-    dot_both_live<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 96u, 32u, 1u>(w, w_up, in_rows<in_acts, 8, 96u>{in_acts{ready + first_row * 96u}}, live, lane, sum, sum_up);
-    float partials[8];
-    UNROLL for (ushort i = 0; i < 8; ++i) {
-      load_partials<24u, 32u>(ready_squares + (first_row + i) * 32u, lane, partials + i * 1);
+// 64 × 96 matrix times the inputs of 16 rows
+    const uint g = (tg - 1u);
+    const uint slice = 0u;
+    const uint row = g * 64u + sg / 1u * 16u;
+    threadgroup half * tile = (threadgroup half *)scratch;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+    const rows_between which = {0u, 15u};
+    weight_rows<T_w_shared_experts_gate_proj, 96u, 2u> w;
+    weight_rows<T_w_shared_experts_gate_proj, 96u, 2u>::begin(w, w_shared_experts_gate_proj, row, 63u, lane);
+    weight_rows<T_w_shared_experts_up_proj, 96u, 2u> w_up;
+    weight_rows<T_w_shared_experts_up_proj, 96u, 2u>::begin(w_up, w_shared_experts_up_proj, row, 63u, lane);
+    if (row + 16u <= 64u) {
+      WEIGHTS_SOON(w_shared_experts_gate_proj + ulong(row) * T_w_shared_experts_gate_proj::row_bytes(96u), 16u * T_w_shared_experts_gate_proj::row_bytes(96u));
+      WEIGHTS_SOON(w_shared_experts_up_proj + ulong(row) * T_w_shared_experts_up_proj::row_bytes(96u), 16u * T_w_shared_experts_up_proj::row_bytes(96u));
     }
-    float squares[8];
-    UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<1>(partials + i * 1);
-    LATER_MAY_START;
-    // Each sum over lanes is a chain of shuffles: all chains run side by side.
-    sum_lanes<32>(sum);
-    sum_lanes<32>(sum_up);
-    sum_lanes<8>(squares);
-    float v = own<32>(sum, lane);
-    float up = own<32>(sum_up, lane);
-    const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 96.0f, 1e-05f);
-    v *= factor;
-    v = silu(v) * (up * factor);
-    if (mine) shared_swiglu[batch_row * 64u + at] = v;
-    } else { // dead rows
-      EARLIER_DONE;
+    weight_rows<T_w_shared_experts_gate_proj, 96u, 2u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_shared_experts_up_proj, 96u, 2u>::fetch_step(w_up, 0u, lane);
+    EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    threadgroup float * factors = scratch + 2432u;
+    norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
+    simdgroup_float8x8 d[8];
+    UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    multiply_tile<96u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    const uint at = row + lane % 16u;
+    threadgroup const float * blocks = scratch + sg / 1u * 320u;
+    UNROLL for (uint n = 0; n < 2u; ++n) {
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<2, 2>(d + n, scratch + sg * 320u);
+      put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      UNROLL for (uint i = 0; i < 4u; ++i) {
+        const uint input = i * 2u + lane / 16u;
+        const uint batch_row = rows_between::row_of(which, 8u * n + input);
+        const bool mine = at < 64u && 0u + 8u * n + input < 16u;
+        float v = take_result<2, 1, 320>(blocks, input, lane % 16u);
+        float up = take_result<2, 1, 320>(blocks + result_block<2>::FLOATS, input, lane % 16u);
+        v *= factors[8u * n + input];
+        v = silu(v) * (up * factors[8u * n + input]);
+        if (mine) shared_swiglu[batch_row * 64u + at] = v;
+      }
     }
   }
 }
@@ -3874,7 +4569,8 @@ kernel void router_shared_gate_shared_up_x16_f32_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q4_0, mla::q4_0>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, tg, tid, sg, lane);
+  threadgroup float4 scratch[612];
+  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q4_0, mla::q4_0>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -3894,7 +4590,7 @@ static inline void group_experts_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // 4 of 16 experts for each row, a simdgroup each; then what all have selected, by expert
-  threadgroup uint * selected = (threadgroup uint *)scratch, * leads = selected + 64u;
+  threadgroup uint * selected = (threadgroup uint *)scratch;
   uint live = 0u;
   while (live < 16u && current[live].nkv > 0u) ++live;
   for (uint row_index = sg; row_index < live; row_index += 4u) {
@@ -3923,25 +4619,16 @@ static inline void group_experts_x16_body(
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint n = live * 4u;
-  // A selection leads that is the first one of its expert.
   for (uint s = tid; s < n; s += 128u) {
-    uint before = 0u;
-    for (uint j = 0; j < s; ++j) before += selected[j] == selected[s] ? 1u : 0u;
-    leads[s] = before == 0u ? 1u : 0u;
-  }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  for (uint s = tid; s < n; s += 128u) {
-    uint place = 0u, experts = 0u;
-    for (uint j = 0; j < n; ++j) {
-      place += selected[j] < selected[s] || (selected[j] == selected[s] && j < s) ? 1u : 0u;
-      experts += selected[j] < selected[s] ? leads[j] : 0u;
-    }
+    uint place = 0u;
+    for (uint j = 0; j < n; ++j) place += selected[j] < selected[s] || (selected[j] == selected[s] && j < s) ? 1u : 0u;
     expert_members[place] = s;
-    if (leads[s] != 0u) expert_starts[experts] = place;
   }
-  uint experts = 0u;
-  for (uint j = 0; j < n; ++j) experts += leads[j];
-  for (uint e = experts + tid; e <= 16u; e += 128u) expert_starts[e] = n;
+  for (uint e = tid; e <= 16u; e += 128u) {
+    uint lower = 0u;
+    for (uint j = 0; j < n; ++j) lower += selected[j] < e ? 1u : 0u;
+    expert_starts[e] = lower;
+  }
 }
 //:
 } // namespace mla
@@ -3958,7 +4645,7 @@ kernel void group_experts_x16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[32];
+  threadgroup float4 scratch[16];
   mla::group_experts_x16_body(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -3970,7 +4657,7 @@ struct experts_gate_experts_up_x16_args {
   ulong stride1; // bytes between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL act_t dot_both experts_gate_experts_up_x16_args in_acts in_each load_partials norm_factor own silu sum_lanes sum_of sum_up
+//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_gate_experts_up_x16_args multiply_tile norm_factors put_results result_block rows_selected silu take_result tile_inputs weight_rows
 // experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
 // experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
 // between through memory.
@@ -3978,7 +4665,6 @@ template <typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
 static inline void experts_gate_experts_up_x16_body(
     constant Row * current,
     device const uchar * w_experts_gate_proj,
-    device const Routing * routing,
     device const uint * expert_starts,
     device const uint * expert_members,
     device const act_t * ready,
@@ -3986,73 +4672,81 @@ static inline void experts_gate_experts_up_x16_body(
     device const uchar * w_experts_up_proj,
     device act_t * experts_swiglu,
     constant experts_gate_experts_up_x16_args & args,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 64 × 96 mat-vec of an expert for all rows that have selected it, 2 at a time
+  // 64 × 96 matrix of an expert times the inputs of all rows that have selected it, 8 at a time
   const uint g = tg;
-  const uint entry = g / 4u;
-  const uint row = (g % 4u) * 16u + sg * 4u;
-  const uint end = min((g % 4u) * 16u + 16u, 64u);
-  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
-  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-  const bool mine = lane < 8 && at >= row && at < end;
+  const uint entry = g / 1u;
+  const uint slice = 0u;
+  const uint row = (g % 1u) * 64u + sg / 1u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 640u;
   EARLIER_DONE;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
-  if (begin < behind) { // else fewer experts were selected
-  const uint expert = routing[expert_members[begin] / 4u * 16u + expert_members[begin] % 4u].expert;
-  device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(96u);
-  device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(96u);
-  for (uint next = begin; next < behind; next += 2u) {
-    uint selections[2];
-    UNROLL for (ushort i = 0; i < 2; ++i) selections[i] = expert_members[min(next + i, behind - 1u)];
-    const uint which = min(lane / 4u, 1u);
-    uint selection = selections[0];
-    UNROLL for (ushort i = 1; i < 2; ++i) selection = which == i ? selections[i] : selection;
-    const uint batch_row = selection / 4u, nth = selection % 4u;
-    in_each<in_acts, 2> inputs;
-    UNROLL for (ushort i = 0; i < 2; ++i) inputs.x[i].p = ready + selections[i] / 4u * 96u;
-  float sum[8] = {};
-  float sum_up[8] = {};
-  if (row < end) dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 96u, 32u, 1u>(w, w_up, inputs, 0u, 96u, lane, sum, sum_up);
-  float partials[2];
-  UNROLL for (ushort i = 0; i < 2; ++i) {
-    load_partials<24u, 32u>(ready_squares + (selections[i] / 4u) * 32u, lane, partials + i * 1);
+  if (begin < behind) { // else no row selected the expert
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 1864u);
+  const rows_selected<4> which = {selections};
+  weight_rows<T_w_experts_gate_proj, 96u, 2u> w;
+  weight_rows<T_w_experts_gate_proj, 96u, 2u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 63u, lane);
+  weight_rows<T_w_experts_up_proj, 96u, 2u> w_up;
+  weight_rows<T_w_experts_up_proj, 96u, 2u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 63u, lane);
+  if (row + 16u <= 64u) {
+    WEIGHTS_SOON(w_experts_gate_proj + entry * args.stride0 + ulong(row) * T_w_experts_gate_proj::row_bytes(96u), 16u * T_w_experts_gate_proj::row_bytes(96u));
+    WEIGHTS_SOON(w_experts_up_proj + entry * args.stride1 + ulong(row) * T_w_experts_up_proj::row_bytes(96u), 16u * T_w_experts_up_proj::row_bytes(96u));
   }
-  float squares[2];
-  UNROLL for (ushort i = 0; i < 2; ++i) squares[i] = sum_of<1>(partials + i * 1);
   LATER_MAY_START;
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
-  sum_lanes<8>(sum);
-  sum_lanes<8>(sum_up);
-  sum_lanes<2>(squares);
-  float v = own<8>(sum, lane);
-  float up = own<8>(sum_up, lane);
-  const float factor = norm_factor(own<2>(squares, min(lane / 4u, 1u)), 96.0f, 1e-05f);
-  v *= factor;
-  v = silu(v) * (up * factor);
-    if (mine && next + which < behind) experts_swiglu[nth * 64u + batch_row * 256u + at] = v;
+  for (uint next = begin; next < behind; next += 8u) {
+  weight_rows<T_w_experts_gate_proj, 96u, 2u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_experts_up_proj, 96u, 2u>::fetch_step(w_up, 0u, lane);
+  if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  threadgroup float * factors = scratch + 1856u;
+  norm_factors<6u, 16u, 8u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
+  simdgroup_float8x8 d[4];
+  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  multiply_tile<96u, 8u, 1u, 128u>(w, w_up, tile_inputs<act_t, 96u, 0u, rows_selected<4>>{ready, which}, tile, staged, d, slice, tid, lane);
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 1u * 320u;
+  UNROLL for (uint n = 0; n < 1u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 1>(d + n, scratch + sg * 320u);
+    put_results<2, 1>(d + 2 + n, scratch + sg * 320u + result_block<2>::FLOATS);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint input = i * 2u + lane / 16u;
+      const uint selection = selections[8u * n + input];
+      const uint batch_row = selection / 4u, nth = selection % 4u;
+      float v = take_result<2, 1, 320>(blocks, input, lane % 16u);
+      float up = take_result<2, 1, 320>(blocks + result_block<2>::FLOATS, input, lane % 16u);
+      v *= factors[8u * n + input];
+      v = silu(v) * (up * factors[8u * n + input]);
+      if (at < 64u && next + 8u * n + input < behind) experts_swiglu[nth * 64u + batch_row * 256u + at] = v;
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the selections
   }
   }
 }
 //:
 } // namespace mla
 
-//: experts_gate_experts_up_x16_q4_0_q4_0 using Routing Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_0
+//: experts_gate_experts_up_x16_q4_0_q4_0 using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_0
 kernel void experts_gate_experts_up_x16_q4_0_q4_0(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device const mla::Routing * routing [[buffer(2)]],
-    device const uint * expert_starts [[buffer(3)]],
-    device const uint * expert_members [[buffer(4)]],
-    device const mla::act_t * ready [[buffer(5)]],
-    device const float * ready_squares [[buffer(6)]],
-    device const uchar * w_experts_up_proj [[buffer(7)]],
-    device mla::act_t * experts_swiglu [[buffer(8)]],
-    constant mla::experts_gate_experts_up_x16_args & args [[buffer(9)]],
+    device const uint * expert_starts [[buffer(2)]],
+    device const uint * expert_members [[buffer(3)]],
+    device const mla::act_t * ready [[buffer(4)]],
+    device const float * ready_squares [[buffer(5)]],
+    device const uchar * w_experts_up_proj [[buffer(6)]],
+    device mla::act_t * experts_swiglu [[buffer(7)]],
+    constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::experts_gate_experts_up_x16_body<mla::q4_0, mla::q4_0>(current, w_experts_gate_proj, routing, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, tg, tid, sg, lane);
+  threadgroup float4 scratch[468];
+  mla::experts_gate_experts_up_x16_body<mla::q4_0, mla::q4_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -4062,74 +4756,86 @@ struct experts_down_x16_args {
   ulong stride0; // bytes between the entries of w_experts_down_proj
 };
 
-//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL act_t dot_one experts_down_x16_args in_acts in_each own sum_lanes
+//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_down_x16_args multiply_tile no_weights put_results rows_selected take_result tile_inputs weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x16_body(
     constant Row * current,
     device const uchar * w_experts_down_proj,
-    device const Routing * routing,
     device const uint * expert_starts,
     device const uint * expert_members,
     device const act_t * experts_swiglu,
     device float * experts_down,
     constant experts_down_x16_args & args,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 96 × 64 mat-vec of an expert for all rows that have selected it, 2 at a time
+  // 96 × 64 matrix of an expert times the inputs of all rows that have selected it, 8 at a time
   const uint g = tg;
-  const uint entry = g / 6u;
-  const uint row = (g % 6u) * 16u + sg * 4u;
-  const uint end = min((g % 6u) * 16u + 16u, 96u);
-  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
-  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-  const bool mine = lane < 8 && at >= row && at < end;
+  const uint entry = g / 2u;
+  const uint slice = 0u;
+  const uint row = (g % 2u) * 64u + sg / 1u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 640u;
   EARLIER_DONE;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
-  if (begin < behind) { // else fewer experts were selected
-  const uint expert = routing[expert_members[begin] / 4u * 16u + expert_members[begin] % 4u].expert;
-  device const uchar * w = w_experts_down_proj + expert * args.stride0 + first * T_w_experts_down_proj::row_bytes(64u);
-  for (uint next = begin; next < behind; next += 2u) {
-    uint selections[2];
-    UNROLL for (ushort i = 0; i < 2; ++i) selections[i] = expert_members[min(next + i, behind - 1u)];
-    const uint which = min(lane / 4u, 1u);
-    uint selection = selections[0];
-    UNROLL for (ushort i = 1; i < 2; ++i) selection = which == i ? selections[i] : selection;
-    const uint batch_row = selection / 4u, nth = selection % 4u;
-    in_each<in_acts, 2> inputs;
-    UNROLL for (ushort i = 0; i < 2; ++i) inputs.x[i].p = experts_swiglu + selections[i] / 4u * 256u + selections[i] % 4u * 64u;
-  float sum[8] = {};
-  if (row < end) dot_one<T_w_experts_down_proj, 4, 64u, 32u, 1u>(w, inputs, 0u, 64u, lane, sum);
+  if (begin < behind) { // else no row selected the expert
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 1856u);
+  const rows_selected<4> which = {selections};
+  weight_rows<T_w_experts_down_proj, 64u, 2u> w;
+  weight_rows<T_w_experts_down_proj, 64u, 2u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 95u, lane);
+  no_weights w_up;
+  if (row + 16u <= 96u) {
+    WEIGHTS_SOON(w_experts_down_proj + entry * args.stride0 + ulong(row) * T_w_experts_down_proj::row_bytes(64u), 16u * T_w_experts_down_proj::row_bytes(64u));
+  }
   LATER_MAY_START;
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
-  sum_lanes<8>(sum);
-  float v = own<8>(sum, lane);
-    if (mine && next + which < behind) experts_down[nth * 96u + batch_row * 384u + at] = v;
+  for (uint next = begin; next < behind; next += 8u) {
+  weight_rows<T_w_experts_down_proj, 64u, 2u>::fetch_step(w, 0u, lane);
+  if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  simdgroup_float8x8 d[2];
+  UNROLL for (uint i = 0; i < 2u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  multiply_tile<64u, 8u, 1u, 128u>(w, w_up, tile_inputs<act_t, 256u, 64u, rows_selected<4>>{experts_swiglu, which}, tile, staged, d, slice, tid, lane);
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 1u * 160u;
+  UNROLL for (uint n = 0; n < 1u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 1>(d + n, scratch + sg * 160u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint input = i * 2u + lane / 16u;
+      const uint selection = selections[8u * n + input];
+      const uint batch_row = selection / 4u, nth = selection % 4u;
+      float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+      if (at < 96u && next + 8u * n + input < behind) experts_down[nth * 96u + batch_row * 384u + at] = v;
+    }
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the selections
   }
   }
 }
 //:
 } // namespace mla
 
-//: experts_down_x16_q4_0 using Routing Row act_t experts_down_x16_args experts_down_x16_body q4_0
+//: experts_down_x16_q4_0 using Row act_t experts_down_x16_args experts_down_x16_body q4_0
 kernel void experts_down_x16_q4_0(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_experts_down_proj [[buffer(1)]],
-    device const mla::Routing * routing [[buffer(2)]],
-    device const uint * expert_starts [[buffer(3)]],
-    device const uint * expert_members [[buffer(4)]],
-    device const mla::act_t * experts_swiglu [[buffer(5)]],
-    device float * experts_down [[buffer(6)]],
-    constant mla::experts_down_x16_args & args [[buffer(7)]],
+    device const uint * expert_starts [[buffer(2)]],
+    device const uint * expert_members [[buffer(3)]],
+    device const mla::act_t * experts_swiglu [[buffer(4)]],
+    device float * experts_down [[buffer(5)]],
+    constant mla::experts_down_x16_args & args [[buffer(6)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::experts_down_x16_body<mla::q4_0>(current, w_experts_down_proj, routing, expert_starts, expert_members, experts_swiglu, experts_down, args, tg, tid, sg, lane);
+  threadgroup float4 scratch[466];
+  mla::experts_down_x16_body<mla::q4_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: shared_down_x16_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_live in_acts in_rows own sum_lanes
+//: shared_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between take_result tile_inputs weight_rows
 // shared_down: multiplies.
 template <typename T_w_shared_experts_down_proj>
 static inline void shared_down_x16_body(
@@ -4137,29 +4843,40 @@ static inline void shared_down_x16_body(
     device const uchar * w_shared_experts_down_proj,
     device const act_t * shared_swiglu,
     device float * shared_down,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint first_row = tg % 2u * 8u;
-  if (current[first_row].nkv > 0u) {
-  // 96 × 64 mat-vec
-  const uint g = (tg / 2u);
-  const uint row = g * 16u + sg * 4u;
-  const uint first = row;
-  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-  const bool mine = lane < 32;
-  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-  const uint batch_row = first_row + min(lane / 4u, 7u);
-  device const uchar * w = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(64u);
-  WEIGHTS_SOON(w, 4u * T_w_shared_experts_down_proj::row_bytes(64u));
+// 96 × 64 matrix times the inputs of 16 rows
+  const uint g = tg;
+  const uint slice = 0u;
+  const uint row = g * 64u + sg / 1u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  const rows_between which = {0u, 15u};
+  weight_rows<T_w_shared_experts_down_proj, 64u, 2u> w;
+  weight_rows<T_w_shared_experts_down_proj, 64u, 2u>::begin(w, w_shared_experts_down_proj, row, 95u, lane);
+  no_weights w_up;
+  if (row + 16u <= 96u) {
+    WEIGHTS_SOON(w_shared_experts_down_proj + ulong(row) * T_w_shared_experts_down_proj::row_bytes(64u), 16u * T_w_shared_experts_down_proj::row_bytes(64u));
+  }
+  weight_rows<T_w_shared_experts_down_proj, 64u, 2u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
-  float sum[32] = {};
-  dot_live<T_w_shared_experts_down_proj, 4, 64u, 32u, 1u>(w, in_rows<in_acts, 8, 64u>{in_acts{shared_swiglu + first_row * 64u}}, live, lane, sum);
-  LATER_MAY_START;
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
-  sum_lanes<32>(sum);
-  float v = own<32>(sum, lane);
-  if (mine) shared_down[batch_row * 96u + at] = v;
-  } else { // dead rows
-    EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  simdgroup_float8x8 d[4];
+  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  multiply_tile<64u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 64u, 0u, rows_between>{shared_swiglu, which}, tile, staged, d, slice, tid, lane);
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 1u * 160u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 2>(d + n, scratch + sg * 160u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint input = i * 2u + lane / 16u;
+      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 96u && 0u + 8u * n + input < 16u;
+      float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+      if (mine) shared_down[batch_row * 96u + at] = v;
+    }
   }
 }
 //:
@@ -4175,7 +4892,8 @@ kernel void shared_down_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::shared_down_x16_body<mla::q4_0>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, tg, tid, sg, lane);
+  threadgroup float4 scratch[608];
+  mla::shared_down_x16_body<mla::q4_0>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -4202,7 +4920,7 @@ static inline void attn_norm_x16_body(
   device const float * row_x = x_ + row_index * 96u;
   device float * row_x_2 = x_2 + row_index * 96u;
   device act_t * row_ready = ready + row_index * 96u;
-  device float * row_ready_squares = ready_squares + row_index * 32u;
+  device float * row_ready_squares = ready_squares + row_index * 16u;
   EARLIER_DONE;
   // sum of 4 expert outputs with their routing weights
   const uint at = 0u * 128u + tid;
@@ -4213,9 +4931,9 @@ static inline void attn_norm_x16_body(
   if (mine) v += float(row_shared_down[at]);
   if (mine) v += float(row_x[at]);
   if (mine) row_x_2[at] = v;
-  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  const float square = sum_group<16>(mine ? v * v : 0.0f);
   if (mine) row_ready[at] = v * next_norm;
-  if (mine && at % 4u == 0u) row_ready_squares[at / 4u] = square;
+  if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -4265,7 +4983,7 @@ static inline void final_norm_x16_body(
   device const float * row_x = x_ + row_index * 96u;
   device float * row_x_2 = x_2 + row_index * 96u;
   device act_t * row_ready = ready + row_index * 96u;
-  device float * row_ready_squares = ready_squares + row_index * 32u;
+  device float * row_ready_squares = ready_squares + row_index * 16u;
   EARLIER_DONE;
   // sum of 4 expert outputs with their routing weights
   const uint at = 0u * 128u + tid;
@@ -4276,9 +4994,9 @@ static inline void final_norm_x16_body(
   if (mine) v += float(row_shared_down[at]);
   if (mine) v += float(row_x[at]);
   if (mine) row_x_2[at] = v;
-  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  const float square = sum_group<16>(mine ? v * v : 0.0f);
   if (mine) row_ready[at] = v * next_norm;
-  if (mine && at % 4u == 0u) row_ready_squares[at / 4u] = square;
+  if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -4306,48 +5024,104 @@ kernel void final_norm_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t dot_live in_acts in_rows load_partials norm_factor own sum_lanes sum_of
+//: gather_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t
+// moves what the head reads of the rows whose logits are wanted to the front: it multiplies no
+// others.
+static inline void gather_x16_body(
+    constant Row * wanted_,
+    device act_t * ready,
+    device float * ready_squares,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  if (tg < 1u) {
+    EARLIER_DONE;
+    // vectors of 96 elements, one of each per thread
+    LATER_MAY_START;
+    const uint i = tg * 256u + tid;
+    if (i < 96u) {
+      act_t x[16]; // all loads, then all stores: a place may be another's source
+      UNROLL for (uint r = 0; r < 16u; ++r) x[r] = ready[wanted_[r].token * 96u + i];
+      UNROLL for (uint r = 0; r < 16u; ++r) {
+        if (wanted_[r].nkv > 0u && wanted_[r].token != r) ready[r * 96u + i] = x[r];
+      }
+    }
+  } else {
+    EARLIER_DONE;
+    // vectors of 6 elements, one of each per thread
+    LATER_MAY_START;
+    const uint i = (tg - 1u) * 256u + tid;
+    if (i < 6u) {
+      float x[16]; // all loads, then all stores: a place may be another's source
+      UNROLL for (uint r = 0; r < 16u; ++r) x[r] = ready_squares[wanted_[r].token * 16u + i];
+      UNROLL for (uint r = 0; r < 16u; ++r) {
+        if (wanted_[r].nkv > 0u && wanted_[r].token != r) ready_squares[r * 16u + i] = x[r];
+      }
+    }
+  }
+}
+//:
+} // namespace mla
+
+//: gather_x16 using Row act_t gather_x16_body
+kernel void gather_x16(
+    constant mla::Row * wanted_ [[buffer(0)]],
+    device mla::act_t * ready [[buffer(1)]],
+    device float * ready_squares [[buffer(2)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::gather_x16_body(wanted_, ready, ready_squares, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between take_result tile_inputs weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
 static inline void lm_head_x16_body(
-    constant Row * current,
+    constant Row * wanted_,
     device const uchar * w_lm_head,
     device const act_t * ready,
     device const float * ready_squares,
     device float * lm_head,
+    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint first_row = tg % 2u * 8u;
-  if (current[first_row].nkv > 0u) {
-  // 384 × 96 mat-vec
-  const uint g = (tg / 2u);
-  const uint row = g * 16u + sg * 4u;
-  const uint first = row;
-  const uint at = first + lane % 4u; // lane i * 4 + r finishes row r for input i
-  const bool mine = lane < 32;
-  const uint live = current[first_row + 4u].nkv > 0u ? 8u : current[first_row + 2u].nkv > 0u ? 4u : 2u; // rows of the tile, or a few more
-  const uint batch_row = first_row + min(lane / 4u, 7u);
-  device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(96u);
-  WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(96u));
-  EARLIER_DONE;
-  float sum[32] = {};
-  dot_live<T_w_lm_head, 4, 96u, 32u, 1u>(w, in_rows<in_acts, 8, 96u>{in_acts{ready + first_row * 96u}}, live, lane, sum);
-  float partials[8];
-  UNROLL for (ushort i = 0; i < 8; ++i) {
-    load_partials<24u, 32u>(ready_squares + (first_row + i) * 32u, lane, partials + i * 1);
+// 384 × 96 matrix times the inputs of 16 rows
+  const uint g = tg;
+  const uint slice = 0u;
+  const uint row = g * 64u + sg / 1u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  const rows_between which = {0u, 15u};
+  weight_rows<T_w_lm_head, 96u, 2u> w;
+  weight_rows<T_w_lm_head, 96u, 2u>::begin(w, w_lm_head, row, 383u, lane);
+  no_weights w_up;
+  if (row + 16u <= 384u) {
+    WEIGHTS_SOON(w_lm_head + ulong(row) * T_w_lm_head::row_bytes(96u), 16u * T_w_lm_head::row_bytes(96u));
   }
-  float squares[8];
-  UNROLL for (ushort i = 0; i < 8; ++i) squares[i] = sum_of<1>(partials + i * 1);
-  LATER_MAY_START;
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
-  sum_lanes<32>(sum);
-  sum_lanes<8>(squares);
-  float v = own<32>(sum, lane);
-  const float factor = norm_factor(own<8>(squares, min(lane / 4u, 7u)), 96.0f, 1e-05f);
-  v *= factor;
-  if (mine) lm_head[batch_row * 384u + at] = v;
-  } else { // dead rows
-    EARLIER_DONE;
+  weight_rows<T_w_lm_head, 96u, 2u>::fetch_step(w, 0u, lane);
+  EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  threadgroup float * factors = scratch + 2432u;
+  norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
+  simdgroup_float8x8 d[4];
+  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  multiply_tile<96u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 1u * 160u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 2>(d + n, scratch + sg * 160u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint input = i * 2u + lane / 16u;
+      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 384u && 0u + 8u * n + input < 16u;
+      float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+      v *= factors[8u * n + input];
+      if (mine) lm_head[batch_row * 384u + at] = v;
+    }
   }
 }
 //:
@@ -4355,7 +5129,7 @@ static inline void lm_head_x16_body(
 
 //: lm_head_x16_q4_0 using Row act_t lm_head_x16_body q4_0
 kernel void lm_head_x16_q4_0(
-    constant mla::Row * current [[buffer(0)]],
+    constant mla::Row * wanted_ [[buffer(0)]],
     device const uchar * w_lm_head [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
@@ -4364,7 +5138,8 @@ kernel void lm_head_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  mla::lm_head_x16_body<mla::q4_0>(current, w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+  threadgroup float4 scratch[612];
+  mla::lm_head_x16_body<mla::q4_0>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -4498,4 +5273,135 @@ kernel void sample_pick(
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
   mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: picks_scan_body using Adjust EARLIER_DONE LATER_MAY_START Pick best_key entry_of penalise pick rank_of settle share_best unrank
+// logits of all rows behind which a token is picked, without NaN and infinities, with bias and
+// penalties, of the tokens that may be picked; the best of each threadgroup.
+static inline void picks_scan_body(
+    device const float * logits_,
+    device const Pick * picks_,
+    device const Adjust * adjusts,
+    device const uint * masks,
+    device float * values_,
+    device float * tops_,
+    device uint * top_ids,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  EARLIER_DONE;
+  // 384 logits of each pick, 256 per threadgroup
+  LATER_MAY_START;
+  threadgroup uint * work = (threadgroup uint *)scratch;
+  const uint at_pick = tg / 2u, g = tg % 2u;
+  device const Pick * pick = picks_ + at_pick;
+  if (pick->row != 4294967295u) {
+    device const float * in = logits_ + ulong(pick->row) * 384u;
+    device float * out = values_ + at_pick * 384u;
+    device const Adjust * entries = adjusts + pick->first;
+    const uint n = pick->entries, mask = pick->mask;
+    uint best = 0u, at = 0xffffffffu;
+    for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 384u); i += 256u) {
+      const uint e = entry_of(entries, n, i);
+      const float add = e < n ? entries[e].add : 0.0f;
+      const float biased = in[i] + add;
+      const float penalised = penalise(settle(biased), e < n ? entries[e].count : 0u, &pick->sampling);
+      const uint word = mask == 4294967295u ? 0xffffffffu : masks[mask + i / 32u]; // one for a simdgroup
+      const float x = (word >> (i % 32u) & 1u) != 0u ? penalised : as_type<float>(0xff800000u);
+      out[i] = x;
+      at = rank_of(x) > best ? i : at;
+      best = max(best, rank_of(x));
+    }
+    share_best<8u>(best, at, work, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (tid == 0u) {
+      const ulong k = best_key<8u>(work);
+      tops_[tg] = unrank(uint(k >> 32));
+      top_ids[tg] = ~uint(k);
+    }
+  }
+}
+//:
+} // namespace mla
+
+//: picks_scan using Adjust Pick picks_scan_body
+kernel void picks_scan(
+    device const float * logits_ [[buffer(0)]],
+    device const mla::Pick * picks_ [[buffer(1)]],
+    device const mla::Adjust * adjusts [[buffer(2)]],
+    device const uint * masks [[buffer(3)]],
+    device float * values_ [[buffer(4)]],
+    device float * tops_ [[buffer(5)]],
+    device uint * top_ids [[buffer(6)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[4];
+  mla::picks_scan_body(logits_, picks_, adjusts, masks, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: picks_pick_body using EARLIER_DONE LATER_MAY_START Pick best_key pick rank_of sample_token share_best
+// the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for
+// each.
+static inline void picks_pick_body(
+    device const Pick * picks_,
+    device uint * tokens,
+    device const float * values_,
+    device const float * tops_,
+    device const uint * top_ids,
+    device float * kept_,
+    device uint * kept_ids,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  EARLIER_DONE;
+  // one of 384 tokens for each pick
+  LATER_MAY_START;
+  threadgroup uint * work = (threadgroup uint *)scratch;
+  const uint at_pick = tg;
+  device const Pick * pick = picks_ + at_pick;
+  if (pick->row != 4294967295u) {
+    device const float * x = values_ + at_pick * 384u;
+    device const float * best_of = tops_ + at_pick * 2u;
+    device const uint * best_ids = top_ids + at_pick * 2u;
+    uint best = 0u, at = 0xffffffffu;
+    for (uint i = tid; i < 2u; i += 128u) {
+      const uint r = rank_of(best_of[i]), id = best_ids[i];
+      at = r > best ? id : at;
+      best = max(best, r);
+    }
+    share_best<4u>(best, at, work, sg, lane);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const ulong k = best_key<4u>(work);
+    const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
+    uint token = ~uint(k);
+    if (any && pick->sampling.inv_temperature != 0.0f) {
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      token = sample_token<384u, 2u, 128u>(x, best_of, &pick->sampling, kept_ + at_pick * 384u,
+          kept_ids + at_pick * 384u, x[token], work, tid, sg, lane);
+    }
+    if (tid == 0u) tokens[at_pick] = any ? token : 0xffffffffu;
+  }
+}
+//:
+} // namespace mla
+
+//: picks_pick using Pick picks_pick_body
+kernel void picks_pick(
+    device const mla::Pick * picks_ [[buffer(0)]],
+    device uint * tokens [[buffer(1)]],
+    device const float * values_ [[buffer(2)]],
+    device const float * tops_ [[buffer(3)]],
+    device const uint * top_ids [[buffer(4)]],
+    device float * kept_ [[buffer(5)]],
+    device uint * kept_ids [[buffer(6)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1091];
+  mla::picks_pick_body(picks_, tokens, values_, tops_, top_ids, kept_, kept_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

@@ -38,9 +38,12 @@ const (
 	kSharedDownX16
 	kAttnNormX16
 	kFinalNormX16
+	kGatherX16
 	kLmHeadX16
 	kSampleScan
 	kSamplePick
+	kPicksScan
+	kPicksPick
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
@@ -324,11 +327,11 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena, Write: true, Stride: 96},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 96, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 96, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "embed_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
@@ -342,7 +345,7 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "w_next_norm"},
 			{Name: "ready_2", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 64},
 			{Name: "ready_squares_2", Space: plan.SpaceArena, Write: true, Stride: 16},
@@ -351,8 +354,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_a_kv_a_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
@@ -376,7 +379,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 320, Cols: 64, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 320}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 320, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 320}, Rescale: &plan.Rescale{Squares: 3, Count: 4, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: []plan.Variant{
@@ -398,7 +401,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 5, Rows: 64, Cols: 48, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 5, Rows: 64, Cols: 48, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "k_b_x16_f16", Types: []quant.Type{quant.F16}},
@@ -419,7 +422,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 48, Stride: 64}, Heads: 5, LatDim: 64, PeDim: 16, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 48, Stride: 64}, Heads: 5, LatDim: 64, PeDim: 16, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
@@ -438,7 +441,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 5}, Out: plan.Vec{Slot: 3, Stride: 64}, Dim: 64},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 5}, Out: plan.Vec{Slot: 3, Stride: 64}, Dim: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "combine_x16"},
@@ -458,7 +461,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 5, Rows: 64, Cols: 64, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 5, Rows: 64, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "v_b_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
@@ -476,11 +479,11 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 96},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 320, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 320}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 320, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 320}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "o_proj_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
@@ -494,13 +497,13 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "w_up_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 160},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: 4, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "gate_up_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
@@ -518,11 +521,11 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 96},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "down_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
@@ -536,7 +539,7 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_gate", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "router", Space: plan.SpaceArena, Write: true, Stride: 16},
 			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
@@ -544,8 +547,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 16, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 16}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Add: -1},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: 6, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 16, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 16}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "router_shared_gate_shared_up_x16_f32_q4_0_q4_0", Types: []quant.Type{quant.F32, quant.Q4_0, quant.Q4_0}},
@@ -565,7 +568,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.RouteVec{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: &plan.Grouping{Starts: 4, Members: 5, Experts: 16, K: 4}},
+			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 16, K: 4}},
 		},
 		Variants: []plan.Variant{
 			{Func: "group_experts_x16"},
@@ -578,19 +581,18 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Stride: 16},
 			{Name: "expert_starts", Space: plan.SpaceArena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: plan.SpaceArena, Elem: plan.ElemU32},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
 		Width: 16,
-		Args:  []int{1, 7},
+		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 7, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 64}, Rescale: &plan.Rescale{Squares: 6, Count: 24, Eps: 1e-05}, Routing: 2, Grouping: &plan.Grouping{Starts: 3, Members: 4, Experts: 16, K: 4}},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, Rescale: &plan.Rescale{Squares: 5, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
@@ -603,7 +605,6 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Stride: 16},
 			{Name: "expert_starts", Space: plan.SpaceArena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: plan.SpaceArena, Elem: plan.ElemU32},
 			{Name: "experts_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
@@ -613,7 +614,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 96, Cols: 64, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 5, Stride: 64}, Out: plan.Vec{Slot: 6, Stride: 96}, Routing: 2, Grouping: &plan.Grouping{Starts: 3, Members: 4, Experts: 16, K: 4}},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 96}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
@@ -631,7 +632,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 64, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "shared_down_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
@@ -650,11 +651,11 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 96},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 96, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 4}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 96, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attn_norm_x16"},
@@ -673,14 +674,32 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 96},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 96, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 4}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 96, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "final_norm_x16"},
+		},
+	},
+	{
+		Name:    "gather_x16",
+		Doc:     "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 96},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.GatherVec{Vec: 1, Dim: 96, PerGroup: 256},
+			&plan.GatherVec{Vec: 2, Dim: 6, PerGroup: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "gather_x16"},
 		},
 	},
 	{
@@ -688,15 +707,15 @@ var kernels = []plan.Kernel{
 		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
 			{Name: "w_lm_head", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 384},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "lm_head_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
@@ -743,6 +762,46 @@ var kernels = []plan.Kernel{
 		},
 		Variants: []plan.Variant{
 			{Func: "sample_pick"},
+		},
+	},
+	{
+		Name:    "picks_scan",
+		Doc:     "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "logits", Space: plan.SpaceLogits},
+			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+			{Name: "adjusts", Space: plan.SpacePick, Elem: plan.ElemAdjust},
+			{Name: "masks", Space: plan.SpacePick, Elem: plan.ElemU32},
+			{Name: "values", Space: plan.SpacePick, Write: true},
+			{Name: "tops", Space: plan.SpacePick, Write: true},
+			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+		},
+		Parts: []plan.Part{
+			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 384, PerGroup: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "picks_scan"},
+		},
+	},
+	{
+		Name:    "picks_pick",
+		Doc:     "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+			{Name: "tokens", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+			{Name: "values", Space: plan.SpacePick},
+			{Name: "tops", Space: plan.SpacePick},
+			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32},
+			{Name: "kept", Space: plan.SpacePick, Write: true},
+			{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+		},
+		Parts: []plan.Part{
+			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 384, Scanned: 2},
+		},
+		Variants: []plan.Variant{
+			{Func: "picks_pick"},
 		},
 	},
 }

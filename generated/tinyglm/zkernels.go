@@ -38,9 +38,12 @@ const (
 	kSharedDownX16
 	kAttnNormX16
 	kFinalNormX16
+	kGatherX16
 	kLmHeadX16
 	kSampleScan
 	kSamplePick
+	kPicksScan
+	kPicksPick
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
@@ -109,6 +112,7 @@ var kernels = []plan.Kernel{
 		Variants: []plan.Variant{
 			{Func: "q_b_store_kv_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
 			{Func: "q_b_store_kv_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
+			{Func: "q_b_store_kv_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
 		},
 	},
 	{
@@ -148,6 +152,7 @@ var kernels = []plan.Kernel{
 		Variants: []plan.Variant{
 			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
 			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
+			{Func: "attend_q8_0", Types: []quant.Type{quant.Q8_0}},
 		},
 	},
 	{
@@ -325,11 +330,11 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena, Write: true, Stride: 256},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "embed_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
@@ -343,17 +348,17 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "w_next_norm"},
 			{Name: "ready_2", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares_2", Space: plan.SpaceArena, Write: true, Stride: 64},
+			{Name: "ready_squares_2", Space: plan.SpaceArena, Write: true, Stride: 16},
 			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 288},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_a_kv_a_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
@@ -367,7 +372,7 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 512},
 			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 288},
@@ -377,12 +382,13 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_b_store_kv_x16_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
 			{Func: "q_b_store_kv_x16_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
+			{Func: "q_b_store_kv_x16_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
 		},
 	},
 	{
@@ -399,7 +405,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 256, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 4, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "k_b_x16_q5_0", Types: []quant.Type{quant.Q5_0}},
@@ -420,11 +426,12 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 96, Stride: 128}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.08838834764831843, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 96, Stride: 128}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.08838834764831843, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
 			{Func: "attend_x16_f16", Types: []quant.Type{quant.F16}},
+			{Func: "attend_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
 		},
 	},
 	{
@@ -439,7 +446,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 256}, Dim: 256},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 256}, Dim: 256},
 		},
 		Variants: []plan.Variant{
 			{Func: "combine_x16"},
@@ -459,7 +466,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "v_b_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
@@ -477,11 +484,11 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 256},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "o_proj_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
@@ -495,13 +502,13 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "w_up_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 768},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: 4, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "gate_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
@@ -519,11 +526,11 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 256},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
@@ -537,7 +544,7 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_gate", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "router", Space: plan.SpaceArena, Write: true, Stride: 16},
 			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
@@ -545,8 +552,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 6}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 256}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: 6, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 6, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 6}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 256}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "router_shared_gate_shared_up_x16_f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
@@ -566,7 +573,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.RouteVec{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 6, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: &plan.Grouping{Starts: 4, Members: 5, Experts: 6, K: 2}},
+			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 6, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 6, K: 2}},
 		},
 		Variants: []plan.Variant{
 			{Func: "group_experts_x16"},
@@ -579,19 +586,18 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Stride: 16},
 			{Name: "expert_starts", Space: plan.SpaceArena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: plan.SpaceArena, Elem: plan.ElemU32},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 512},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
 		Width: 16,
-		Args:  []int{1, 7},
+		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 7, K: 2, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 256}, Rescale: &plan.Rescale{Squares: 6, Count: 64, Eps: 1e-05}, Routing: 2, Grouping: &plan.Grouping{Starts: 3, Members: 4, Experts: 6, K: 2}},
+			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 256}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 6, K: 2}, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
@@ -604,7 +610,6 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "routing", Space: plan.SpaceArena, Elem: plan.ElemRoute, Stride: 16},
 			{Name: "expert_starts", Space: plan.SpaceArena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: plan.SpaceArena, Elem: plan.ElemU32},
 			{Name: "experts_swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 512},
@@ -614,7 +619,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 5, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 256}, Routing: 2, Grouping: &plan.Grouping{Starts: 3, Members: 4, Experts: 6, K: 2}},
+			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 6, K: 2}, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
@@ -633,7 +638,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "shared_down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
@@ -653,11 +658,11 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 256},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 4}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attn_norm_x16"},
@@ -676,14 +681,32 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 256},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 4}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "final_norm_x16"},
+		},
+	},
+	{
+		Name:    "gather_x16",
+		Doc:     "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 256},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.GatherVec{Vec: 1, Dim: 256, PerGroup: 256},
+			&plan.GatherVec{Vec: 2, Dim: 16, PerGroup: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "gather_x16"},
 		},
 	},
 	{
@@ -691,15 +714,15 @@ var kernels = []plan.Kernel{
 		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
 			{Name: "w_lm_head", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 64},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 4096},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 4096, Cols: 256, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 4096}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 4096, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 4096}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "lm_head_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
@@ -746,6 +769,46 @@ var kernels = []plan.Kernel{
 		},
 		Variants: []plan.Variant{
 			{Func: "sample_pick"},
+		},
+	},
+	{
+		Name:    "picks_scan",
+		Doc:     "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "logits", Space: plan.SpaceLogits},
+			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+			{Name: "adjusts", Space: plan.SpacePick, Elem: plan.ElemAdjust},
+			{Name: "masks", Space: plan.SpacePick, Elem: plan.ElemU32},
+			{Name: "values", Space: plan.SpacePick, Write: true},
+			{Name: "tops", Space: plan.SpacePick, Write: true},
+			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+		},
+		Parts: []plan.Part{
+			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 4096, PerGroup: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "picks_scan"},
+		},
+	},
+	{
+		Name:    "picks_pick",
+		Doc:     "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+			{Name: "tokens", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+			{Name: "values", Space: plan.SpacePick},
+			{Name: "tops", Space: plan.SpacePick},
+			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32},
+			{Name: "kept", Space: plan.SpacePick, Write: true},
+			{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+		},
+		Parts: []plan.Part{
+			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 4096, Scanned: 16},
+		},
+		Variants: []plan.Variant{
+			{Func: "picks_pick"},
 		},
 	},
 }

@@ -28,9 +28,12 @@ const (
 	kOProjX16
 	kGateUpX16
 	kDownX16
+	kGatherX16
 	kLmHeadX16
 	kSampleScan
 	kSamplePick
+	kPicksScan
+	kPicksPick
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
@@ -245,11 +248,11 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: plan.SpaceArena, Write: true, Stride: 96},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 96, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 96, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: []plan.Variant{
 			{Func: "embed_x16_f32", Types: []quant.Type{quant.F32}},
@@ -263,7 +266,7 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "w_next_norm"},
 			{Name: "ready_2", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 64},
 			{Name: "ready_squares_2", Space: plan.SpaceArena, Write: true, Stride: 16},
@@ -272,8 +275,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_a_kv_a_x16_f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
@@ -297,7 +300,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 144, Cols: 64, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 144, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, Rescale: &plan.Rescale{Squares: 3, Count: 4, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: []plan.Variant{
@@ -319,7 +322,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 3, Rows: 64, Cols: 32, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 48}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 3, Rows: 64, Cols: 32, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 48}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "k_b_x16_f32", Types: []quant.Type{quant.F32}},
@@ -340,7 +343,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
 		},
 		Variants: []plan.Variant{
 			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
@@ -359,7 +362,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 3}, Out: plan.Vec{Slot: 3, Stride: 64}, Dim: 64},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 3}, Out: plan.Vec{Slot: 3, Stride: 64}, Dim: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "combine_x16"},
@@ -379,7 +382,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 3, Rows: 32, Cols: 64, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 32}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 3, Rows: 32, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 32}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "v_b_x16_f32", Types: []quant.Type{quant.F32}},
@@ -397,11 +400,11 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 96},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "o_proj_x16_f32", Types: []quant.Type{quant.F32}},
@@ -415,13 +418,13 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "w_up_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 160},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-06}, Up: 4, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "gate_up_x16_f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
@@ -439,14 +442,32 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: plan.SpaceArena, Write: true, Stride: 96},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "down_x16_f32", Types: []quant.Type{quant.F32}},
+		},
+	},
+	{
+		Name:    "gather_x16",
+		Doc:     "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true, Stride: 96},
+			{Name: "ready_squares", Space: plan.SpaceArena, Write: true, Stride: 16},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.GatherVec{Vec: 1, Dim: 96, PerGroup: 256},
+			&plan.GatherVec{Vec: 2, Dim: 6, PerGroup: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "gather_x16"},
 		},
 	},
 	{
@@ -454,15 +475,15 @@ var kernels = []plan.Kernel{
 		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 96},
-			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 32},
+			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 384},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 16, Unroll: 1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: []plan.Variant{
 			{Func: "lm_head_x16_f32", Types: []quant.Type{quant.F32}},
@@ -509,6 +530,46 @@ var kernels = []plan.Kernel{
 		},
 		Variants: []plan.Variant{
 			{Func: "sample_pick"},
+		},
+	},
+	{
+		Name:    "picks_scan",
+		Doc:     "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "logits", Space: plan.SpaceLogits},
+			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+			{Name: "adjusts", Space: plan.SpacePick, Elem: plan.ElemAdjust},
+			{Name: "masks", Space: plan.SpacePick, Elem: plan.ElemU32},
+			{Name: "values", Space: plan.SpacePick, Write: true},
+			{Name: "tops", Space: plan.SpacePick, Write: true},
+			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+		},
+		Parts: []plan.Part{
+			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 384, PerGroup: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "picks_scan"},
+		},
+	},
+	{
+		Name:    "picks_pick",
+		Doc:     "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+			{Name: "tokens", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+			{Name: "values", Space: plan.SpacePick},
+			{Name: "tops", Space: plan.SpacePick},
+			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32},
+			{Name: "kept", Space: plan.SpacePick, Write: true},
+			{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+		},
+		Parts: []plan.Part{
+			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 384, Scanned: 2},
+		},
+		Variants: []plan.Variant{
+			{Func: "picks_pick"},
 		},
 	},
 }

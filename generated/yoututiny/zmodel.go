@@ -22,6 +22,8 @@ var Bundles = []*plan.Bundle{
 		Kernels:     kernels,
 		Model:       model,
 		Name:        "yoututiny",
+		Pick:        picking,
+		PickBytes:   862976,
 		Profiles:    profiles,
 		RopeFreqs:   ropeFreqs,
 		RopeMScale:  1.0,

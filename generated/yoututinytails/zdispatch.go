@@ -39,3 +39,6 @@ var sampling = []plan.Dispatch{
 	{Kernel: kSampleScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 17664, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 19200, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 20736, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 22272, Bytes: 256}, {Space: plan.SpaceSample, Offset: 22528, Bytes: 256}}},
 	{Kernel: kSamplePick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 256, Bytes: 1024}, {Space: plan.SpaceSample, Offset: 1280, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 19200, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 20736, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 22272, Bytes: 256}, {Space: plan.SpaceSample, Offset: 22528, Bytes: 256}, {Space: plan.SpaceSample, Offset: 22784, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 24320, Bytes: 1536}, {Space: plan.SpaceRow}}},
 }
+
+// picking picks tokens behind several rows.
+var picking = []plan.Dispatch(nil)

@@ -23,6 +23,7 @@ var Bundles = []*plan.Bundle{
 		Kernels:     kernels,
 		Model:       model,
 		Name:        "yoututinytails",
+		Pick:        picking,
 		Profiles:    profiles,
 		RopeFreqs:   ropeFreqs,
 		RopeMScale:  1.0,

@@ -16,6 +16,7 @@ type Wish struct {
 	Bundle string // by name; "": the one that fits best
 	Act    string // by its activations, one of plan.ActNames; "": f32, or what Bundle has
 	Class  string // by the class of the device, one of plan.Classes; "": of none
+	NextN  bool   // of the layer that predicts, not of the model
 }
 
 // Choose picks the bundle that runs f. Among those that fit and have the activations
@@ -34,6 +35,9 @@ func Choose(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 	var fit, right []*plan.Bundle // right: of those that fit
 	closest := &FitError{File: f.Path, Act: act}
 	for _, b := range bundles {
+		if (b.Model.NextN > 0) != w.NextN {
+			continue
+		}
 		bad := Fit(f, b)
 		if len(bad) > 0 {
 			if closest.Bundle == "" || distance(bad) < distance(closest.Mismatches) {
@@ -81,6 +85,9 @@ func byName(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 	var names []string
 	for _, b := range bundles {
 		if b.Name == w.Bundle {
+			if b.Model.NextN > 0 && !w.NextN {
+				return nil, fmt.Errorf("bundle %s is of a layer that drafts for a model, not of the model; leave out -bundle, or name another", b.Name)
+			}
 			if w.Act != "" && w.Act != b.Act() {
 				return nil, fmt.Errorf("bundle %s has %s activations, but %s were asked for; leave out -bundle or -act", b.Name, b.Act(), w.Act)
 			}

@@ -94,6 +94,13 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// typed is the test bundle for weights of another type.
+func typed(name string) *plan.Bundle {
+	b := testBundle(name)
+	b.Weights[len(b.Weights)-1].Types = []quant.Type{quant.Q5_1}
+	return b
+}
+
 func TestChooseErrors(t *testing.T) {
 	file := newFile().open(t)
 	worse := other("worse")
@@ -104,15 +111,16 @@ func TestChooseErrors(t *testing.T) {
 		wish    Wish
 		want    []string
 	}{
-		{"none at all", nil, Wish{}, []string{"no bundle", "mlagen init -gguf '", "-o specs/my_model_q8_0.yaml", "mlagen -spec specs/my_model_q8_0.yaml"}},
-		{"closest", []*plan.Bundle{worse, other("near")}, Wish{}, []string{"mlagen init", "closest bundle, near", "v_head_dim: found 64, expected 96", "rms_norm_eps"}},
-		{"asked", []*plan.Bundle{other("near")}, Wish{Bundle: "near"}, []string{"bundle near does not fit", "v_head_dim: found 64, expected 96", "mlagen init"}},
+		{"none at all", nil, Wish{}, []string{"no bundle fits", "to make one: mlagen -gguf '"}},
+		{"closest", []*plan.Bundle{worse, other("near")}, Wish{}, []string{"mlagen -gguf '", "closest bundle, near", "v_head_dim: found 64, expected 96", "rms_norm_eps"}},
+		{"other types", []*plan.Bundle{typed("near")}, Wish{}, []string{"to make one: mlagen -gguf '", "closest bundle, near, is of this model, but for other quantisation types:\n  tensor "}},
+		{"asked", []*plan.Bundle{other("near")}, Wish{Bundle: "near"}, []string{"bundle near does not fit", "v_head_dim: found 64, expected 96", "to make a bundle for this file: mlagen -gguf '"}},
 		{"unknown", []*plan.Bundle{other("b"), other("a")}, Wish{Bundle: "c"}, []string{`bundle "c" is not in this program, which has a, b`}},
 		{"unknown of none", nil, Wish{Bundle: "c"}, []string{"without bundles"}},
-		{"none at all, f16", nil, Wish{Act: "f16"}, []string{"mlagen init -act f32,f16 -gguf '", "mlagen -spec specs/my_model_q8_0.yaml"}},
+		{"none at all, f16", nil, Wish{Act: "f16"}, []string{"' -act f32,f16"}},
 		{"other activations", []*plan.Bundle{withF16(testBundle("b")), withF16(profiled("c", quant.F32))}, Wish{}, []string{
-			"with f32 activations; c does with f16 (-act f16)\n", `write "activations: [f32, f16]" in specs/my.yaml`, "go run ./cmd/mlagen -spec specs/my.yaml\n", "go build ./cmd/mlarun"}},
-		{"other activations do not fit either", []*plan.Bundle{withF16(other("near"))}, Wish{}, []string{"no bundle in this program fits", "closest bundle, near"}},
+			"with f32 activations; c does with f16 (-act f16)\n", "to make one: mlagen -gguf '", "' -act f32,f16"}},
+		{"other activations do not fit either", []*plan.Bundle{withF16(other("near"))}, Wish{}, []string{"no bundle fits", "closest bundle, near"}},
 		{"name and type", []*plan.Bundle{withF16(testBundle("b"))}, Wish{Bundle: "b", Act: "f32"}, []string{"bundle b has f16 activations, but f32 were asked for; leave out -bundle or -act"}},
 	}
 	for _, tt := range tests {
@@ -160,18 +168,5 @@ func TestFitErrorIsShort(t *testing.T) {
 	}
 	if lines := strings.Count(err.Error(), "\n"); lines > shownMismatches+8 || !strings.Contains(err.Error(), "more; mlarun inspect") {
 		t.Errorf("%d lines:\n%v", lines, err)
-	}
-}
-
-func TestSpecStem(t *testing.T) {
-	for file, want := range map[string]string{
-		"/m/GLM-4.7-Flash-Q4_K_M.gguf": "glm_4_7_flash_q4_k_m",
-		"7b.gguf":                      "m7b",
-		"模型.gguf":                      "m",
-		"a-00001-of-00002.gguf":        "a",
-	} {
-		if got := specStem(file); got != want {
-			t.Errorf("specStem(%q) = %q; want %q", file, got, want)
-		}
 	}
 }

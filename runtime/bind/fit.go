@@ -16,7 +16,8 @@ import (
 type Mismatch struct {
 	What            string // a hyper-parameter or a tensor with its role
 	Found, Expected string
-	More            int // further layers in which the same is wrong
+	More            int  // further layers in which the same is wrong
+	Types           bool // only quantisation types differ
 }
 
 // String is the mismatch in one line.
@@ -51,6 +52,11 @@ func Fit(f *gguf.File, b *plan.Bundle) []Mismatch {
 	if _, bad := ropeFactors(f); bad != nil {
 		out = append(out, *bad)
 	}
+	for i := range b.Joined {
+		if _, bad := find(f, b, &b.Joined[i], 0); bad != nil {
+			out = append(out, *bad)
+		}
+	}
 	out = append(out, strangers(f, b)...)
 	if len(out) == missing { // every weight is there: look at them together
 		out = append(out, combinations(b, types)...)
@@ -70,11 +76,13 @@ func merge(row []Mismatch, m Mismatch) []Mismatch {
 
 // strangers lists tensors in the model's layers that the bundle never reads:
 // computing without them would give other numbers than the file's author meant.
-// Blocks behind the last layer (multi-token prediction) are skipped.
+// Blocks behind the last layer are of layers that predict, which have bundles of their
+// own; to such a bundle, all but its block is of the model.
 func strangers(f *gguf.File, b *plan.Bundle) []Mismatch {
 	known := besides(f)
-	for i := range b.Weights {
-		w := &b.Weights[i]
+	all := slices.Concat(b.Weights, b.Joined)
+	for i := range all {
+		w := &all[i]
 		for l := range layers(w) {
 			known[layerName(w.GGUF, w, l)] = true
 			if w.Alt != "" {
@@ -87,7 +95,7 @@ func strangers(f *gguf.File, b *plan.Bundle) []Mismatch {
 	for i := range f.Tensors {
 		name := f.Tensors[i].Name
 		block, in := blockOf(name)
-		if known[name] || in && block >= b.Model.NumHiddenLayers {
+		if known[name] || in && b.Model.NextN == 0 && block >= b.Model.NumHiddenLayers || b.Model.NextN > 0 && block != b.Model.NextN {
 			continue
 		}
 		pattern := name
@@ -125,7 +133,7 @@ func combinations(b *plan.Bundle, types [][]quant.Type) []Mismatch {
 		if want := weightTypes(b, d, k, types); !hasVariant(k, want) {
 			out = append(out, Mismatch{
 				What:  fmt.Sprintf("kernel %s in layer %d", k.Name, d.Layer),
-				Found: "weight types " + slotTypes(k, want), Expected: "one of its compiled combinations",
+				Found: "weight types " + slotTypes(k, want), Expected: "one of its compiled combinations", Types: true,
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -16,11 +17,15 @@ func hyperParameters(f *gguf.File, b *plan.Bundle) []Mismatch {
 		return []Mismatch{{What: "metadata", Found: err.Error(), Expected: "a model of architecture " + strings.Join(gguf.Architectures(), " or ")}}
 	}
 	m := &b.Model
+	dense := m.DenseLayers()
+	if m.NextN > 0 { // it has none of them
+		dense = h.FirstKDenseReplace
+	}
 	list := []parameter{
 		{"architecture", h.Architecture, m.Architecture},
 		{"vocab_size", h.VocabSize, m.VocabSize},
 		{"hidden_size", h.HiddenSize, m.HiddenSize},
-		{"num_hidden_layers", h.NumHiddenLayers, m.NumHiddenLayers},
+		{"num_hidden_layers", h.NumHiddenLayers, cmp.Or(m.NextN, m.NumHiddenLayers)},
 		{"num_attention_heads", h.NumAttentionHeads, m.NumAttentionHeads},
 		{"q_lora_rank", h.QLoraRank, m.QLoraRank},
 		{"kv_lora_rank", h.KVLoraRank, m.KVLoraRank},
@@ -31,10 +36,10 @@ func hyperParameters(f *gguf.File, b *plan.Bundle) []Mismatch {
 		{"temperature.scale", h.Temperature.Scale, m.Temperature.Scale},
 		{"temperature.length", h.Temperature.Length, m.Temperature.Length},
 		{"tie_word_embeddings", h.TiedEmbeddings, m.TieWordEmbeddings},
-		{"first_k_dense_replace", h.FirstKDenseReplace, m.DenseLayers()},
+		{"first_k_dense_replace", h.FirstKDenseReplace, dense},
 		{"n_routed_experts", h.NRoutedExperts, m.MoE.NRoutedExperts},
 	}
-	if h.FirstKDenseReplace > 0 {
+	if m.NextN == 0 && h.FirstKDenseReplace > 0 {
 		list = append(list, parameter{"intermediate_size", h.IntermediateSize, m.IntermediateSize})
 	}
 	list = append(list, ropeParameters(&h, &m.Rope)...)

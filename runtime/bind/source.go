@@ -67,10 +67,11 @@ func find(f *gguf.File, b *plan.Bundle, w *plan.Weight, l int) (*source, *Mismat
 	if ok {
 		return whole(t, w)
 	}
-	if h, fused := halves[w.Role]; fused && w.Alt != "" {
-		if t, ok = f.Tensor(layerName(w.Alt, w, l)); ok {
+	if t, ok = f.Tensor(layerName(w.Alt, w, l)); ok {
+		if h, fused := halves[w.Role]; fused {
 			return h.in(t, w, &b.Model)
 		}
+		return whole(t, w)
 	}
 	return nil, &Mismatch{What: subject(name, w), Found: absent, Expected: "dimensions " + dims(shape(w))}
 }
@@ -165,7 +166,7 @@ func allowed(t *gguf.Tensor, w *plan.Weight, typ quant.Type) *Mismatch {
 	if typ != t.Type {
 		found += ", transposed to " + typeName(typ)
 	}
-	return &Mismatch{What: subject(t.Name, w), Found: found, Expected: typeNames(w.Types)}
+	return &Mismatch{What: subject(t.Name, w), Found: found, Expected: typeNames(w.Types), Types: true}
 }
 
 func mustLookup(t quant.Type) *quant.Format {

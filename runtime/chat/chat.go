@@ -14,6 +14,7 @@ package chat
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,6 +36,10 @@ type Message struct {
 	// Reasoning is what an assistant thought before Content; "" = not known,
 	// then templates may find it between <think> and </think> in Content.
 	Reasoning string
+	// ToolCalls are what an assistant wants called behind Content.
+	ToolCalls []ToolCall
+	// ToolCallID says to which call a tool's Content is the answer, Name of which tool.
+	ToolCallID, Name string
 }
 
 // Options of a rendering.
@@ -45,6 +50,11 @@ type Options struct {
 	// Thinking switches a reasoning model's thinking on or off; nil leaves it to
 	// the template.
 	Thinking *bool
+	// KeepThinking has the reasoning of all turns, not only of those since the user
+	// spoke last, where a template has clear_thinking.
+	KeepThinking bool
+	// Tools are what the model may call, each as {"type": "function", "function": …}.
+	Tools []json.RawMessage
 }
 
 // Renderer writes conversations in one model's format.
@@ -55,6 +65,9 @@ type Renderer interface {
 	Render(messages []Message, opts Options) (string, error)
 	// Stops returns the texts of tokens that end the assistant's turn.
 	Stops() []string
+	// Template is the text that says how the model writes calls of tools; "" = it
+	// writes none.
+	Template() string
 }
 
 // Hints are what For knows apart from the template.
@@ -93,16 +106,13 @@ func fingerprint(template string) string {
 func Names() []string { return slices.Sorted(maps.Keys(formats)) }
 
 // For returns the renderer for a model whose file has the given chat template
-// ("" = none). The name "none" turns chat off; otherwise the file's template
-// decides, because it is nearer to the weights than a name is, and the name only
-// helps when there is none.
+// ("" = none). The file's template decides, because it is nearer to the weights than
+// a name is; the name only helps when there is none. Without either, and by the name
+// "none", the model has no chat.
 func For(template string, h Hints) (Renderer, error) {
 	format, known := formats[h.Name]
 	if h.Name != "" && !known {
 		return nil, fmt.Errorf("chat format %q is not known, expected one of %s", h.Name, strings.Join(Names(), ", "))
-	}
-	if h.Name == "none" {
-		return none{}, nil
 	}
 	if strings.TrimSpace(template) != "" {
 		if name, ok := knownTemplates[fingerprint(template)]; ok {
@@ -126,11 +136,17 @@ func newYoutu(string, Hints) (Renderer, error) {
 // none is the renderer of models that were not trained on conversations.
 type none struct{}
 
-func (none) Name() string    { return "none" }
-func (none) Stops() []string { return nil }
+func (none) Name() string     { return "none" }
+func (none) Stops() []string  { return nil }
+func (none) Template() string { return "" }
 
 func (none) Render([]Message, Options) (string, error) {
 	return "", fmt.Errorf("this model has no chat format: give it plain text to continue")
+}
+
+// noTools is the error for tools in a format that has none.
+func noTools(format string) error {
+	return fmt.Errorf("chat format %s has no tools", format)
 }
 
 // badRole is the error for a role that a format does not have.

@@ -30,7 +30,7 @@ type conversation struct {
 func (c conversation) args() ([]Message, Options) {
 	var messages []Message
 	for _, m := range c.Messages {
-		messages = append(messages, Message(m))
+		messages = append(messages, Message{Role: m.Role, Content: m.Content, Reasoning: m.Reasoning})
 	}
 	return messages, Options{AddGenerationPrompt: c.AddGenerationPrompt, Thinking: c.EnableThinking}
 }
@@ -138,7 +138,8 @@ func TestFor(t *testing.T) {
 	}{
 		{glm, "", "glm4", ""},
 		{glm, "youtu", "glm4", ""}, // the file's template decides
-		{glm, "none", "none", ""},
+		{glm, "none", "glm4", ""},  // a template is nearer to the weights than a name
+		{"", "none", "none", ""},
 		{"", "glm4", "glm4", ""},
 		{" \n", "deepseek-v2", "deepseek-v2", ""},
 		{"{{ messages[0].content }}", "youtu", "jinja", ""},
@@ -223,7 +224,7 @@ func TestTemplateErrors(t *testing.T) {
 		{"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nested calls"},
 		{"{% macro a(f) %}{{ f(f) }}{% endmacro %}{{ a(a) }}", "nested calls"},
 		{"{% for m in messages recursive %}{{ loop(messages) }}{% endfor %}", "recursive"},
-		{"{{ messages | tojson }}", "tojson"},
+		{"{{ raise_exception | tojson }}", "tojson"},
 		{"{% for m in messages %}", ""},
 		{"{{ messages[0].content", ""},
 		{"{{ 'x'.center(1000000000) }}", "center"},

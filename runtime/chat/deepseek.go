@@ -20,15 +20,22 @@ func newDeepSeek(h Hints) deepSeek {
 
 func (deepSeek) Name() string      { return "deepseek-v2" }
 func (d deepSeek) Stops() []string { return []string{d.eos} }
+func (deepSeek) Template() string  { return "" }
 
 // Render refuses to switch thinking on, which these models do not have.
 func (d deepSeek) Render(messages []Message, opts Options) (string, error) {
 	if opts.Thinking != nil && *opts.Thinking {
 		return "", fmt.Errorf("chat format %s has no thinking mode", d.Name())
 	}
+	if len(opts.Tools) > 0 {
+		return "", noTools(d.Name())
+	}
 	var out strings.Builder
 	out.WriteString(d.bos)
 	for i, m := range messages {
+		if len(m.ToolCalls) > 0 {
+			return "", noTools(d.Name())
+		}
 		switch m.Role {
 		case System:
 			out.WriteString(m.Content + "\n\n")

@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -22,7 +20,7 @@ var statements = []string{"for", "if", "set", "with", "raw", "filter", "do", "br
 // that make texts of any length, such as center.
 var filterNames = []string{
 	"abs", "capitalize", "count", "d", "default", "dictsort", "e", "escape", "first", "float", "groupby", "int",
-	"items", "join", "last", "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace",
+	"join", "last", "length", "list", "lower", "map", "max", "min", "reject", "rejectattr", "replace",
 	"reverse", "round", "safe", "select", "selectattr", "sort", "string", "sum", "title", "trim", "unique", "upper",
 }
 
@@ -37,7 +35,7 @@ func environment() *exec.Environment {
 			blocks[name], _ = structures.All.Get(name)
 		}
 	}
-	filters := map[string]exec.FilterFunction{"tojson": toJSON}
+	filters := map[string]exec.FilterFunction{"tojson": toJSON, "items": itemsFilter}
 	for _, name := range filterNames {
 		filters[name], _ = builtins.Filters.Get(name)
 	}
@@ -56,6 +54,14 @@ func environment() *exec.Environment {
 		ControlStructures: exec.NewControlStructureSet(blocks),
 		Methods:           methods(),
 	}
+}
+
+// itemsFilter is the filter that lists an object's members.
+func itemsFilter(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
+	if in.IsError() {
+		return in
+	}
+	return exec.AsValue(items(in))
 }
 
 // raise is raise_exception(message).
@@ -96,26 +102,6 @@ func numbers(_ *exec.Evaluator, args *exec.VarArgs) (any, error) {
 		list = append(list, i)
 	}
 	return list, nil
-}
-
-// toJSON is Python's json.dumps(x, ensure_ascii=False) for strings, numbers and
-// none: what a conversation without tools consists of. The engine's own filter
-// escapes for HTML.
-func toJSON(_ *exec.Evaluator, in *exec.Value, _ *exec.VarArgs) *exec.Value {
-	if in.IsError() {
-		return in
-	}
-	switch x := in.Interface().(type) {
-	case nil, string, bool, int, float64:
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(x); err != nil {
-			return exec.AsValue(fmt.Errorf("tojson: %w", err))
-		}
-		return exec.AsSafeValue(string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))))
-	}
-	return exec.AsValue(fmt.Errorf("tojson of %s is not supported", in.String()))
 }
 
 // parseFor is the engine's for loop without `recursive`, which has no limit.

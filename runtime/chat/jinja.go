@@ -2,8 +2,10 @@ package chat
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,12 +18,14 @@ import (
 
 // jinja runs the template of a model file. It follows Hugging Face's
 // apply_chat_template: blocks take their line with them (trim_blocks,
-// lstrip_blocks), tools and documents are none, enable_thinking is defined only
+// lstrip_blocks), documents are none, enable_thinking is defined only
 // when the caller chose, and raise_exception makes an error.
 type jinja struct {
 	source   string
 	template *exec.Template
 	hints    Hints
+	// textArguments says that the template wants the arguments of calls as JSON text.
+	textArguments bool
 }
 
 // Limits on what the template of an untrusted file can spend.
@@ -40,7 +44,7 @@ func newJinja(template string, h Hints) (Renderer, error) {
 	if len(template) > maxTemplate {
 		return nil, fmt.Errorf("tokenizer.chat_template has %d bytes, at most %d are supported", len(template), maxTemplate)
 	}
-	j := &jinja{source: template, hints: h}
+	j := &jinja{source: template, hints: h, textArguments: joined.MatchString(template)}
 	err := limited(func() error { return j.parse() })
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer.chat_template is not supported: %w", withoutSource(err, template))
@@ -94,7 +98,11 @@ func (j *jinja) Render(messages []Message, opts Options) (string, error) {
 		return "", fmt.Errorf("tokenizer.chat_template cannot switch thinking: it does not use enable_thinking")
 	}
 	out := &prompt{deadline: time.Now().Add(renderTime)}
-	data := exec.NewContext(j.variables(messages, opts))
+	vars, err := j.variables(messages, opts)
+	if err != nil {
+		return "", err
+	}
+	data := exec.NewContext(vars)
 	if err := limited(func() error { return j.template.Execute(out, data) }); err != nil {
 		return "", fmt.Errorf("tokenizer.chat_template: %w", withoutSource(err, j.source))
 	}
@@ -102,14 +110,14 @@ func (j *jinja) Render(messages []Message, opts Options) (string, error) {
 }
 
 // variables are what the template sees.
-func (j *jinja) variables(messages []Message, opts Options) map[string]any {
+func (j *jinja) variables(messages []Message, opts Options) (map[string]any, error) {
+	args := texts{}
 	list := make([]any, len(messages))
 	for i, m := range messages {
-		fields := map[string]any{"role": m.Role, "content": m.Content}
-		if m.Reasoning != "" {
-			fields["reasoning_content"] = m.Reasoning
+		var err error
+		if list[i], err = j.message(m, args); err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
-		list[i] = fields
 	}
 	vars := map[string]any{
 		"messages":              list,
@@ -119,12 +127,76 @@ func (j *jinja) variables(messages []Message, opts Options) map[string]any {
 		"tools":                 nil,
 		"documents":             nil,
 		depthKey:                new(atomic.Int32),
+		textsKey:                args,
+	}
+	if len(opts.Tools) > 0 {
+		tools := make([]any, len(opts.Tools))
+		for i, text := range opts.Tools {
+			var err error
+			if tools[i], err = value(text); err != nil {
+				return nil, fmt.Errorf("tool %d: %w", i, err)
+			}
+		}
+		vars["tools"] = tools
 	}
 	if opts.Thinking != nil {
 		vars["enable_thinking"] = *opts.Thinking
 	}
-	return vars
+	if opts.KeepThinking {
+		vars["clear_thinking"] = false
+	}
+	return vars, nil
 }
+
+// message is a message as the template sees it.
+func (j *jinja) message(m Message, args texts) (*exec.Dict, error) {
+	out := dict("role", m.Role, "content", m.Content)
+	add := func(key string, x any) {
+		out.Pairs = append(out.Pairs, &exec.Pair{Key: exec.AsValue(key), Value: exec.AsValue(x)})
+	}
+	if m.Reasoning != "" {
+		add("reasoning_content", m.Reasoning)
+	}
+	if m.ToolCallID != "" {
+		add("tool_call_id", m.ToolCallID)
+	}
+	if m.Name != "" {
+		add("name", m.Name)
+	}
+	if len(m.ToolCalls) == 0 {
+		return out, nil
+	}
+	calls := make([]any, len(m.ToolCalls))
+	for i, c := range m.ToolCalls {
+		arguments, err := j.arguments(c, args)
+		if err != nil {
+			return nil, err
+		}
+		calls[i] = dict("id", c.ID, "type", "function", "function", dict("name", c.Name, "arguments", arguments))
+	}
+	add("tool_calls", calls)
+	return out, nil
+}
+
+// arguments are an object, unless the template joins them to other text.
+func (j *jinja) arguments(c ToolCall, args texts) (any, error) {
+	if j.textArguments {
+		return c.Arguments, nil
+	}
+	x, err := value(json.RawMessage(c.Arguments))
+	object, ok := x.(*exec.Dict)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("the arguments of %s: %w", c.Name, errors.Join(err, errors.New("expected a JSON object")))
+	}
+	args[object] = c.Arguments
+	return object, nil
+}
+
+// joined finds templates that add a call's arguments to a text: those of DeepSeek.
+var joined = regexp.MustCompile(`\+\s*[\w.\[\]'"]*arguments['"\]]*\s*[-+}]|arguments['"\]]*\s*\+`)
+
+// Template implements Renderer.
+func (j *jinja) Template() string { return j.source }
 
 // prompt collects the output of a template within its limits.
 type prompt struct {

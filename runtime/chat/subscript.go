@@ -58,7 +58,7 @@ var (
 		"strip", "title", "upper",
 	}
 	listMethods = []string{"append", "reverse"}
-	dictMethods = []string{"get", "items", "keys", "values"}
+	dictMethods = []string{"get"}
 )
 
 func methods() exec.Methods {
@@ -69,6 +69,10 @@ func methods() exec.Methods {
 		return fromEnd(len(chars), args, func(i int) any { return string(chars[i]) })
 	}
 	onString["split"] = splitText
+	onDict := pick(all.Dict, dictMethods)
+	for name, list := range map[string]func(*exec.Value) []any{"items": items, "keys": keysOf, "values": valuesOf} {
+		onDict[name] = func(_ map[string]any, self *exec.Value, _ *exec.VarArgs) (any, error) { return list(self), nil }
+	}
 	onList[itemMethod] = func(self []any, _ *exec.Value, args *exec.VarArgs) (any, error) {
 		return fromEnd(len(self), args, func(i int) any { return self[i] })
 	}
@@ -78,7 +82,7 @@ func methods() exec.Methods {
 		Float: all.Float,
 		Str:   exec.NewMethodSet(onString),
 		List:  exec.NewMethodSet(onList),
-		Dict:  exec.NewMethodSet(pick(all.Dict, dictMethods)),
+		Dict:  exec.NewMethodSet(onDict),
 	}
 }
 

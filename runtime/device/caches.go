@@ -8,13 +8,15 @@ import "mla/runtime/plan"
 type Caches struct {
 	Layers [][]byte
 	Pages  int
+	Planes plan.Planes // of a page
 }
 
 // CopyRows copies the first n rows of a page to another.
 func (c Caches) CopyRows(from, to uint32, n int) {
 	for _, layer := range c.Layers {
-		rows := c.page(layer, from)
-		copy(c.page(layer, to), rows[:len(rows)/plan.PageRows*n])
+		for at, bytes := range c.Planes.Rows(0, n) {
+			copy(c.page(layer, to)[at:at+bytes], c.page(layer, from)[at:])
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ type Binding struct {
 	Space  plan.Space
 	Weight *Weight // of SpaceWeight
 	Index  int     // layer of SpaceKV
-	Offset int64   // in the arena, the sampler's memory, the counters, or Commands.Constants
+	Offset int64   // in the arena, the samplers' memory, the counters, or Commands.Constants
 }
 
 // Command is one dispatch with everything resolved but addresses.
@@ -46,7 +46,8 @@ type Recording struct {
 type Commands struct {
 	Sequences []Recording // by rising width, that of one row first
 	Sample    []Command
-	Constants []byte // of SpaceArgs
+	Pick      []Command // of several rows
+	Constants []byte    // of SpaceArgs
 }
 
 // Decode is the sequence of one row.
@@ -57,13 +58,13 @@ func (c *Commands) For(rows int) int {
 	return slices.IndexFunc(c.Sequences, func(r Recording) bool { return r.Width >= rows })
 }
 
-// All lists the commands of all sequences, then the sampler's.
+// All lists the commands of all sequences, then the samplers'.
 func (c *Commands) All() []Command {
 	var all []Command
 	for _, r := range c.Sequences {
 		all = append(all, r.Commands...)
 	}
-	return append(all, c.Sample...)
+	return slices.Concat(all, c.Sample, c.Pick)
 }
 
 // Commands resolves the dispatches of a bundle that cfg loads, on devices of a
@@ -83,6 +84,9 @@ func (m *Model) Commands(l *Layout, cfg Config, class string) (*Commands, error)
 		r.Sequences = append(r.Sequences, Recording{q.Width, q.Head, list})
 	}
 	if r.Sample, err = r.list(m.Bundle.Sample); err != nil {
+		return nil, err
+	}
+	if r.Pick, err = r.list(m.pick(cfg)); err != nil {
 		return nil, err
 	}
 	return r.Commands, nil
@@ -153,6 +157,8 @@ func (r *resolver) bind(d *plan.Dispatch, k *plan.Kernel, i int) (b Binding, err
 		b.Offset, err = within(op, r.layout.Arena, arenaAlign, "an arena")
 	case plan.SpaceSample:
 		b.Offset, err = within(op, r.layout.Sample, ConstantsAlign, "a sampler's memory")
+	case plan.SpacePick:
+		b.Offset, err = within(op, r.layout.Pick, ConstantsAlign, "a memory of picks")
 	case plan.SpaceCounters:
 		b.Offset, err = within(op, r.layout.Counters, ConstantsAlign, "counters")
 	case plan.SpaceKV:
@@ -162,7 +168,7 @@ func (r *resolver) bind(d *plan.Dispatch, k *plan.Kernel, i int) (b Binding, err
 		b.Index = op.Index
 	case plan.SpaceArgs:
 		b.Offset, err = r.constants(d, k)
-	case plan.SpaceRope, plan.SpaceRow, plan.SpaceTables, plan.SpaceLogits:
+	case plan.SpaceRope, plan.SpaceRow, plan.SpaceWanted, plan.SpaceTables, plan.SpaceLogits, plan.SpaceHeads:
 	default:
 		return b, fmt.Errorf("space %d", op.Space)
 	}

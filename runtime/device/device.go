@@ -55,9 +55,10 @@ type Config struct {
 	Context int        // tokens of the longest session
 	Pages   int        // pages of every latent cache, for all sessions; 0: what one session of Context tokens takes
 	Tables  int        // block tables: sessions that can run at a time; 0: 1
-	KV      quant.Type // F16 or F32
+	KV      quant.Type // one of the model's CacheTypes
 	Width   int        // rows of a replay; 0: 1. Wider sequences than these need are not loaded
 	Threads int        // CPU workers; 0: one per core
+	Int8    bool       // inputs of mat-vecs are rounded to signed bytes, by a device that is an Int8er
 	// Progress, if not nil, is called while Load copies weights to a device with
 	// memory of its own: bytes copied, and bytes in all.
 	Progress func(done, total int64)
@@ -82,6 +83,14 @@ type Separate interface {
 	OwnMemory() bool
 }
 
+// Int8er is a Device that may round the inputs of mat-vecs to signed bytes, under a scale
+// for every 32 of them: quicker and less exact.
+type Int8er interface {
+	Device
+	// Int8 says why the device cannot do that for a bundle; nil: it can.
+	Int8(b *plan.Bundle) error
+}
+
 // Runner is a loaded model. It replays the recorded sequences for rows of any sessions;
 // what belongs to a session is a block table and the pages in it.
 type Runner interface {
@@ -100,10 +109,11 @@ type Runner interface {
 	// page of the device, before rows that are run later.
 	WritePage(page uint32, src []byte) error
 	// Replay runs rows of any sessions side by side; those of one session follow each
-	// other. It takes the narrowest sequence that holds them. With logits false, the
-	// dispatches from the sequence's Head on are left out and the result is nil. The
-	// slice is [len(rows)][VocabSize] and valid until the next Replay.
-	Replay(rows []plan.Row, logits bool) ([]float32, error)
+	// other. It takes the narrowest sequence that holds them. wanted are the rows, in
+	// their order and at most plan.MaxWanted, behind which logits are computed: without
+	// any, the dispatches from the sequence's Head on are left out and the result is nil.
+	// The slice is [len(wanted)][VocabSize] and valid until the next Replay.
+	Replay(rows []plan.Row, wanted []int) ([]float32, error)
 	// Width is the most rows of a Replay.
 	Width() int
 	// Dispatches is the number of dispatches that a full Replay of one row launches.

@@ -5,17 +5,19 @@ import (
 	"fmt"
 
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // Layout is the memory that a recording takes beside the weights, in bytes.
 type Layout struct {
-	Width               int       // rows of the widest sequence that is loaded
-	Arena, Rope, Logits int64     // the arena of the sequence that needs most
-	Sample              int64     // the sampler's; 0: the bundle has none
-	Counters            int64     // of tails, to be zeroed; 0: the bundle has none
-	Tables              int64     // block tables
-	Cache               int64     // of one layer
+	Width               int   // rows of the widest sequence that is loaded
+	Arena, Rope, Logits int64 // the arena of the sequence that needs most
+	Sample              int64 // the sampler's; 0: the bundle has none
+	Pick                int64 // of what picks behind several rows; 0: the bundle has none, or one row is run at a time
+	Counters            int64 // of tails, to be zeroed; 0: the bundle has none
+	Tables              int64 // block tables
+	Heads               int64 // expanded keys and values, see plan.HeadsPage; 0: no sequence that is loaded has them
+	Cache               int64 // of one layer
+	Planes              plan.Planes
 	Layers              int       // caches
 	Pages               int       // of a cache
 	MaxPages            int       // entries of a block table
@@ -27,13 +29,13 @@ const (
 	maxContext   = 1 << 24
 	maxDimension = 1 << 24
 	maxArena     = 1 << 32
+	maxHeadsPage = 1 << 30
 )
 
 // The limits on a Config.
 const (
 	MaxTables = 1 << 12
 	MaxPages  = 1 << 22
-	MaxWidth  = 1 << 10 // rows of a sequence
 )
 
 // Sequences lists the sequences that a configuration loads: up to the narrowest that holds
@@ -47,29 +49,33 @@ func (m *Model) Sequences(cfg Config) []plan.Sequence {
 	return all[:n]
 }
 
-// Layout checks a configuration, and what of the bundle sizes depend on, for
-// devices that hold the cache as F16 or F32. It also makes sure that every weight
-// lies in its region.
+// pick lists the dispatches that pick tokens behind several rows, where a configuration
+// loads sequences of several.
+func (m *Model) pick(cfg Config) []plan.Dispatch {
+	if len(m.Sequences(cfg)) == 1 {
+		return nil
+	}
+	return m.Bundle.Pick
+}
+
+// Layout checks a configuration, and what of the bundle sizes depend on. It also makes
+// sure that every weight lies in its region.
 func (m *Model) Layout(cfg Config) (*Layout, error) {
 	b := m.Bundle
 	model := &b.Model
-	elem := int64(2)
-	if cfg.KV == quant.F32 {
-		elem = 4
-	}
 	switch {
-	case cfg.KV != quant.F16 && cfg.KV != quant.F32:
-		return nil, fmt.Errorf("KV cache of %s; expected f16 or f32", cfg.KV)
 	case cfg.Tables < 0 || cfg.Tables > MaxTables:
 		return nil, fmt.Errorf("%d block tables; expected 1 to %d", cfg.Tables, MaxTables)
 	case cfg.Pages < 0 || cfg.Pages > MaxPages:
 		return nil, fmt.Errorf("%d pages of the KV cache; expected 1 to %d", cfg.Pages, MaxPages)
 	case cfg.Context < 1 || cfg.Context > maxContext:
 		return nil, fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
-	case cfg.Width < 0 || cfg.Width > MaxWidth:
-		return nil, fmt.Errorf("%d rows at a time; expected 1 to %d", cfg.Width, MaxWidth)
+	case cfg.Width < 0 || cfg.Width > plan.MaxWidth:
+		return nil, fmt.Errorf("%d rows at a time; expected 1 to %d", cfg.Width, plan.MaxWidth)
 	case b.SampleBytes < 0 || b.SampleBytes > maxArena:
 		return nil, fmt.Errorf("a sampler's memory of %d bytes; expected 0 to %d", b.SampleBytes, int64(maxArena))
+	case b.PickBytes < 0 || b.PickBytes > maxArena || len(b.Pick) > 0 && b.PickBytes < plan.PickLayoutOf(max(model.VocabSize, 0), 1).Values:
+		return nil, fmt.Errorf("a memory of %d bytes to pick behind several rows; expected up to %d, and room for picks", b.PickBytes, int64(maxArena))
 	case b.Counters < 0 || b.Counters > maxArena:
 		return nil, fmt.Errorf("counters of %d bytes; expected 0 to %d", b.Counters, int64(maxArena))
 	case m.RopeFactors.wrong(len(b.RopeFreqs)):
@@ -77,22 +83,39 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 	case 2*len(b.RopeFreqs) != model.QKRopeHeadDim:
 		return nil, fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), model.QKRopeHeadDim)
 	}
-	width, arena := 0, int64(0)
+	for _, n := range []int{model.NumAttentionHeads, model.QKNopeHeadDim, model.VHeadDim} {
+		if n < 0 || n > maxDimension {
+			return nil, fmt.Errorf("dimension %d in the model", n)
+		}
+	}
+	width, arena, heads := 0, int64(0), int64(0)
 	for _, q := range m.Sequences(cfg) {
 		switch {
-		case q.Width <= width || q.Width > MaxWidth:
-			return nil, fmt.Errorf("a sequence of %d rows behind one of %d; expected more, up to %d", q.Width, width, MaxWidth)
+		case q.Width <= width || q.Width > plan.MaxWidth:
+			return nil, fmt.Errorf("a sequence of %d rows behind one of %d; expected more, up to %d", q.Width, width, plan.MaxWidth)
 		case q.ArenaBytes < 1 || q.ArenaBytes > maxArena:
 			return nil, fmt.Errorf("an arena of %d bytes for %d rows; expected 1 to %d", q.ArenaBytes, q.Width, int64(maxArena))
 		case q.Head < 0 || q.Head > len(q.Dispatches):
 			return nil, fmt.Errorf("the head begins at dispatch %d of %d", q.Head, len(q.Dispatches))
 		}
-		width, arena = q.Width, max(arena, q.ArenaBytes)
+		for _, v := range []*plan.Vectors{q.Input, q.Hidden} {
+			if v != nil && (v.Offset < 0 || v.Len < 1 || v.Stride < 0 || v.Offset > q.ArenaBytes || v.Bytes(q.Width, b.Activations) > q.ArenaBytes-v.Offset) {
+				return nil, fmt.Errorf("%d vectors of %d elements at %d do not fit an arena of %d bytes", q.Width, v.Len, v.Offset, q.ArenaBytes)
+			}
+		}
+		width, arena, heads = q.Width, max(arena, q.ArenaBytes), max(heads, b.HeadsBytes(q.Dispatches))
+	}
+	if heads < 0 || heads > maxHeadsPage {
+		return nil, fmt.Errorf("heads of %d bytes a page; expected up to %d", heads, maxHeadsPage)
 	}
 	for _, n := range []int{model.VocabSize, model.NumHiddenLayers, model.KVLoraRank, model.QKRopeHeadDim} {
 		if n < 1 || n > maxDimension {
 			return nil, fmt.Errorf("dimension %d in the model", n)
 		}
+	}
+	planes, err := model.CachePlanes(cfg.KV)
+	if err != nil {
+		return nil, err
 	}
 	for i := range b.Weights {
 		for l := range max(1, b.Weights[i].Last-b.Weights[i].First) {
@@ -105,15 +128,22 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 		return nil, fmt.Errorf("a context of %d tokens in a model of %d positions", cfg.Context, n)
 	}
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
+	pick := b.PickBytes
+	if len(m.pick(cfg)) == 0 {
+		pick = 0
+	}
 	return &Layout{
 		Width:    width,
 		Arena:    arena,
 		Sample:   b.SampleBytes,
+		Pick:     pick,
 		Counters: b.Counters,
 		Rope:     int64(cfg.Context) * int64(model.QKRopeHeadDim) * 4,
-		Logits:   int64(width) * int64(model.VocabSize) * 4,
+		Logits:   int64(min(width, plan.MaxWanted)) * int64(model.VocabSize) * 4,
 		Tables:   int64(max(cfg.Tables, 1)) * int64(model.MaxPages()) * 4,
-		Cache:    int64(pages) * plan.PageRows * int64(model.CacheDim()) * elem,
+		Heads:    int64(pages) * heads,
+		Cache:    int64(pages) * plan.PageRows * int64(planes.RowBytes()),
+		Planes:   planes,
 		Layers:   model.NumHiddenLayers,
 		Pages:    pages,
 		MaxPages: model.MaxPages(),
@@ -131,5 +161,5 @@ func (l *Layout) PageBytes() int { return int(l.Cache / int64(l.Pages) * int64(l
 
 // Bytes is all of it.
 func (l *Layout) Bytes() int64 {
-	return l.Arena + l.Sample + l.Counters + l.Rope + l.Logits + l.Tables + l.Cache*int64(l.Layers)
+	return l.Arena + l.Sample + l.Pick + l.Counters + l.Rope + l.Logits + l.Tables + l.Heads + l.Cache*int64(l.Layers)
 }

@@ -26,9 +26,39 @@ func Matrices(p plan.Part) []Matrix {
 	case *plan.Experts:
 		add(p.W, p.K*p.Rows, p.Cols)
 		add(p.Up, p.K*p.Rows, p.Cols)
+	case *plan.ExpandHeads:
+		if p.Keys {
+			add(p.W, p.Heads*p.LatDim, p.Dim)
+		} else {
+			add(p.W, p.Heads*p.Dim, p.LatDim)
+		}
 	case *plan.ExpertsSum:
 		add(p.W, p.K*p.Rows, p.Cols)
 		add(p.Shared, p.Rows, p.SharedCols)
 	}
 	return list
+}
+
+// Flops counts the operations of a command's products for so many rows, of which the last attends
+// to cached cache rows and each before it to one less: two for each weight that a row is
+// multiplied by, and in attention of many rows two for each column of a query and of what it sums up.
+func Flops(c *Command, rows, cached int) (n int64) {
+	pairs := int64(rows)*int64(cached) - int64(rows)*int64(rows-1)/2 // of queries and cache rows
+	for _, p := range c.Kernel.AllParts() {
+		times := int64(rows)
+		switch p := p.(type) {
+		case *plan.Embed:
+			continue
+		case *plan.ExpandHeads: // whole pages
+			times = int64(plan.Pages(cached)) * plan.PageRows
+		case *plan.AttendHeads:
+			n += 2 * pairs * int64(p.Heads) * int64(p.NopeDim+p.PeDim+p.VDim)
+		case *plan.AttendRows:
+			n += 2 * pairs * int64(p.Heads) * int64(2*p.LatDim+p.PeDim)
+		}
+		for _, m := range Matrices(p) {
+			n += 2 * int64(m.Rows) * int64(m.Cols) * times
+		}
+	}
+	return n
 }

@@ -8,14 +8,15 @@ type Profiler interface {
 	// CopyBandwidth measures a long copy within the device's memory: bytes read
 	// plus bytes written, per second.
 	CopyBandwidth() (float64, error)
-	// Profile measures every kind of stage that a token is made of. The caches hold
+	// Profile measures every kind of stage that a replay is made of. The caches hold
 	// nothing of use afterwards.
 	Profile(p *Profiling) ([]Stage, error)
 }
 
 // Profiling is how to measure.
 type Profiling struct {
-	Rows     int                   // cache rows that a token attends to, its own included
+	Rows     int                   // cache rows that the last of the rows attends to, its own included
+	Width    int                   // rows of the replay, of one session and at following positions; 0: one
 	Least    time.Duration         // that one measurement lasts
 	Progress func(done, total int) // in kinds of stages; may be nil
 	// Wanted picks the kinds to measure by their functions; nil: all.
@@ -30,8 +31,9 @@ type Profiling struct {
 // cache next to the memory. So the time includes the gap between two stages.
 type Stage struct {
 	Functions []string
-	Count     int   // in a token
+	Count     int   // in a replay
 	Bytes     int64 // that one has to read and write; the mean over the layers
+	Flops     int64 // of its products: two for each weight and row
 	Time      time.Duration
 }
 

@@ -20,6 +20,49 @@ func CheckRows(rows []plan.Row, width, vocab, context int) error {
 	return nil
 }
 
+// CheckWanted fails for rows whose logits a Runner cannot compute together, of so many.
+func CheckWanted(wanted []int, rows int) error {
+	if len(wanted) > plan.MaxWanted {
+		return fmt.Errorf("the logits of %d rows are wanted; expected at most %d", len(wanted), plan.MaxWanted)
+	}
+	before := -1
+	for _, i := range wanted {
+		if i <= before || i >= rows {
+			return fmt.Errorf("the logits of row %d are wanted behind row %d, of %d", i, before, rows)
+		}
+		before = i
+	}
+	return nil
+}
+
+// Wanted are the rows in SpaceWanted: those whose logits are wanted, each with its place.
+func Wanted(to []plan.Row, rows []plan.Row, wanted []int) []plan.Row {
+	for _, i := range wanted {
+		row := rows[i]
+		row.Token = uint32(i)
+		to = append(to, row)
+	}
+	return to
+}
+
+// All are the numbers of n rows, which are at most plan.MaxWanted: all are wanted.
+func All(n int) []int { return first[:n:n] }
+
+// AllIf is All if logits are wanted, else none.
+func AllIf(logits bool, n int) []int {
+	if !logits {
+		return nil
+	}
+	return All(n)
+}
+
+var first = func() (list [plan.MaxWanted]int) {
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}()
+
 // CheckRow fails for a row that a Runner with a vocabulary and a context of that many
 // tokens cannot run: a token or a position that it does not have, or another number of
 // cache rows than that of the positions up to this one.

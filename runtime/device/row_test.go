@@ -1,6 +1,7 @@
 package device
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,5 +26,30 @@ func TestCheckRow(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%+v: %v; want %q", tt.step, err, tt.want)
 		}
+	}
+}
+
+// TestWanted: rows whose logits are wanted come in their order, few, and each has its place.
+func TestWanted(t *testing.T) {
+	many := make([]int, plan.MaxWanted+1)
+	for i := range many {
+		many[i] = i
+	}
+	for _, tt := range []struct {
+		wanted []int
+		rows   int
+		ok     bool
+	}{{nil, 1, true}, {[]int{0}, 1, true}, {[]int{2, 5}, 6, true}, {[]int{2, 6}, 6, false}, {[]int{-1}, 6, false}, {[]int{3, 3}, 6, false}, {[]int{4, 3}, 6, false}, {many[1:], 64, true}, {many, 64, false}} {
+		if err := CheckWanted(tt.wanted, tt.rows); (err == nil) != tt.ok {
+			t.Errorf("%d of %d rows: error %v", tt.wanted, tt.rows, err)
+		}
+	}
+	rows := []plan.Row{{Token: 7, NKV: 1}, {Token: 8, NKV: 2}, {Token: 9, NKV: 3, Table: 4}}
+	want := []plan.Row{{Token: 0, NKV: 1}, {Token: 2, NKV: 3, Table: 4}}
+	if got := Wanted(nil, rows, []int{0, 2}); !slices.Equal(got, want) {
+		t.Errorf("%+v; expected %+v", got, want)
+	}
+	if got := AllIf(true, 3); !slices.Equal(got, []int{0, 1, 2}) || AllIf(false, 3) != nil {
+		t.Errorf("all of 3 rows: %d", got)
 	}
 }

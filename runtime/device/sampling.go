@@ -19,11 +19,11 @@ const MaxAhead = plan.SamplePicks
 // Sampler is a Runner that can pick tokens itself and run what it picked, so that
 // the host need not take part in every token.
 //
-// A chain begins behind the last Replay. Its first token is picked from that
+// A chain begins behind the last Replay, of which the logits of one row were wanted. Its first token is picked from that
 // Replay's logits; every further one from the logits of its predecessor, which is
 // run one position on. The last token of a chain is picked but not run.
 //
-//	Replay(…, true)  Begin  Ahead(4)  Ahead(4)  Next  Next  Next  Next  Ahead(4)  …  End
+//	Replay(…, [0])  Begin  Ahead(4)  Ahead(4)  Next  Next  Next  Next  Ahead(4)  …  End
 type Sampler interface {
 	Runner
 	// Begin starts a chain. It fails with ErrSampling if the device cannot pick
@@ -47,6 +47,7 @@ type Sampling struct {
 	plan.Sampling         // Picked and Accepted are set by Write
 	Recent        []int32 // the recent tokens, oldest first; with SampleWindowAll in any order
 	Biases        []Bias
+	Mask          []uint32 // which tokens may be picked, a bit each; nil: all. It holds for one token
 }
 
 // Bias is added to the logit of a token.
@@ -59,6 +60,9 @@ type Bias struct {
 // arrays before SampleLayout.Values. It fails with ErrSampling if a parameter is
 // beyond the kernels.
 func (s *Sampling) Write(dst []byte, vocab int) error {
+	if s.Mask != nil {
+		return fmt.Errorf("%w: a mask holds for one token, and a chain has several", ErrSampling)
+	}
 	limited := s.Window != plan.SampleWindowAll
 	if limited && (s.Window > plan.SampleWindow || len(s.Recent) > int(s.Window)) {
 		return fmt.Errorf("%w: %d of %d recent tokens; at most %d", ErrSampling, len(s.Recent), s.Window, plan.SampleWindow)

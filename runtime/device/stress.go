@@ -121,7 +121,7 @@ func Stress(ctx context.Context, r Runner, s *Stressing) (*Stressed, error) {
 		if err := ctx.Err(); err != nil {
 			return &c.Stressed, err
 		}
-		logits, err := r.Replay(s.Rows[i%2:i%2+1], true)
+		logits, err := r.Replay(s.Rows[i%2:i%2+1], All(1))
 		if err != nil {
 			return nil, fmt.Errorf("replay %d: %w", i, err)
 		}

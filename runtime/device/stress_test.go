@@ -18,7 +18,7 @@ type repeater struct {
 	fail    error
 }
 
-func (r *repeater) Replay(rows []plan.Row, _ bool) ([]float32, error) {
+func (r *repeater) Replay(rows []plan.Row, _ []int) ([]float32, error) {
 	s := rows[0]
 	out := []float32{float32(s.Token), 1, float32(math.Copysign(0, -1))}
 	if r.replays == r.wrong {

@@ -25,7 +25,7 @@ type VariantError struct {
 }
 
 // Error names the tensors, their types, those that the bundle covers and the
-// commands that make a bundle which covers them.
+// command that makes a bundle which covers them.
 func (e *VariantError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "bundle %s, kernel %s", e.Bundle, e.Kernel)
@@ -52,7 +52,7 @@ func (e *VariantError) Error() string {
 	if len(e.Covered) == 0 {
 		b.WriteString("nothing")
 	}
-	b.WriteString(".\nTo add these types: go run ./cmd/mlagen init -gguf FILE -o specs/x.yaml, then go run ./cmd/mlagen -spec specs/x.yaml, and rebuild")
+	b.WriteString(".\nTo make a bundle with these types: mlagen -gguf FILE")
 	return b.String()
 }
 
@@ -118,10 +118,10 @@ func (m *Model) variant(k *plan.Kernel, d *plan.Dispatch, kv quant.Type) (*plan.
 }
 
 // Functions are the kernel functions that the model needs as configured on
-// devices of a kernel class, those of the sampler behind the others, each once.
+// devices of a kernel class, those of the samplers behind the others, each once.
 func (m *Model) Functions(cfg Config, class string) ([]string, error) {
 	var list []string
-	for _, q := range append(m.Sequences(cfg), plan.Sequence{Dispatches: m.Bundle.Sample}) {
+	for _, q := range append(m.Sequences(cfg), plan.Sequence{Dispatches: m.Bundle.Sample}, plan.Sequence{Dispatches: m.pick(cfg)}) {
 		for i := range q.Dispatches {
 			v, err := m.VariantFor(&q.Dispatches[i], cfg.KV, class)
 			if err != nil {

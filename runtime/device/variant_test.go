@@ -55,7 +55,7 @@ func TestVariant(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	want := `bundle tiny, kernel down, layer 2: blk.2.ffn_down.weight is q6_k, KV cache is f16; the bundle covers q4_0+f16, q4_0+f32.
-To add these types: go run ./cmd/mlagen init -gguf FILE -o specs/x.yaml, then go run ./cmd/mlagen -spec specs/x.yaml, and rebuild`
+To make a bundle with these types: mlagen -gguf FILE`
 	if got := err.Error(); got != want {
 		t.Errorf("message\n%s\nwant\n%s", got, want)
 	}

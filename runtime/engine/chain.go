@@ -29,7 +29,11 @@ func (s *Session) chain(req Request) (*chain, error) {
 	if !ok || !portable || req.Ahead < 1 || req.Max == 0 {
 		return nil, nil
 	}
-	err := d.Begin(sampler.Sampling())
+	state := sampler.Sampling()
+	if state == nil {
+		return nil, nil
+	}
+	err := d.Begin(state)
 	if errors.Is(err, device.ErrSampling) {
 		return nil, nil
 	}

@@ -27,10 +27,10 @@ type fakeSampler struct {
 	most    int // tokens that were in flight together
 }
 
-func (f *fakeSampler) Replay(rows []plan.Row, logits bool) ([]float32, error) {
+func (f *fakeSampler) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	s := rows[0]
-	out, err := f.Runner.Replay(rows, logits)
-	if f.last = nil; err == nil && logits {
+	out, err := f.Runner.Replay(rows, wanted)
+	if f.last = nil; err == nil && wanted != nil {
 		f.last = &s
 	}
 	return out, err
@@ -52,7 +52,7 @@ func (f *fakeSampler) Ahead(n int) error {
 	for range n {
 		if len(f.picked) > 0 && f.picked[len(f.picked)-1] >= 0 {
 			pos := f.last.Pos + 1
-			if _, err := f.Replay([]plan.Row{{Token: uint32(f.picked[len(f.picked)-1]), Pos: pos, NKV: pos + 1, Table: f.last.Table}}, true); err != nil {
+			if _, err := f.Replay([]plan.Row{{Token: uint32(f.picked[len(f.picked)-1]), Pos: pos, NKV: pos + 1, Table: f.last.Table}}, device.All(1)); err != nil {
 				return err
 			}
 		}

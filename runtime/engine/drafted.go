@@ -1,6 +1,8 @@
 package engine
 
-import "time"
+import (
+	"time"
+)
 
 // Drafter guesses how a text goes on.
 type Drafter interface {
@@ -13,23 +15,24 @@ type Drafter interface {
 const maxDraft = 7
 
 // drafted is a source of tokens that runs guesses of what follows together with a token.
-// The sampler picks every token by the logits behind the one before, so the text is the
-// same as without guesses: one that is not what is picked is forgotten.
+// The sampler, or the device in its place, picks every token by the logits behind the one
+// before, so the text is the same as without guesses: one that is not what is picked is
+// forgotten.
 type drafted struct {
 	*Session
 	sampler Sampler
 	drafter Drafter
 	result  *Result
-	text    int         // tokens of the timeline that are the text's
-	logits  [][]float32 // behind the text, and behind each of the guesses
+	text    int       // tokens of the timeline that are the text's
+	behind  []outcome // behind the text, and behind each of the guesses
 	pays    pays
 }
 
 func (d *drafted) next() (int32, error) {
-	if len(d.logits) == 0 || !d.model.holds(d.Session) {
+	if len(d.behind) == 0 || !d.model.holds(d.Session) {
 		return 0, errOther
 	}
-	return d.sampler.Next(d.logits[0]), nil
+	return d.behind[0].next(d.sampler), nil
 }
 
 func (d *drafted) length() int { return d.text }
@@ -38,7 +41,7 @@ func (d *drafted) length() int { return d.text }
 func (d *drafted) run(token int32) error {
 	if d.text < len(d.tokens) && d.tokens[d.text] == token {
 		d.text++
-		d.logits = d.logits[1:]
+		d.behind = d.behind[1:]
 		d.result.Accepted++
 		d.pays.accepted++
 		return nil
@@ -46,23 +49,23 @@ func (d *drafted) run(token int32) error {
 	if err := d.end(); err != nil {
 		return err
 	}
-	guesses := d.propose(token)
-	rows := make([]Row, 0, 1+len(guesses))
-	for _, t := range append([]int32{token}, guesses...) {
-		rows = append(rows, Row{d.Session, t, true})
-	}
 	start := time.Now()
-	out, err := d.model.replay(rows)
+	guesses := d.propose(token)
+	guessed := time.Now()
+	row := Row{Session: d.Session, Token: token, Sampler: d.sampler, Guesses: guesses}
+	rows, states := row.guessed()
+	out, err := d.model.replay(rows, states)
 	if err != nil {
 		return err
 	}
 	d.pays.ran(len(rows), time.Since(start))
+	if cost := &d.result.Drafts; len(guesses) > 0 {
+		cost.Rounds, cost.Guessing, cost.Running = cost.Rounds+1, cost.Guessing+guessed.Sub(start), cost.Running+time.Since(guessed)
+	}
+	d.result.Drafts.Alone = d.pays.alone
 	d.result.Drafted += len(guesses)
 	d.text++
-	d.logits = d.logits[:0]
-	for i := range rows {
-		d.logits = append(d.logits, out[i*d.model.vocab:(i+1)*d.model.vocab])
-	}
+	d.behind = out
 	return nil
 }
 

@@ -33,18 +33,22 @@ func (g *guesser) Propose(text []int32, n int) []int32 {
 // TestDrafts: with guesses, right and wrong, a text is what it is without, and so is the
 // timeline behind it; greedy and with a seed, to a stop, a length, and a full context.
 func TestDrafts(t *testing.T) {
-	accepted, drafted := 0, 0
+	accepted, drafted, picked := 0, 0, 0
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		cfg := device.Config{Context: 20 + rng.IntN(200), Width: []int{2, 3, 8, 16}[rng.IntN(4)]}
 		params := sample.Off()
 		params.Temperature, params.Seed, params.RepeatPenalty = float32(rng.IntN(2)), rng.Uint64(), 1+float32(rng.IntN(2))/4
+		params.RepeatLastN = []int{-1, 2, 64}[rng.IntN(3)]
+		onHost := rng.IntN(2) == 0
 		req := Request{Prompt: []int32{1, 2, rng.Int32N(fakeVocab)}, Max: rng.IntN(150) - 1}
 		if stop := rng.Int32N(3 * fakeVocab); stop < fakeVocab {
 			req.Stop = func(id int32) bool { return id == stop }
 		}
 		run := func(draft Drafter) (*Session, Result, error) {
-			s := draftSession(t, cfg)
+			s, runner := draftSession(t, cfg)
+			runner.NoPicks = onHost
+			defer func() { picked += runner.Picked }()
 			own := req
 			own.Sampler, own.Draft = newSampler(t, params), draft
 			res, err := s.Generate(context.Background(), own, func(int32) bool { return true })
@@ -68,8 +72,8 @@ func TestDrafts(t *testing.T) {
 		}
 		accepted, drafted = accepted+got.Accepted, drafted+got.Drafted
 	}
-	if accepted == 0 || accepted >= drafted {
-		t.Errorf("%d of %d guesses were accepted", accepted, drafted)
+	if accepted == 0 || accepted >= drafted || picked == 0 {
+		t.Errorf("%d of %d guesses were accepted; the device picked %d tokens", accepted, drafted, picked)
 	}
 }
 
@@ -83,7 +87,7 @@ func newSampler(t *testing.T, p sample.Params) Sampler {
 }
 
 // draftSession is a session whose logits depend on all tokens before.
-func draftSession(t *testing.T, cfg device.Config) *Session {
+func draftSession(t *testing.T, cfg device.Config) (*Session, *fake.Runner) {
 	t.Helper()
 	r := fake.New(fakeVocab, cfg)
 	r.Logits = func(_ plan.Row, hash uint64, logits []float32) {
@@ -100,7 +104,7 @@ func draftSession(t *testing.T, cfg device.Config) *Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return s, r
 }
 
 // TestPays: guesses rest where their rounds take longer than what they bring.

@@ -5,6 +5,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -22,6 +23,7 @@ import (
 type Engine struct {
 	file      *gguf.File
 	bundle    *plan.Bundle
+	layer     *layer // that predicts; nil without Predict
 	device    device.Device
 	context   int // the longest that file and bundle allow
 	model     func() (*device.Model, error)
@@ -44,24 +46,27 @@ func Open(path string, opt Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := newEngine(f, opt)
+	b, err := bind.Choose(f, opt.Bundles, bind.Wish{Bundle: opt.Bundle, Act: opt.Act, Class: opt.Device.Class()})
+	if err != nil {
+		_, unreadable := gguf.ReadHParams(f) // no bundle can be made for it
+		return nil, errors.Join(cmp.Or(unreadable, err), f.Close())
+	}
+	e, err := New(f, b, opt.Device)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return e, nil
 }
 
-func newEngine(f *gguf.File, opt Options) (*Engine, error) {
+// New is the engine of an open file with a bundle that was chosen for it, on a device. The
+// engine closes the file.
+func New(f *gguf.File, b *plan.Bundle, d device.Device) (*Engine, error) {
 	h, err := gguf.ReadHParams(f)
 	if err != nil {
 		return nil, err
 	}
-	b, err := bind.Choose(f, opt.Bundles, bind.Wish{Bundle: opt.Bundle, Act: opt.Act, Class: opt.Device.Class()})
-	if err != nil {
-		return nil, err
-	}
 	return &Engine{
-		file: f, bundle: b, device: opt.Device,
+		file: f, bundle: b, device: d,
 		context:   min(h.MaxPositionEmbeddings, b.Model.MaxPositionEmbeddings),
 		model:     sync.OnceValues(func() (*device.Model, error) { return bind.Bind(f, b) }),
 		tokenizer: sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return tokenizer.FromGGUF(f) }),
@@ -95,8 +100,19 @@ func (e *Engine) allows(cfg device.Config) error {
 	case cfg.Tables < 0 || cfg.Tables > device.MaxTables:
 		return fmt.Errorf("room for %d sessions; a model has it for 1 to %d", cfg.Tables, device.MaxTables)
 	}
-	return nil
+	if !cfg.Int8 {
+		return nil
+	}
+	if d, ok := e.device.(device.Int8er); ok {
+		return d.Int8(e.bundle)
+	}
+	return fmt.Errorf("device %s does not round inputs to bytes; the CPU device does", e.device.Name())
 }
 
-// Close unmaps the file.
-func (e *Engine) Close() error { return e.file.Close() }
+// Close unmaps the file, and that of the layer which predicts.
+func (e *Engine) Close() error {
+	if e.layer != nil && e.layer.file != e.file {
+		return errors.Join(e.layer.file.Close(), e.file.Close())
+	}
+	return e.file.Close()
+}

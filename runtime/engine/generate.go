@@ -19,7 +19,8 @@ type Sampler interface {
 // Portable is a Sampler that a device can stand in for.
 type Portable interface {
 	Sampler
-	// Sampling is the sampler's state.
+	// Sampling is the sampler's state; nil if it is not known yet, so that the host has to
+	// pick.
 	Sampling() *device.Sampling
 	// Skip tells the sampler that a token was picked elsewhere.
 	Skip()
@@ -37,8 +38,7 @@ type Request struct {
 	// tokens are the same.
 	Ahead int
 	// Draft guesses tokens that are run together with the one before them, if replays
-	// take several rows; nil: nothing is guessed. The tokens are the same. The host
-	// picks all of them.
+	// take several rows; nil: nothing is guessed. The tokens are the same.
 	Draft Drafter
 }
 
@@ -66,6 +66,22 @@ type Result struct {
 	FirstToken time.Duration
 	// Drafted is how many tokens were guessed, and Accepted how many of them are the text's.
 	Drafted, Accepted int
+	Drafts            Drafts
+}
+
+// Drafts is what guesses cost.
+type Drafts struct {
+	Rounds            int           // replays of guesses together with a token
+	Guessing, Running time.Duration // of all rounds: to guess, and to run what was guessed
+	Alone             time.Duration // of a replay of one token, in the mean; 0: not known
+}
+
+// BreakEven is how many guesses of a round have to be right for its time not to be lost.
+func (d Drafts) BreakEven() float64 {
+	if d.Rounds == 0 || d.Alone == 0 {
+		return 0
+	}
+	return float64(d.Guessing+d.Running)/float64(d.Rounds)/float64(d.Alone) - 1
 }
 
 // Timing is a number of tokens and how long they took.
@@ -134,7 +150,7 @@ func (s *Session) gpuTime() time.Duration {
 // decode continues the text with tokens that the device picks, if it can.
 func (s *Session) decode(ctx context.Context, req Request, res *Result, emit func(token int32) bool) (Reason, error) {
 	if req.Draft != nil && s.model.Width() > 1 {
-		d := &drafted{Session: s, sampler: req.Sampler, drafter: req.Draft, result: res, text: len(s.tokens), logits: [][]float32{s.logits}}
+		d := &drafted{Session: s, sampler: req.Sampler, drafter: req.Draft, result: res, text: len(s.tokens), behind: []outcome{{logits: s.logits}}}
 		reason, err := s.continueText(ctx, req, res, d, emit)
 		return reason, errors.Join(err, d.end())
 	}

@@ -6,8 +6,8 @@ import (
 
 	"mla/runtime/bind"
 	"mla/runtime/device"
+	"mla/runtime/gguf"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // Memory is what running a model takes, in bytes.
@@ -15,7 +15,7 @@ type Memory struct {
 	File    int64 // mapped weights: read once per token, so they must stay resident
 	Copies  int64 // weights that had to be converted
 	Pages   int64 // of the latent caches, for all sessions together
-	Buffers int64 // activations, rotary table, block tables, logits
+	Buffers int64 // activations, expanded heads, rotary table, block tables, logits
 	Tokens  int   // that fit the pages, each prefix that sessions share once
 	// OnDevice says that all of it is in a device's own memory. The host then only
 	// holds Copies; the file is read once, and its pages can be given back.
@@ -44,31 +44,43 @@ func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
 	if err := e.allows(cfg); err != nil {
 		return Memory{}, err
 	}
-	format, ok := quant.Lookup(cfg.KV)
-	if !ok || cfg.KV != quant.F16 && cfg.KV != quant.F32 {
-		return Memory{}, fmt.Errorf("a cache of type %s; expected f16 or f32", cfg.KV)
+	planes, err := e.bundle.Model.CachePlanes(cfg.KV)
+	if err != nil {
+		return Memory{}, err
 	}
-	p := &e.bundle.Model
-	tokens := int64(cmp.Or(cfg.Pages, plan.Pages(cfg.Context))) * plan.PageRows
-	tables := int64(max(cfg.Tables, 1)) * int64(p.MaxPages()) * 4
-	var arena, logits int64 // of the sequence that needs most
-	for _, q := range (&device.Model{Bundle: e.bundle}).Sequences(cfg) {
-		arena, logits = max(arena, q.ArenaBytes), int64(q.Width)*int64(p.VocabSize)*4
-	}
-	m := Memory{
-		Copies: bind.CopyBytes(e.file, e.bundle),
-		Pages:  tokens * int64(p.NumHiddenLayers) * int64(p.CacheDim()) * int64(format.BlockBytes),
-		// The rotary table has a cosine and a sine of 4 bytes per pair.
-		Buffers: arena + int64(cfg.Context)*int64(p.QKRopeHeadDim/2)*8 + tables + logits,
-		Tokens:  int(tokens),
+	m := Memory{Tokens: cmp.Or(cfg.Pages, plan.Pages(cfg.Context)) * plan.PageRows}
+	m.add(e.file, e.bundle, cfg, planes)
+	if e.layer != nil {
+		m.add(e.layer.file, e.layer.bundle, cfg, planes)
 	}
 	if d, ok := e.device.(device.Separate); ok {
 		m.OnDevice = d.OwnMemory()
 	}
-	for i := range e.file.Shards {
-		m.File += int64(len(e.file.Shards[i].Data))
+	files := []*gguf.File{e.file}
+	if e.layer != nil && e.layer.file != e.file {
+		files = append(files, e.layer.file)
+	}
+	for _, f := range files {
+		for i := range f.Shards {
+			m.File += int64(len(f.Shards[i].Data))
+		}
 	}
 	return m, nil
+}
+
+// add adds what a bundle takes beside the file.
+func (m *Memory) add(f *gguf.File, b *plan.Bundle, cfg device.Config, planes plan.Planes) {
+	p := &b.Model
+	var arena, logits, heads int64 // of the sequence that needs most
+	for _, q := range (&device.Model{Bundle: b}).Sequences(cfg) {
+		heads = max(heads, b.HeadsBytes(q.Dispatches))
+		arena, logits = max(arena, q.ArenaBytes), int64(min(q.Width, plan.MaxWanted))*int64(p.VocabSize)*4
+	}
+	tables := int64(max(cfg.Tables, 1)) * int64(p.MaxPages()) * 4
+	m.Copies += bind.CopyBytes(f, b)
+	m.Pages += int64(m.Tokens) * int64(p.NumHiddenLayers) * int64(planes.RowBytes())
+	// The rotary table has a cosine and a sine of 4 bytes per pair.
+	m.Buffers += arena + int64(cfg.Context)*int64(p.QKRopeHeadDim/2)*8 + tables + logits + int64(m.Tokens/plan.PageRows)*heads
 }
 
 // MemoryError says that a model does not fit in the host's memory.
@@ -96,7 +108,7 @@ func (m Memory) host() int64 {
 // Check fails with a *MemoryError if m takes more of the host's memory than can be
 // had without swapping. It passes where the system does not tell. A device's own
 // memory is looked at when the model is loaded.
-func (m Memory) Check() error { return m.within(available()) }
+func (m Memory) Check() error { return m.within(Available()) }
 
 func (m Memory) within(available int64) error {
 	if available > 0 && m.host() > available {

@@ -2,9 +2,9 @@ package engine
 
 import "golang.org/x/sys/unix"
 
-// available is the machine's memory in bytes; 0 if it is not known. The system
+// Available is the machine's memory in bytes; 0 if it is not known. The system
 // does not tell how much of it could be had without swapping.
-func available() int64 {
+func Available() int64 {
 	n, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {
 		return 0

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// available is the memory in bytes that a program can use without swapping,
+// Available is the memory in bytes that a program can use without swapping,
 // page cache included; 0 if it is not known. The limits of the control groups
 // (containers, systemd scopes) that the program is in count.
-func available() int64 { return availableIn("/") }
+func Available() int64 { return availableIn("/") }
 
 // availableIn is available for a system whose files are under root.
 func availableIn(root string) int64 {

@@ -36,7 +36,7 @@ func TestAvailable(t *testing.T) {
 			t.Errorf("%s: %d; want %d", tt.name, got, tt.want)
 		}
 	}
-	if available() <= 0 {
+	if Available() <= 0 {
 		t.Error("this machine's memory is not known")
 	}
 }

@@ -19,9 +19,9 @@ func TestEstimate(t *testing.T) {
 		bundle: &plan.Bundle{ArenaBytes: 4096, Model: plan.Model{NumHiddenLayers: 27, KVLoraRank: 512, QKRopeHeadDim: 64,
 			VocabSize: 100, MaxPositionEmbeddings: 256}, Batches: []plan.Sequence{{Width: 4, ArenaBytes: 5000}, {Width: 16, ArenaBytes: 9000}}},
 	}
-	for kv, size := range map[quant.Type]int64{quant.F16: 2, quant.F32: 4} {
+	for kv, row := range map[quant.Type]int64{quant.F16: 576 * 2, quant.F32: 576 * 4, quant.Q8_0: 576 + 576/32*2} {
 		m, err := e.Estimate(device.Config{Context: 10, KV: kv})
-		want := Memory{File: 1024, Pages: 64 * 27 * 576 * size, Buffers: 4096 + 10*32*8 + 4*4 + 400, Tokens: 64}
+		want := Memory{File: 1024, Pages: 64 * 27 * row, Buffers: 4096 + 10*32*8 + 4*4 + 400, Tokens: 64}
 		if err != nil || m != want {
 			t.Errorf("%s: %+v, %v; want %+v", kv, m, err, want)
 		}
@@ -43,8 +43,8 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("a context of %d: %v, %v", context, m, err)
 		}
 	}
-	if _, err := e.Estimate(device.Config{Context: 10, KV: quant.Q8_0}); err == nil {
-		t.Error("a cache of type q8_0 is accepted")
+	if _, err := e.Estimate(device.Config{Context: 10, KV: quant.Q4_0}); err == nil {
+		t.Error("a cache of type q4_0 is accepted")
 	}
 }
 

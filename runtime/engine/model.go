@@ -16,16 +16,17 @@ import (
 // share the pages of what they have in common. A Model and its sessions are not safe
 // for concurrent use.
 type Model struct {
-	runner   device.Runner
-	pool     *paging.Pool
-	pages    int // of the pool
-	sessions []*Session
-	vocab    int
-	context  int
-	width    int
-	holders  []*Session // whose rows were run last: the runner's logits are theirs
-	chain    *chain     // that picks tokens on the device
-	failed   error      // of the runner: nobody knows what the pages hold
+	runner    device.Runner
+	predictor *predictor // nil: nothing predicts
+	pool      *paging.Pool
+	pages     int // of the pool
+	sessions  []*Session
+	vocab     int
+	context   int
+	width     int
+	holders   []*Session // whose rows were run last: the runner's logits are theirs
+	chain     *chain     // that picks tokens on the device
+	failed    error      // of the runner: nobody knows what the pages hold
 }
 
 // Load brings the model to the device for cfg.Tables sessions at a time (0: 1), with
@@ -43,6 +44,9 @@ func (e *Engine) Load(cfg device.Config) (*Model, error) {
 		return nil, err
 	}
 	out, err := NewModel(r, e.bundle.Model.VocabSize, cfg)
+	if err == nil && e.layer != nil {
+		out.predictor, err = e.layer.load(e.device, cfg)
+	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -87,6 +91,7 @@ func (m *Model) open(private bool) (*Session, error) {
 		return nil, &SessionsError{len(m.sessions)}
 	}
 	s := &Session{model: m, table: table, private: private}
+	s.fed.from(0)
 	s.begin(private)
 	m.sessions[table] = s
 	return s, nil
@@ -102,6 +107,7 @@ func (m *Model) forget() error {
 	for _, s := range m.sessions {
 		if s != nil {
 			s.tokens, s.logits = nil, nil
+			s.fed.from(0)
 			s.begin(s.private)
 		}
 	}
@@ -110,16 +116,29 @@ func (m *Model) forget() error {
 
 // order makes the device do what the pool asks for, in that order.
 func (m *Model) order(s *Session, o paging.Orders) error {
-	for _, c := range o.Copies {
-		if err := m.runner.CopyRows(c.From, c.To, c.Rows); err != nil {
+	for _, r := range m.runners() {
+		for _, c := range o.Copies {
+			if err := r.CopyRows(c.From, c.To, c.Rows); err != nil {
+				return m.fail(err)
+			}
+		}
+		if len(o.Pages) == 0 {
+			continue
+		}
+		// Assign forgets the entries behind those that it is given, so it gets them too.
+		if err := r.Assign(s.table, o.First, s.pages.Table()[o.First:]); err != nil {
 			return m.fail(err)
 		}
 	}
-	if len(o.Pages) == 0 {
-		return nil
+	return nil
+}
+
+// runners are the model's, and that of the layer which predicts: they have the same pages.
+func (m *Model) runners() []device.Runner {
+	if m.predictor == nil {
+		return []device.Runner{m.runner}
 	}
-	// Assign forgets the entries behind those that it is given, so it gets them too.
-	return m.fail(m.runner.Assign(s.table, o.First, s.pages.Table()[o.First:]))
+	return []device.Runner{m.runner, m.predictor}
 }
 
 // holds says whether the runner's logits, or its chain, are a session's.
@@ -182,12 +201,21 @@ func (m *Model) Compilation() (c device.Compilation, ok bool, err error) {
 }
 
 // Bytes is the memory of the caches and buffers.
-func (m *Model) Bytes() int64 { return m.runner.Bytes() }
+func (m *Model) Bytes() (n int64) {
+	for _, r := range m.runners() {
+		n += r.Bytes()
+	}
+	return n
+}
 
 // Close frees the caches. Sessions that are still open cannot be used any more.
 func (m *Model) Close() error {
 	m.failed = errClosed
-	return m.runner.Close()
+	var err error
+	for _, r := range m.runners() {
+		err = errors.Join(err, r.Close())
+	}
+	return err
 }
 
 var errClosed = errors.New("the model or the session is closed")

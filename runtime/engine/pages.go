@@ -65,6 +65,9 @@ func (s *Session) Reuse(next []int32) (int, error) {
 		return 0, err
 	}
 	next = next[:max(0, min(len(next), s.model.context-len(s.tokens)))]
+	if err := s.model.feedAll(); err != nil {
+		return 0, err
+	}
 	o, err := s.pages.Reuse(next)
 	if err != nil {
 		return 0, err
@@ -72,6 +75,7 @@ func (s *Session) Reuse(next []int32) (int, error) {
 	found := s.pages.Len() - len(s.tokens)
 	if found > 0 {
 		s.tokens, s.logits = append(s.tokens, next[:found]...), nil
+		s.fed.from(len(s.tokens))
 	}
 	return found, s.model.order(s, o)
 }
@@ -80,6 +84,9 @@ func (s *Session) Reuse(next []int32) (int, error) {
 // asked of it, on the timeline.
 func (s *Session) add(tokens ...int32) error {
 	s.tokens = append(s.tokens, tokens...)
+	if len(s.fed.states) != len(s.tokens)-s.fed.n+1 { // their hidden states were not kept
+		s.fed.from(len(s.tokens))
+	}
 	o, err := s.pages.Append(tokens)
 	if err != nil {
 		return err
@@ -89,7 +96,13 @@ func (s *Session) add(tokens ...int32) error {
 
 // rewind forgets all tokens from position n on.
 func (s *Session) rewind(n int) error {
+	if len(s.tokens)/plan.PageRows > n/plan.PageRows { // others may find the page that was full
+		if err := s.feedOn(); err != nil {
+			return err
+		}
+	}
 	s.tokens, s.logits = s.tokens[:n], nil
+	s.fed.from(n)
 	if s.pretends && n == 0 {
 		s.pretends = false
 		s.pages.Close()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"mla/runtime/device"
 	"mla/runtime/paging"
 	"mla/runtime/plan"
 	"mla/runtime/promptcache"
@@ -19,11 +20,15 @@ func (e *Engine) PromptKey(m *Model, kv quant.Type) (promptcache.Key, error) {
 	if err != nil {
 		return promptcache.Key{}, err
 	}
+	planes, err := e.bundle.Model.CachePlanes(kv)
+	if err != nil {
+		return promptcache.Key{}, err
+	}
 	k := newKey()
 	k.add([]byte(e.bundle.SpecHash))
 	k.add([]byte(e.bundle.Source))
 	return promptcache.Key{File: file, Bundle: e.bundle.Name, Kernels: hex.EncodeToString(k.Sum(nil)), KV: kv.String(),
-		Layers: e.bundle.Model.NumHiddenLayers, PageBytes: m.runner.PageBytes()}, nil
+		Layers: e.bundle.Model.NumHiddenLayers + len(m.runners()) - 1, Planes: planes}, nil
 }
 
 // SavePrompt writes the cache rows of the first n tokens of the timeline to a file, in
@@ -36,11 +41,11 @@ func (s *Session) SavePrompt(ctx context.Context, path string, k promptcache.Key
 		return fmt.Errorf("%d tokens of a timeline of %d", n, len(s.tokens))
 	case s.pretends:
 		return errors.New("the pages do not hold the rows of the timeline")
-	case k.PageBytes != s.model.runner.PageBytes():
+	case k.PageBytes() != s.model.pageBytes():
 		return errOtherPages
 	}
 	return promptcache.Write(ctx, path, k, s.tokens[:n], func(i int, page []byte) error {
-		return s.model.fail(s.model.runner.ReadPage(s.pages.Table()[i], page))
+		return s.model.page(device.Runner.ReadPage, s.pages.Table()[i], page)
 	})
 }
 
@@ -53,7 +58,7 @@ func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int
 	if err := s.allows(prompt); err != nil {
 		return 0, err
 	}
-	if f.PageBytes() != s.model.runner.PageBytes() {
+	if f.PageBytes() != s.model.pageBytes() {
 		return 0, errOtherPages
 	}
 	n := min(paging.CommonPrefix(f.Tokens, prompt), len(prompt)-1)
@@ -75,12 +80,32 @@ func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int
 		return 0, err
 	}
 	err = f.Pages(ctx, keep/plan.PageRows, plan.Pages(n), func(i int, page []byte) error {
-		if err := s.model.fail(s.model.runner.WritePage(s.pages.Table()[i], page)); err != nil {
+		if err := s.model.page(device.Runner.WritePage, s.pages.Table()[i], page); err != nil {
 			return err
 		}
 		return s.add(prompt[len(s.tokens):min((i+1)*plan.PageRows, n)]...)
 	})
 	return len(s.tokens) - keep, err
+}
+
+// pageBytes is the size of a page of all layers, that which predicts included.
+func (m *Model) pageBytes() (n int) {
+	for _, r := range m.runners() {
+		n += r.PageBytes()
+	}
+	return n
+}
+
+// page copies a page of all layers from or to the host.
+func (m *Model) page(copies func(device.Runner, uint32, []byte) error, page uint32, host []byte) error {
+	for _, r := range m.runners() {
+		n := r.PageBytes()
+		if err := copies(r, page, host[:n]); err != nil {
+			return m.fail(err)
+		}
+		host = host[n:]
+	}
+	return nil
 }
 
 var errOtherPages = errors.New("the prompt cache is for pages of another size than the model's")

@@ -36,7 +36,7 @@ func (r *hostPages) WritePage(page uint32, src []byte) error {
 // from a file that is in the disk cache to memory that has not been touched before.
 func BenchmarkRestore(b *testing.B) {
 	const layers, row, tokens = 47, 576 * 2, 32768
-	key := promptcache.Key{Layers: layers, PageBytes: layers * plan.PageRows * row}
+	key := promptcache.Key{Layers: layers, Planes: plan.Planes{row}}
 	path := filepath.Join(b.TempDir(), "cache")
 	text := make([]int32, tokens+1)
 	for i := range text {
@@ -50,7 +50,7 @@ func BenchmarkRestore(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		cfg := device.Config{Context: tokens + 1}
-		r := &hostPages{fake.New(fakeVocab, cfg), device.Caches{Pages: plan.Pages(tokens + 1)}, key.PageBytes}
+		r := &hostPages{fake.New(fakeVocab, cfg), device.Caches{Pages: plan.Pages(tokens + 1), Planes: key.Planes}, key.PageBytes()}
 		for range layers {
 			r.caches.Layers = append(r.caches.Layers, make([]byte, r.caches.Pages*plan.PageRows*row))
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // fakeKey is for prompt caches of fake runners.
-var fakeKey = promptcache.Key{File: "fake", Layers: 1, PageBytes: fake.New(fakeVocab, device.Config{Context: 1}).PageBytes()}
+var fakeKey = promptcache.Key{File: "fake", Layers: 1, Planes: plan.Planes{fake.New(fakeVocab, device.Config{Context: 1}).PageBytes() / plan.PageRows}}
 
 // hashed is a model whose logits tell all cache rows before.
 func hashed(t *testing.T, cfg device.Config) (*Model, *fake.Runner) {
@@ -161,7 +161,7 @@ func TestRestoreDamaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data[len(data)-2*fakeKey.PageBytes] ^= 1 // of the page before the last
+	data[len(data)-2*fakeKey.PageBytes()] ^= 1 // of the page before the last
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestRestoreFails(t *testing.T) {
 		t.Errorf("a long prompt: %v", err)
 	}
 	k := fakeKey
-	k.PageBytes *= 2
+	k.Planes = plan.Planes{2 * k.Planes[0]}
 	path := filepath.Join(t.TempDir(), "cache")
 	if err := errors.Join(s.Pretend(text)); err != nil {
 		t.Fatal(err)

@@ -26,11 +26,14 @@ const references = "../../testdata/reference"
 // logits that they may cause. The reference was computed in another order of
 // float32 operations: a few units in the last place of sums over up to a few
 // hundred terms, through up to six layers. Rounding cache rows to half precision
-// (2^-11) gives 0.004 to 0.01 on these files.
+// (2^-11) gives 0.004 to 0.01 on these files. Q8_0 rounds to 2^-8 of the largest of 32
+// numbers: 0.1 to 0.2, and where routers then choose other experts for a token, as they do
+// for some in files with random weights, up to 1.4.
 var caches = []struct {
 	kv        quant.Type
 	tolerance float64
-}{{quant.F32, 1e-3}, {quant.F16, 0.05}}
+	rerouted  float64 // share of tokens that may have other experts, and any logits
+}{{quant.F32, 1e-3, 0}, {quant.F16, 0.05, 0}, {quant.Q8_0, 0.25, 0.35}}
 
 // reference is what a file must compute.
 type reference struct {
@@ -52,9 +55,18 @@ func TestReference(t *testing.T) {
 			ref := readReference(t, strings.TrimSuffix(file, ".gguf"))
 			e := open(t, file)
 			for _, c := range caches {
+				if !slices.Contains(e.Bundle().Model.CacheTypes(), c.kv) {
+					continue
+				}
 				s := newSession(t, e, device.Config{Context: len(ref.prompt) + len(ref.greedy), KV: c.kv})
-				compareLogits(t, s, ref, c.kv, c.tolerance)
-				compareGreedy(t, s, ref, c.kv, c.tolerance)
+				rerouted := 0.0
+				if e.Bundle().Model.MoE.NRoutedExperts > 0 {
+					rerouted = c.rerouted
+				}
+				compareLogits(t, s, ref, c.kv, c.tolerance, int(rerouted*float64(len(ref.prompt))))
+				if rerouted == 0 {
+					compareGreedy(t, s, ref, c.kv, c.tolerance)
+				}
 			}
 		})
 	}
@@ -125,8 +137,9 @@ func load(t *testing.T, e *engine.Engine, cfg device.Config) *engine.Model {
 }
 
 // compareLogits runs the prompt. Where the reference's two best tokens differ
-// by more than both errors together, the best must be the same.
-func compareLogits(t *testing.T, s *engine.Session, ref *reference, kv quant.Type, tolerance float64) {
+// by more than both errors together, the best must be the same. So many tokens as rerouted
+// may have other logits.
+func compareLogits(t *testing.T, s *engine.Session, ref *reference, kv quant.Type, tolerance float64, rerouted int) {
 	worst := 0.0
 	for pos, token := range ref.prompt {
 		if err := s.Append(token); err != nil {
@@ -136,16 +149,22 @@ func compareLogits(t *testing.T, s *engine.Session, ref *reference, kv quant.Typ
 		if len(got) != len(want) {
 			t.Fatalf("%s cache: %d logits; want %d", kv, len(got), len(want))
 		}
+		off := 0.0
 		for i := range got {
-			worst = max(worst, math.Abs(float64(got[i])-float64(want[i]))) // NaN if one is
+			off = max(off, math.Abs(float64(got[i])-float64(want[i]))) // NaN if one is
 		}
+		if off > tolerance && rerouted > 0 {
+			rerouted--
+			continue
+		}
+		worst = max(worst, off)
 		if best, margin := top(want); margin > 2*tolerance {
 			if mine, _ := top(got); mine != best {
 				t.Errorf("%s cache, position %d: best token %d; want %d (ahead by %g)", kv, pos, mine, best, margin)
 			}
 		}
 	}
-	t.Logf("%s cache: logits within %.2g", kv, worst)
+	t.Logf("%s cache: logits within %.2g, %d more tokens may be rerouted", kv, worst, rerouted)
 	if !(worst <= tolerance) {
 		t.Errorf("%s cache: logits differ by %g; at most %g is allowed", kv, worst, tolerance)
 	}

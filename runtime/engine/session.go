@@ -20,6 +20,7 @@ type Session struct {
 	closed   bool
 	tokens   []int32
 	logits   []float32 // after the last token; nil if they are not there
+	fed      fed       // of a model that predicts
 }
 
 // ContextError says that a timeline would be longer than the session's caches.
@@ -95,18 +96,17 @@ func (s *Session) sync(ctx context.Context, tokens []int32, progress Progress) (
 	return keep, nil
 }
 
-// piece is how many of the tokens that are left of a prompt are run next. The last one
-// runs alone: what follows it is picked by its logits.
-func (m *Model) piece(left int) int { return max(1, min(m.Width(), left-1)) }
+// piece is how many of the tokens that are left of a prompt are run next.
+func (m *Model) piece(left int) int { return min(m.Width(), left) }
 
 // runAll runs tokens behind the timeline in one replay, the last one with logits if they
 // are wanted.
 func (s *Session) runAll(tokens []int32, logits bool) error {
 	rows := make([]Row, len(tokens))
 	for i, t := range tokens {
-		rows[i] = Row{s, t, logits && i == len(tokens)-1}
+		rows[i] = Row{Session: s, Token: t, Logits: logits && i == len(tokens)-1}
 	}
-	_, err := s.model.replay(rows)
+	_, err := s.model.replay(rows, nil)
 	return err
 }
 
@@ -129,10 +129,12 @@ func (s *Session) Pretend(tokens []int32) error {
 	s.pages.Close()
 	s.begin(true)
 	s.pretends, s.tokens, s.logits = true, nil, nil
+	s.fed.from(0)
 	if err := s.Reserve(len(tokens)); err != nil {
 		return err
 	}
 	s.tokens = append(s.tokens, tokens...)
+	s.fed.from(len(s.tokens))
 	o, err := s.pages.Append(tokens)
 	if err != nil {
 		return err
@@ -175,8 +177,8 @@ func (s *Session) row(token int32, behind int) plan.Row {
 
 // Logits are [VocabSize], of the token that follows the timeline. They are
 // valid until the timeline changes or another session of the model runs a token. They
-// are nil from then on, while the timeline is empty, after a cancelled Sync, and after
-// a Generate whose tokens the device picked.
+// are nil from then on, while the timeline is empty, after a cancelled Sync, and where
+// the device picked what follows.
 func (s *Session) Logits() []float32 { return s.logits }
 
 // Tokens is the timeline. The caller must not change it.
@@ -191,11 +193,12 @@ func (s *Session) Close() error {
 	if s.closed {
 		return nil
 	}
+	err := s.feedOn()
 	s.pages.Close()
 	s.model.sessions[s.table] = nil
 	if s.model.holds(s) {
 		s.model.turn()
 	}
 	s.closed, s.tokens, s.logits = true, nil, nil
-	return nil
+	return err
 }

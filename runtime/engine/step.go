@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
+	"mla/runtime/device"
 	"mla/runtime/plan"
 )
 
@@ -10,7 +13,9 @@ import (
 type Row struct {
 	Session *Session
 	Token   int32
-	Logits  bool // are wanted
+	Logits  bool    // are wanted
+	Sampler Sampler // of Pick: picks the token behind the row; nil: none is picked
+	Guesses []int32 // of Pick, behind the session's last row: what may follow, run together with it; the sampler picks by nothing but what it accepts
 }
 
 // Width is how many rows one replay of the model runs at most.
@@ -22,38 +27,73 @@ func (m *Model) Width() int { return m.width }
 // nil where they are not wanted; they are valid until it returns. It must not use the
 // model. An error leaves the sessions with the rows of the replays before.
 func (m *Model) Step(rows []Row, logits func(first int, of [][]float32)) error {
-	for first := 0; first < len(rows); first += m.Width() {
-		piece := rows[first:min(first+m.Width(), len(rows))]
-		out, err := m.replay(piece)
-		if err != nil {
+	return m.pieces(rows, func(first int, piece []Row) error {
+		out, err := m.replay(piece, nil)
+		if err != nil || !slices.ContainsFunc(piece, func(r Row) bool { return r.Logits }) {
 			return err
 		}
-		if out == nil {
-			continue
-		}
 		of := make([][]float32, len(piece))
-		for i, r := range piece {
-			if r.Logits {
-				of[i] = out[i*m.vocab : (i+1)*m.vocab]
-			}
+		for i := range out {
+			of[i] = out[i].logits
 		}
 		logits(first, of)
+		return nil
+	})
+}
+
+// pieces calls f with the rows of each replay, and the number of the first. Logits are
+// wanted behind few of them.
+func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
+	for first := 0; first < len(rows); {
+		n, run, wanted := 0, 0, 0
+		for ; first+n < len(rows); n++ {
+			r := &rows[first+n]
+			run += 1 + len(r.Guesses)
+			if r.Logits || r.Sampler != nil {
+				wanted += 1 + len(r.Guesses)
+			}
+			if run > m.Width() || wanted > plan.MaxWanted {
+				break
+			}
+		}
+		if err := f(first, rows[first:first+n]); err != nil {
+			return err
+		}
+		first += n
 	}
 	return nil
 }
 
-// replay runs at most Width rows, and returns the logits of all if some are wanted. The
-// logits that sessions had are gone, and so is a chain of tokens that the device picks.
-func (m *Model) replay(rows []Row) ([]float32, error) {
+// outcome is what there is behind a row whose logits are wanted: they, or the token that the
+// device has picked by them.
+type outcome struct {
+	logits []float32
+	token  int32
+	picked bool
+}
+
+// next is the token that a sampler picks, whose state it was that the device picked with.
+func (o *outcome) next(s Sampler) int32 {
+	if o.picked {
+		s.(Portable).Skip()
+		return o.token
+	}
+	return s.Next(o.logits)
+}
+
+// replay runs at most Width rows. The device picks by the logits of those that have a state,
+// if it can. The logits that sessions had are gone, and so is a chain of tokens that the
+// device picks.
+func (m *Model) replay(rows []Row, states []*device.Sampling) ([]outcome, error) {
 	if m.failed != nil {
 		return nil, m.failed
 	}
-	list, wanted, err := m.rows(rows)
+	list, err := m.rows(rows)
 	if err != nil {
 		return nil, err
 	}
 	m.turn()
-	out, err := m.runner.Replay(list, wanted)
+	out, err := m.run(list, rows, states)
 	if m.fail(err) != nil {
 		where := fmt.Sprintf("token %d at position %d", list[0].Token, list[0].Pos)
 		if len(list) > 1 {
@@ -61,33 +101,106 @@ func (m *Model) replay(rows []Row) ([]float32, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	for _, r := range rows {
+	hidden, err := m.hidden(len(rows))
+	if m.fail(err) != nil {
+		return nil, err
+	}
+	for i, r := range rows {
+		dim := len(hidden) / len(rows)
+		if err := r.Session.keep(r.Token, hidden[i*dim:][:dim]); err != nil {
+			return nil, err
+		}
 		if err := r.Session.add(r.Token); err != nil {
 			return nil, err
 		}
 	}
 	for i, r := range rows {
-		if r.Session.logits = nil; r.Logits {
-			r.Session.logits = out[i*m.vocab : (i+1)*m.vocab]
+		if r.Session.logits = out[i].logits; r.Logits {
 			m.holders = append(m.holders, r.Session)
 		}
 	}
 	return out, nil
 }
 
-// rows are the rows as the device knows them, and whether logits of some are wanted. Every
-// session has pages for its own afterwards.
-func (m *Model) rows(rows []Row) (list []plan.Row, wanted bool, err error) {
+// run runs rows on the device.
+func (m *Model) run(list []plan.Row, rows []Row, states []*device.Sampling) ([]outcome, error) {
+	out := make([]outcome, len(rows))
+	if d, ok := m.runner.(device.Picker); ok {
+		if picks := m.picks(rows, states); picks != nil {
+			if err := runPicks(d, list, picks, out); !errors.Is(err, device.ErrSampling) {
+				return out, err
+			}
+		}
+	}
+	var wanted []int
+	for i, r := range rows {
+		if r.Logits {
+			wanted = append(wanted, i)
+		}
+	}
+	logits, err := m.runner.Replay(list, wanted)
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range wanted {
+		out[row].logits = logits[i*m.vocab : (i+1)*m.vocab]
+	}
+	return out, nil
+}
+
+// picks is what a device is to pick; it is nil if there is nothing that it can.
+func (m *Model) picks(rows []Row, states []*device.Sampling) []device.Pick {
+	var list []device.Pick
+	some := false
+	for i := range states {
+		if !rows[i].Logits {
+			continue
+		}
+		p := device.Pick{Row: i, LogitsOnly: true}
+		if states[i] != nil {
+			if own, err := states[i].Pick(i, m.vocab); err == nil {
+				p, some = own, true
+			}
+		}
+		list = append(list, p)
+	}
+	if !some || len(list) > plan.MaxWanted {
+		return nil
+	}
+	return list
+}
+
+// runPicks runs rows on a device that picks, and fetches the logits of those whose own
+// samplers have to.
+func runPicks(d device.Picker, list []plan.Row, picks []device.Pick, out []outcome) error {
+	tokens, err := d.Pick(list, picks)
+	if err != nil {
+		return err
+	}
+	for i, p := range picks {
+		o := &out[p.Row]
+		o.token, o.picked = tokens[i], !p.LogitsOnly
+		if p.LogitsOnly {
+			if o.logits, err = d.PickedLogits(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rows are the rows as the device knows them. Every session has pages for its own
+// afterwards.
+func (m *Model) rows(rows []Row) (list []plan.Row, err error) {
 	behind := make(map[*Session]int, len(rows)) // rows of a session before the one at hand
 	for _, r := range rows {
-		row := r.Session.row(r.Token, behind[r.Session])
+		list = append(list, r.Session.row(r.Token, behind[r.Session]))
 		behind[r.Session]++
-		list, wanted = append(list, row), wanted || r.Logits
 	}
 	for s, n := range behind {
 		if err := s.Reserve(n); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
-	return list, wanted, nil
+	return list, nil
 }

@@ -90,6 +90,6 @@ func (r *keyReader) architecture() {
 			key, r.arch, has, strings.Join(Architectures(), ", "))
 		return
 	}
-	r.fail("key %q is %.64q; expected an architecture with multi-head latent attention that this program covers: %s",
+	r.fail("key %q is %.64q; expected an architecture with multi-head latent attention that this program covers: %s. Models with other attention, such as llama, are for general programs, such as llama.cpp",
 		key, r.arch, strings.Join(Architectures(), ", "))
 }

@@ -1,5 +1,7 @@
 package gguf
 
+import "fmt"
+
 // HParams are the hyper-parameters of a model under the Hugging Face names of the
 // fields. Dimensions are numbers of elements. Floats are the
 // float32 values of the file, so 1e-6 is found as float64(float32(1e-6)).
@@ -40,6 +42,8 @@ type HParams struct {
 
 	TiedEmbeddings bool // no output.weight: token_embd.weight is used
 	NextNLayers    int  // multi-token-prediction layers after the last
+	NextN          bool // the file has the first of these layers
+	NextNOnly      bool // and nothing in front of it
 	LegacyKVB      bool // attn_kv_b instead of attn_k_b and attn_v_b
 	FusedGateUp    bool // ffn_gate_up_exps instead of ffn_gate_exps and ffn_up_exps
 
@@ -108,6 +112,8 @@ func (r *keyReader) size(h *HParams) {
 		r.failKey("nextn_predict_layers", "is %d; expected less than block_count, which is %d", h.NextNLayers, blocks)
 	}
 	h.NumHiddenLayers = blocks - h.NextNLayers
+	h.NextN = h.NextNLayers > 0 && r.hasTensor(fmt.Sprintf("blk.%d.attn_norm.weight", h.NumHiddenLayers))
+	h.NextNOnly = h.NextN && !r.hasTensor("blk.0.attn_norm.weight")
 	h.MaxPositionEmbeddings = r.need("context_length", 1, maxContext)
 	h.HiddenSize = r.need("embedding_length", 1, maxWidth)
 	h.RMSNormEps = r.needFloat("attention.layer_norm_rms_epsilon", 1e-12, 1e-1)

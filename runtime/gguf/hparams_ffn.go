@@ -30,6 +30,9 @@ func (r *keyReader) feedForward(h *HParams) {
 	r.router(h)
 	r.groups(h)
 	first := fmt.Sprintf("blk.%d.", h.FirstKDenseReplace)
+	if h.NextNOnly {
+		first = fmt.Sprintf("blk.%d.", h.NumHiddenLayers)
+	}
 	h.SelectionBias = r.hasTensor(first + "exp_probs_b.bias")
 	h.FusedGateUp = r.hasTensor(first + "ffn_gate_up_exps.weight")
 }

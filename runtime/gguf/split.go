@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // Keys that llama.cpp's gguf-split writes to every shard.
@@ -42,6 +43,15 @@ func (f *File) splitPart() (part, error) {
 }
 
 var shardName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
+
+// Stem is the path of a model file without its extension and, of a shard, its number: what
+// the names of files that belong to the model begin with.
+func Stem(path string) string {
+	if m := shardName.FindStringSubmatch(path); m != nil {
+		return m[1]
+	}
+	return strings.TrimSuffix(path, ".gguf")
+}
 
 func shardPath(prefix string, p part) string {
 	return fmt.Sprintf("%s-%05d-of-%05d.gguf", prefix, p.no+1, p.count)

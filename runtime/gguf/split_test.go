@@ -106,3 +106,13 @@ func TestSplitErrors(t *testing.T) {
 		})
 	}
 }
+
+func TestStem(t *testing.T) {
+	for path, want := range map[string]string{
+		"/m/a.gguf": "/m/a", "a-00001-of-00002.gguf": "a", "m.v1/a-00001-of-2.gguf": "m.v1/a-00001-of-2", "a.bin": "a.bin", "": "",
+	} {
+		if got := Stem(path); got != want {
+			t.Errorf("%q of %q; want %q", got, path, want)
+		}
+	}
+}

@@ -26,11 +26,16 @@ type Bundle struct {
 	RopeMScale  float64   // factor on cos and sin
 	ArenaBytes  int64     // size of the activation arena for one row
 	Kernels     []Kernel
+	Joined      []Weight   // of a layer that predicts: what the host makes its Input of, see JoinedRoles
 	Decode      []Dispatch // one row, in order
 	Head        int        // Decode[Head:] only computes logits; Decode[:Head] is enough inside a prompt
+	Input       *Vectors   // of Decode, see Sequence
+	Hidden      *Vectors   // of Decode, see Sequence
 	Batches     []Sequence // several rows at once, by rising Width
 	Sample      []Dispatch // picks a token by the logits and makes the row that of the token
 	SampleBytes int64      // size of the sampler's memory, see SampleLayout
+	Pick        []Dispatch // behind a sequence: picks tokens behind its rows by their logits; none without Batches
+	PickBytes   int64      // size of its memory, see PickLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel has a tail
 	Source      string     // Metal, of bundles for all activations; see Metal
 }
@@ -50,6 +55,7 @@ type Model struct {
 	Temperature                                               Temperature
 	MoE                                                       MoE
 	Tokenizer, ChatTemplate                                   string
+	NextN                                                     int // number in files of the layer that the bundle is, which predicts the token after next; 0: a model
 }
 
 // Rope says how rotary angles are made; see gen/pass for the YaRN formula.
@@ -150,6 +156,8 @@ const (
 	ElemU32
 	ElemSampling // Sampling
 	ElemCounter  // an atomic uint32
+	ElemPick     // Pick
+	ElemAdjust   // Adjust
 )
 
 // ActNames are what specs, flags and messages call the types that Bundle.Activations
@@ -179,14 +187,17 @@ type Space uint8
 const (
 	SpaceWeight   Space = iota // Weights[Index] of the dispatch's layer
 	SpaceArena                 // the activation arena, at Offset
-	SpaceKV                    // latent cache of layer Index: [pages][PageRows][CacheDim]
+	SpaceKV                    // latent cache of layer Index: [pages][PageRows][CacheDim], see Planes
 	SpaceRope                  // [n_ctx][QKRopeHeadDim/2][2] float32 (cos, sin)
 	SpaceRow                   // [Width]Row
 	SpaceTables                // block tables: [tables][MaxPages]uint32, the page of each PageRows positions
-	SpaceLogits                // [Width][VocabSize] float32
+	SpaceLogits                // [MaxWanted][VocabSize] float32, of the rows that are wanted
 	SpaceArgs                  // the dispatch's constants, see Kernel.Args
 	SpaceSample                // the sampler's memory, at Offset; see SampleLayout
 	SpaceCounters              // the counters of tails, at Offset; see Tail
+	SpaceWanted                // [MaxWanted]Row: those whose logits are wanted, Token is their place in SpaceRow
+	SpacePick                  // what is picked behind several rows, at Offset; see PickLayout
+	SpaceHeads                 // expanded keys and values of the layer at hand: [pages], see HeadsPage
 )
 
 // Operand binds one slot of a kernel for one dispatch.
@@ -194,7 +205,7 @@ type Operand struct {
 	Space         Space
 	Index         int   // weight row, or cache layer
 	Ahead         int   // of a weight: layers from the dispatch\'s to the weight\'s
-	Offset, Bytes int64 // byte range in the arena, the sampler's memory or the counters (Bytes is 0 elsewhere)
+	Offset, Bytes int64 // byte range in the arena, the samplers' memory or the counters (Bytes is 0 elsewhere)
 }
 
 // Dispatch is one kernel launch of the sequence.
@@ -293,7 +304,7 @@ type Slot struct {
 }
 
 // Variant is one instantiation of a kernel: Types[i] is the type of the i-th
-// slot whose Elem is ElemTyped (weights, and F32 or F16 for the cache).
+// slot whose Elem is ElemTyped (weights, and one of CacheTypes for the cache).
 type Variant struct {
 	Func  string // MSL function
 	Types []quant.Type

@@ -3,7 +3,7 @@ package plan
 // Part is one composition prologue × body × epilogue. Fields of type int
 // named after a tensor are slot indices; pointers are optional pieces. What a
 // part needs of its row (token, position, block table) is in the kernel's one slot of
-// SpaceRow, the batch strides in its one slot of SpaceArgs.
+// SpaceRow, or of SpaceWanted, and the batch strides in its one slot of SpaceArgs.
 type Part interface {
 	// Groups is the number of threadgroups that the part runs on.
 	Groups() int
@@ -54,14 +54,18 @@ type RopeAt struct {
 // start at or past NKV hold nothing; there are at most Count of the others.
 type Splits struct {
 	Count, Tile int
+	// Least is how many cache rows a split has at least, a multiple of Tile; 0: Tile. Where
+	// several rows attend side by side their splits fill a GPU sooner than one row's, and
+	// each split loads its queries and leaves sums to be combined.
+	Least int
 }
 
 // Per is the number of cache rows per split for n valid rows. A split costs its
 // combine about as much as two or three rows cost attention, so there are at most some
-// four times as many splits as rows in each: Tile is doubled until four times its square
-// reach n.
+// four times as many splits as rows in each: Tile, or Least, is doubled until four times its
+// square reach n.
 func (s Splits) Per(n int) int {
-	least := s.Tile
+	least := max(s.Tile, s.Least)
 	for 4*least*least < n {
 		least *= 2
 	}
@@ -94,6 +98,7 @@ type MatVec struct {
 	Rope              *RopeAt
 	Add               int // slot added to the result, same layout as Out; -1: none
 	HandOver          *HandOver
+	Tokens            int // of a kernel with a Width: rows that a threadgroup multiplies by its weights, see Product; 0: of one without
 }
 
 // DefaultUnroll is how many blocks mat-vecs have under way unless they say otherwise.
@@ -103,7 +108,7 @@ const DefaultUnroll = 4
 func (p *MatVec) Groups() int { return p.Batch * ceil(p.Rows, p.RowsPerGroup) }
 
 // groupsOfAll: neighbouring threadgroups read the same weights for one tile of rows each.
-func (p *MatVec) groupsOfAll(k *Kernel) int { return p.Groups() * ceil(k.Width, k.Tile()) }
+func (p *MatVec) groupsOfAll(k *Kernel) int { return p.Groups() * ceil(k.Width, p.Tokens) }
 
 // Gating turns router logits into selected experts (models: DeepSeek-V2 softmax,
 // GLM-4 sigmoid with selection bias). Ties go to the lower expert.
@@ -134,32 +139,31 @@ type Experts struct {
 	Norm         *Norm
 	Rescale      *Rescale
 	Gating       *Gating   // recomputed by every threadgroup; one of them writes Routing
-	Routing      int       // [K]Routing; read when Gating is nil
-	Grouping     *Grouping // of a kernel with a Width; nil: of one without
+	Routing      int       // [K]Routing; read when Gating is nil; -1 with a Grouping
+	Grouping     *Grouping // of a kernel with a Width, which takes what it lists; nil: of one without
+	Tokens       int       // as in MatVec: selections of its expert that a threadgroup takes at a time
 }
 
 // Groups implements Part.
 func (p *Experts) Groups() int { return p.K * ceil(p.Rows, p.RowsPerGroup) }
 
-// groupsOfAll: each expert that some row has selected has threadgroups of its own, which
-// read its weights for all of its rows. There are no more such experts than selections.
-func (p *Experts) groupsOfAll(k *Kernel) int {
-	return p.Grouping.Most(k.Width) * ceil(p.Rows, p.RowsPerGroup)
+// groupsOfAll: each expert of the model has threadgroups of its own, which read its weights
+// for all rows that have selected it.
+func (p *Experts) groupsOfAll(*Kernel) int {
+	return p.Grouping.Experts * ceil(p.Rows, p.RowsPerGroup)
 }
 
 // Grouping lists what all rows have selected by expert. Selection s is the (s mod K)-th
-// expert of row s/K. Members holds the selections, those of one expert side by side and
-// experts in ascending order; the e-th expert that was selected has Members[Starts[e]] up
-// to Members[Starts[e+1]]. Behind the last one Starts repeats the number of selections.
+// expert of row s/K. Members holds the selections, those of one expert side by side in their
+// order, and experts in ascending order: those of expert e are Members[Starts[e]] up to
+// Members[Starts[e+1]], which may be none. Dead rows select nothing: behind the selections of
+// the others, Members is undefined.
 type Grouping struct {
-	Starts  int // [Most+1]uint32
+	Starts  int // [Experts+1]uint32
 	Members int // [Width*K]uint32
 	Experts int // of the model
 	K       int // experts per row
 }
-
-// Most is the most experts that width rows can select.
-func (g *Grouping) Most(width int) int { return min(g.Experts, width*g.K) }
 
 // ExpertsSum is the down projection of the routed experts with their routing
 // weights, the shared experts and the residual:
@@ -187,7 +191,7 @@ func (p *ExpertsSum) Groups() int { return ceil(p.Rows, p.RowsPerGroup) }
 // Paged is a layer's latent cache in pages. The cache row of position p of a session
 // is row p%PageRows of page Tables[row.Table][p/PageRows].
 type Paged struct {
-	Slot     int // typed F32 or F16, of SpaceKV
+	Slot     int // typed, one of CacheTypes, of SpaceKV; or of SpaceHeads
 	Tables   int // of SpaceTables
 	MaxPages int // entries of a table
 }
@@ -222,6 +226,31 @@ type Attend struct {
 
 // Groups implements Part.
 func (p *Attend) Groups() int { return p.Splits.Count }
+
+// AttendRows is latent attention of many rows at once, as a prompt has them: a threadgroup
+// serves so many queries, one of each head of a row and the rows' side by side, and reads the
+// cache once for all of them. It divides at the end: nothing is left to combine. Rows that
+// follow each other and have one block table share what is read; a query gets no weight of
+// cache rows behind its own row's number of them. Out is not written for dead rows.
+type AttendRows struct {
+	QAbs        Vec // [Heads] × LatDim
+	QPe         Vec // [Heads] × PeDim
+	Heads       int
+	LatDim      int
+	PeDim       int
+	Scale       float64
+	Temperature Temperature // as in Attend
+	Cache       Paged
+	Out         Vec // [Heads] × LatDim: Σ e^score c / Σ e^score
+	Queries     int // of a threadgroup
+	Tile        int // cache rows at a time, at most
+}
+
+// Groups implements Part.
+func (p *AttendRows) Groups() int { return ceil(p.Heads, p.Queries) }
+
+// groupsOfAll: a threadgroup may have queries of several rows.
+func (p *AttendRows) groupsOfAll(k *Kernel) int { return ceil(k.Width*p.Heads, p.Queries) }
 
 // Embed copies the token's embedding row: out[i] = Scale * W[token][i].
 type Embed struct {
@@ -289,18 +318,39 @@ type AddVec struct {
 // Groups implements Part.
 func (p *AddVec) Groups() int { return ceil(p.Dim, p.RowsPerGroup) }
 
-// RouteVec runs gating alone and writes Routing. In a kernel with a Width one threadgroup
-// routes all rows, a simdgroup each, and groups what they select.
+// RouteVec runs gating alone and writes Routing.
 type RouteVec struct {
-	Gating   Gating
-	Routing  int
-	Grouping *Grouping // nil: none
+	Gating  Gating
+	Routing int
 }
 
 // Groups implements Part.
 func (p *RouteVec) Groups() int { return 1 }
 
-func (p *RouteVec) groupsOfAll(*Kernel) int { return 1 }
+// RouteBatch is RouteVec and GroupExperts for the few rows of a batch: one threadgroup routes
+// all rows, a simdgroup each, and groups what they select.
+type RouteBatch struct {
+	Gating   Gating
+	Routing  int
+	Grouping Grouping
+}
+
+// Groups implements Part.
+func (p *RouteBatch) Groups() int { return 1 }
+
+func (p *RouteBatch) groupsOfAll(*Kernel) int { return 1 }
+
+// GroupExperts groups what all rows have selected: a threadgroup for each expert of the
+// model counts what comes before its own selections.
+type GroupExperts struct {
+	Routing  int
+	Grouping Grouping
+}
+
+// Groups implements Part.
+func (p *GroupExperts) Groups() int { return p.Grouping.Experts }
+
+func (p *GroupExperts) groupsOfAll(*Kernel) int { return p.Groups() }
 
 // WeightedSum is out = Σ_i w_i in_i over the selected experts, plus the other vectors in
 // their order.
@@ -317,3 +367,16 @@ type WeightedSum struct {
 func (p *WeightedSum) Groups() int { return ceil(p.Dim, p.RowsPerGroup) }
 
 func ceil(a, b int) int { return (a + b - 1) / b }
+
+// GatherVec moves the vectors of the rows in SpaceWanted to the front of a slot with a
+// vector per row: that of the i-th becomes the i-th. It computes all rows together.
+type GatherVec struct {
+	Vec      int // slot, written
+	Dim      int
+	PerGroup int // elements per threadgroup
+}
+
+// Groups implements Part.
+func (p *GatherVec) Groups() int { return ceil(p.Dim, p.PerGroup) }
+
+func (p *GatherVec) groupsOfAll(*Kernel) int { return p.Groups() }

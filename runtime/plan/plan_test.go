@@ -60,6 +60,7 @@ func TestGroups(t *testing.T) {
 		{&ExpertsSum{K: 4, Rows: 33, RowsPerGroup: 16}, 3}, // the experts are summed inside
 		{&StoreKV{}, 1},
 		{&Attend{Heads: 20, Splits: Splits{Count: 32, Tile: 16}}, 32}, // one serves all heads
+		{&AttendRows{Heads: 20, Queries: 16}, 2},
 		{&Embed{Dim: 257, RowsPerGroup: 128}, 3},
 		{&NormVec{Dim: 4096}, 1},
 		{&RopeVec{Heads: 20}, 1},
@@ -67,6 +68,8 @@ func TestGroups(t *testing.T) {
 		{&SwiGLUVec{Dim: 256, RowsPerGroup: 128}, 2},
 		{&AddVec{Dim: 1, RowsPerGroup: 128}, 1},
 		{&RouteVec{}, 1},
+		{&RouteBatch{}, 1},
+		{&GroupExperts{Grouping: Grouping{Experts: 64}}, 64}, // for all rows
 		{&WeightedSum{K: 8, Dim: 130, RowsPerGroup: 128}, 2},
 		{&ScanLogits{Vocab: 1025, PerGroup: 1024}, 2},
 		{&PickToken{Vocab: 1025, Scanned: 2}, 1},
@@ -78,6 +81,9 @@ func TestGroups(t *testing.T) {
 	k := Kernel{Parts: []Part{&MatVec{Batch: 1, Rows: 64, RowsPerGroup: 16}, &StoreKV{}}}
 	if got := k.Groups(); got != 5 {
 		t.Errorf("kernel of two parts: %d threadgroups, want 5", got)
+	}
+	if got := (&Kernel{Width: 24, Parts: []Part{&AttendRows{Heads: 5, Queries: 16}}}).Groups(); got != 8 {
+		t.Errorf("attention of 24 rows of 5 queries: %d threadgroups, want 8", got)
 	}
 }
 

@@ -6,13 +6,35 @@ package plan
 type Sequence struct {
 	Width      int        // rows
 	Dispatches []Dispatch // in order
-	Head       int        // as Bundle.Head
+	Head       int        // as Bundle.Head; it begins with gathering the rows that are wanted
 	ArenaBytes int64      // size of the arena
+	Input      *Vectors   // what its rows begin with, which the host makes; nil: with an embedding
+	Hidden     *Vectors   // the residual stream behind the last layer, there until the next replay; nil: it is not kept
+}
+
+// Vectors are vectors of Len elements in the arena, one per row.
+type Vectors struct {
+	Offset      int64 // of the first, in bytes
+	Len, Stride int   // in elements; Stride is from one row's to the next, 0 in a sequence of one
+	Elem        Elem  // ElemF32, or ElemAct of inputs
+}
+
+// ElemBytes is the size of an element in a bundle with activations act.
+func (v *Vectors) ElemBytes(act Elem) int {
+	if v.Elem == ElemAct && act == ElemF16 {
+		return 2
+	}
+	return 4
+}
+
+// Bytes is the size of the vectors of so many rows, with what lies between them.
+func (v *Vectors) Bytes(rows int, act Elem) int64 {
+	return int64(v.ElemBytes(act)) * (int64(rows-1)*int64(v.Stride) + int64(v.Len))
 }
 
 // Sequences lists all sequences of the bundle by rising width, that of one row first.
 func (b *Bundle) Sequences() []Sequence {
-	return append([]Sequence{{1, b.Decode, b.Head, b.ArenaBytes}}, b.Batches...)
+	return append([]Sequence{{1, b.Decode, b.Head, b.ArenaBytes, b.Input, b.Hidden}}, b.Batches...)
 }
 
 // Width is how many rows the widest sequence runs at once.
@@ -23,6 +45,11 @@ func (b *Bundle) Width() int {
 	return 1
 }
 
+// MaxWanted is behind how many rows of a replay logits are computed, and tokens picked, at
+// most. A sequence of several rows moves what their logits are computed from to the front,
+// see GatherVec: its Head computes no others.
+const MaxWanted = 16
+
 // StrideAlign is what the distance between the activations of two rows is a multiple of,
 // in elements, so that every row is as aligned as the first.
 const StrideAlign = 16
@@ -30,11 +57,12 @@ const StrideAlign = 16
 // StrideOf is the distance between vectors of n elements.
 func StrideOf(n int) int { return ceil(n, StrideAlign) * StrideAlign }
 
-// MaxTile is the most rows that a mat-vec multiplies by a weight that it has loaded.
-const MaxTile = 8
+// MaxWidth is the most rows of a sequence: sizes and indices of all rows together are made for
+// that many.
+const MaxWidth = 1 << 12
 
-// Tile is how many rows the kernel's mat-vecs take at a time.
-func (k *Kernel) Tile() int { return min(max(k.Width, 1), MaxTile) }
+// MaxBatch is the most rows of a batch: wider sequences are prompts.
+const MaxBatch = 16
 
 // GroupsOf is the number of threadgroups of one of the kernel's parts. A part that takes
 // rows together says how many there are of all rows; the others have as many for each.

@@ -51,17 +51,11 @@ type SampleLayout struct {
 // scan. Arrays begin at multiples of 256 bytes.
 func SampleLayoutOf(vocab, groups int) SampleLayout {
 	var l SampleLayout
-	for _, a := range []struct {
-		at    *int64
-		bytes int
-	}{
+	l.Bytes = layOut([]array{
 		{&l.State, 64}, {&l.Picks, 4 * SamplePicks}, {&l.Recent, 4 * SampleWindow},
 		{&l.Bias, 4 * vocab}, {&l.Counts, 4 * vocab}, {&l.Values, 4 * vocab},
 		{&l.Tops, 4 * groups}, {&l.TopIDs, 4 * groups}, {&l.Kept, 4 * vocab}, {&l.KeptIDs, 4 * vocab},
-	} {
-		*a.at = l.Bytes
-		l.Bytes += (int64(a.bytes) + 255) &^ 255
-	}
+	})
 	return l
 }
 

@@ -12,22 +12,26 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"mla/runtime/plan"
 	"mla/runtime/recordfile"
 )
 
-var kind = recordfile.Kind{Magic: [8]byte([]byte("MLAPAGES")), Version: 1, Name: "a prompt cache"}
+var kind = recordfile.Kind{Magic: [8]byte([]byte("MLAPAGES")), Version: 2, Name: "a prompt cache"}
 
 // Key is what cache rows depend on, beside the tokens.
 type Key struct {
-	File      string `json:"file"`       // engine.FileKey
-	Bundle    string `json:"bundle"`     // its name
-	Kernels   string `json:"kernels"`    // a hash of what the bundle was compiled to
-	KV        string `json:"kv"`         // type of the cache
-	Layers    int    `json:"layers"`     // of the model
-	PageBytes int    `json:"page_bytes"` // of all layers
+	File    string      `json:"file"`    // engine.FileKey
+	Bundle  string      `json:"bundle"`  // its name
+	Kernels string      `json:"kernels"` // a hash of what the bundle was compiled to
+	KV      string      `json:"kv"`      // type of the cache
+	Layers  int         `json:"layers"`  // of the model
+	Planes  plan.Planes `json:"planes"`  // of a layer's page
 }
+
+// PageBytes is the size of a page of all layers.
+func (k *Key) PageBytes() int { return k.Layers * plan.PageRows * k.Planes.RowBytes() }
 
 // differs says why rows that were saved under another key are of no use.
 func (k *Key) differs(saved *Key) string {
@@ -38,7 +42,7 @@ func (k *Key) differs(saved *Key) string {
 		return fmt.Sprintf("it was made with bundle %s; this is %s", saved.Bundle, k.Bundle)
 	case saved.KV != k.KV:
 		return fmt.Sprintf("it has a cache of type %s; this is %s", saved.KV, k.KV)
-	case *saved != *k:
+	case saved.Kernels != k.Kernels, saved.Layers != k.Layers, !slices.Equal(saved.Planes, k.Planes):
 		return "it was made with other kernels of the bundle"
 	}
 	return ""
@@ -66,7 +70,7 @@ func Open(path string, k Key) (*File, error) {
 		return nil, err
 	}
 	reason := k.differs(&h.Key)
-	if reason == "" && (h.Rows != plan.PageRows || f.RecordBytes() != k.PageBytes || f.Records() != plan.Pages(len(h.Tokens))) {
+	if reason == "" && (h.Rows != plan.PageRows || f.RecordBytes() != k.PageBytes() || f.Records() != plan.Pages(len(h.Tokens))) {
 		reason = fmt.Sprintf("%d pages of %d rows and %d bytes for %d tokens", f.Records(), h.Rows, f.RecordBytes(), len(h.Tokens))
 	}
 	if reason != "" {
@@ -99,16 +103,16 @@ func Check(path string) error {
 // Write replaces the file at path by the pages of tokens in one step. read gives them,
 // in order; it gets memory of the page's size.
 func Write(ctx context.Context, path string, k Key, tokens []int32, read func(i int, page []byte) error) error {
-	if k.Layers < 1 || k.PageBytes < 1 || k.PageBytes%(k.Layers*plan.PageRows) != 0 {
-		return fmt.Errorf("pages of %d bytes for %d layers", k.PageBytes, k.Layers)
+	if k.Layers < 1 || len(k.Planes) < 1 || slices.Min(k.Planes) < 1 {
+		return fmt.Errorf("planes of %d bytes a row for %d layers", k.Planes, k.Layers)
 	}
 	pages := plan.Pages(len(tokens))
-	w, err := recordfile.Create(path, kind, header{k, plan.PageRows, tokens}, pages, k.PageBytes)
+	w, err := recordfile.Create(path, kind, header{k, plan.PageRows, tokens}, pages, k.PageBytes())
 	if err != nil {
 		return err
 	}
 	defer w.Abort()
-	page := make([]byte, k.PageBytes)
+	page := make([]byte, k.PageBytes())
 	for i := range pages {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -126,9 +130,10 @@ func Write(ctx context.Context, path string, k Key, tokens []int32, read func(i 
 
 // clear zeroes the rows of a page behind the first n, which may be somebody else's.
 func (k *Key) clear(page []byte, n int) {
-	layer := len(page) / k.Layers
-	row := layer / plan.PageRows
-	for l := range k.Layers {
-		clear(page[l*layer+min(n, plan.PageRows)*row : (l+1)*layer])
+	n = min(n, plan.PageRows)
+	for layer := range slices.Chunk(page, len(page)/k.Layers) {
+		for at, bytes := range k.Planes.Rows(n, plan.PageRows-n) {
+			clear(layer[at : at+bytes])
+		}
 	}
 }

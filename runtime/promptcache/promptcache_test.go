@@ -21,7 +21,7 @@ const (
 	rowBytes = 3
 )
 
-var key = Key{File: "f", Bundle: "b", Kernels: "k", KV: "f16", Layers: layers, PageBytes: layers * plan.PageRows * rowBytes}
+var key = Key{File: "f", Bundle: "b", Kernels: "k", KV: "f16", Layers: layers, Planes: plan.Planes{rowBytes - 2, 2}}
 
 func tokens(n int) []int32 {
 	out := make([]int32, n)
@@ -61,7 +61,11 @@ func TestRoundTrip(t *testing.T) {
 			want := make([]byte, len(page))
 			_ = fill(i, want)
 			for j := range want {
-				if row := i*plan.PageRows + j/rowBytes%plan.PageRows; row >= n {
+				row := j % (plan.PageRows * rowBytes) // of the plane of single bytes
+				if row >= plan.PageRows {
+					row = (row - plan.PageRows) / 2
+				}
+				if i*plan.PageRows+row >= n {
 					want[j] = 0
 				}
 			}
@@ -70,7 +74,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			return nil
 		})
-		if err := errors.Join(err, f.Close()); err != nil || seen != plan.Pages(n) || !slices.Equal(f.Tokens, tokens(n)) || f.PageBytes() != key.PageBytes {
+		if err := errors.Join(err, f.Close()); err != nil || seen != plan.Pages(n) || !slices.Equal(f.Tokens, tokens(n)) || f.PageBytes() != key.PageBytes() {
 			t.Errorf("%d tokens: %d pages, %v", n, seen, err)
 		}
 	}
@@ -85,7 +89,7 @@ func TestForeign(t *testing.T) {
 		"it was made with bundle b; this is c":             func(k *Key) { k.Bundle = "c" },
 		"it has a cache of type f16; this is f32":          func(k *Key) { k.KV = "f32" },
 		"it was made with other kernels of the bundle":     func(k *Key) { k.Kernels = "l" },
-		"it was made with other kernels of the bundle\x00": func(k *Key) { k.PageBytes *= 2 },
+		"it was made with other kernels of the bundle\x00": func(k *Key) { k.Planes = plan.Planes{2, rowBytes - 2} },
 	} {
 		k := key
 		change(&k)
@@ -137,7 +141,7 @@ func TestWriteFails(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for _, k := range []Key{{}, {Layers: 1, PageBytes: 63}, {Layers: 3, PageBytes: 2 * plan.PageRows}} {
+	for _, k := range []Key{{}, {Layers: 1}, {Layers: 0, Planes: plan.Planes{4}}, {Layers: 3, Planes: plan.Planes{4, 0}}} {
 		if err := Write(context.Background(), path, k, nil, fill); err == nil {
 			t.Errorf("%+v: no error", k)
 		}
@@ -154,7 +158,7 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(good, 2, key.PageBytes)
+	f.Add(good, 2, key.PageBytes())
 	f.Add([]byte(`{"tokens": [1e99]}`), 0, 0)
 	f.Add([]byte(`{"tokens": null, "rows": 64}`), 1, 384)
 	path := filepath.Join(f.TempDir(), "cache")
@@ -180,7 +184,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		defer file.Close()
-		if file.PageBytes() != key.PageBytes || plan.Pages(len(file.Tokens)) != records {
+		if file.PageBytes() != key.PageBytes() || plan.Pages(len(file.Tokens)) != records {
 			t.Errorf("%d tokens in %d pages of %d bytes", len(file.Tokens), records, file.PageBytes())
 		}
 	})

@@ -11,7 +11,7 @@ import (
 // in its place. What the device has chosen is told to the sampler by Skip and
 // Accept, as if Next had returned it.
 func (s *Sampler) Sampling() *device.Sampling {
-	d := &device.Sampling{Sampling: plan.Sampling{
+	d := &device.Sampling{Mask: s.mask, Sampling: plan.Sampling{
 		Seed: s.p.Seed, Draw: s.draws, TopP: s.topP, TopK: uint32(min(s.p.TopK, math.MaxInt32)),
 		InvTemperature: s.invTemperature, LogMinP: max(s.logMinP, -math.MaxFloat32),
 		RepeatPenalty: s.p.RepeatPenalty, InvRepeatPenalty: s.invRepeat,
@@ -38,3 +38,26 @@ func (s *Sampler) Sampling() *device.Sampling {
 
 // Skip counts a draw that was made elsewhere.
 func (s *Sampler) Skip() { s.draws++ }
+
+// Picked is what a device picks by logits: the twin of the kernels of plan.Bundle.Pick.
+func Picked(p *device.Pick, logits []float32) int32 {
+	s := &Sampler{
+		p: Params{
+			Temperature: p.InvTemperature, // whether it is 0
+			TopK:        int(p.TopK), TopP: 1, Seed: p.Seed,
+			RepeatPenalty: p.RepeatPenalty, PresencePenalty: p.PresencePenalty, FrequencyPenalty: p.FrequencyPenalty,
+		},
+		draws: p.Draw, invTemperature: p.InvTemperature, invRepeat: p.InvRepeatPenalty, logMinP: p.LogMinP, topP: p.TopP,
+	}
+	s.mask = p.Mask
+	if p.TopP != plan.SampleTopPOff {
+		s.p.TopP = 0 // it is on
+	}
+	for _, a := range p.Adjusts {
+		s.biases = append(s.biases, bias{int32(a.Token), a.Bias})
+		if a.Count > 0 {
+			s.recent.seen = append(s.recent.seen, occurrences{int32(a.Token), int32(a.Count)})
+		}
+	}
+	return s.Next(logits)
+}

@@ -2,6 +2,7 @@ package sample
 
 import (
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -49,6 +50,53 @@ func TestSamplingOfAll(t *testing.T) {
 		d := s.Sampling()
 		if !slices.Equal(d.Recent, want) || (d.Window == plan.SampleWindowAll) != (want != nil) || d.TopP != plan.SampleTopPOff || d.InvTemperature != 0 {
 			t.Errorf("penalty %v: %+v", penalty, d)
+		}
+	}
+}
+
+// TestPicked picks by what a device is told, behind a text and behind guesses of how it goes
+// on, what the sampler picks that has accepted them.
+func TestPicked(t *testing.T) {
+	const vocab = 50
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		p := Params{
+			Temperature: []float32{0, 0.7, 30}[rng.IntN(3)], TopK: []int{0, 5, vocab}[rng.IntN(3)], TopP: []float32{1, 0.6}[rng.IntN(2)], MinP: []float32{0, 0.1}[rng.IntN(2)],
+			RepeatPenalty: []float32{1, 1.5}[rng.IntN(2)], PresencePenalty: []float32{0, 2}[rng.IntN(2)], FrequencyPenalty: []float32{0, -1}[rng.IntN(2)],
+			RepeatLastN: []int{-1, 0, 1, 7}[rng.IntN(4)], Seed: rng.Uint64(), LogitBias: map[int32]float32{3: 2, 9: inf * -1, vocab + 1: 7},
+		}
+		s := mustNew(t, p)
+		for range rng.IntN(20) {
+			s.Accept(int32(rng.IntN(vocab + 3)))
+		}
+		state := s.Sampling()
+		for range 4 {
+			logits := make([]float32, vocab)
+			for i := range logits {
+				logits[i] = float32(rng.NormFloat64() * 3)
+			}
+			pick, err := state.Pick(0, vocab)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pick.Mask = []uint32{rng.Uint32() | 1} // of the first 32 of the tokens
+			if rng.IntN(2) == 0 {
+				pick.Mask = nil
+			}
+			s.Allow(pick.Mask)
+			want := s.Next(logits)
+			if pick.Mask != nil && (want < 0 || want >= 32 || pick.Mask[0]>>want&1 == 0) {
+				t.Fatalf("%+v: token %d is not in the mask %x", p, want, pick.Mask)
+			}
+			s.Allow(nil)
+			if got := Picked(&pick, logits); got != want {
+				t.Fatalf("%+v: token %d; expected %d", p, got, want)
+			}
+			s.Accept(want)
+			state = state.After(want)
+			if now := s.Sampling(); now.Window != plan.SampleWindowAll && !reflect.DeepEqual(state, now) {
+				t.Fatalf("%+v: %+v behind a guess; expected %+v", p, state, now)
+			}
 		}
 	}
 }

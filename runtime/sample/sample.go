@@ -2,7 +2,7 @@
 //
 // The steps come in the order of llama.cpp's default chain:
 //
-//	logit bias → penalties → top-k → top-p → min-p → temperature → draw
+//	logit bias and mask → penalties → top-k → top-p → min-p → temperature → draw
 //
 // so top-p and min-p look at the distribution before the temperature changes it.
 // Temperature 0 takes the best logit after bias and penalties; equal logits go to
@@ -107,6 +107,7 @@ type Sampler struct {
 	invTemperature, invRepeat, logMinP float32
 	topP                               uint64 // p.TopP in units of 2^-32
 
+	mask   []uint32  // of Allow
 	logits []float32 // after bias and penalties
 	heap   []int32   // ids, best first
 	chosen []int32   // ids that are left
@@ -137,6 +138,10 @@ func New(p Params) (*Sampler, error) {
 // Accept tells the sampler which token the sequence continues with, for the
 // penalties. Tokens of the prompt may be accepted too.
 func (s *Sampler) Accept(id int32) { s.recent.add(id) }
+
+// Allow says which tokens Next may return from now on: a bit each, the lowest of the first
+// word for token 0. Tokens behind the last word are not allowed; nil allows all.
+func (s *Sampler) Allow(mask []uint32) { s.mask = mask }
 
 // Reset forgets the accepted tokens and starts the random numbers again.
 func (s *Sampler) Reset() {
@@ -174,6 +179,28 @@ func (s *Sampler) load(logits []float32) {
 	}
 	for i, x := range s.logits {
 		s.logits[i] = settle(x)
+	}
+	if s.mask != nil {
+		s.forbid()
+	}
+}
+
+// forbid leaves only the tokens of the mask.
+func (s *Sampler) forbid() {
+	never := float32(math.Inf(-1))
+	for i := 0; i < len(s.logits); i += 32 {
+		word := uint32(0)
+		if i/32 < len(s.mask) {
+			word = s.mask[i/32]
+		}
+		if word == math.MaxUint32 {
+			continue
+		}
+		for j := i; j < min(i+32, len(s.logits)); j++ {
+			if word>>(j-i)&1 == 0 {
+				s.logits[j] = never
+			}
+		}
 	}
 }
 

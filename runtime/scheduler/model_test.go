@@ -46,6 +46,8 @@ type client struct {
 	stop      int32 // the token that ends the text
 	cancelAt  int   // token; 0: never
 	submitAt  int   // step
+	onHost    bool  // picks itself, whatever the device could
+	drafts    bool
 	cancelled bool
 
 	emitted []int32
@@ -59,7 +61,11 @@ func (c *client) request(t testing.TB) engine.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Request{Prompt: c.prompt, Max: c.max, Sampler: sampler, Stop: func(id int32) bool { return id == c.stop }}
+	var picks engine.Sampler = sampler
+	if c.onHost {
+		picks = struct{ engine.Sampler }{sampler}
+	}
+	return engine.Request{Prompt: c.prompt, Max: c.max, Sampler: picks, Stop: func(id int32) bool { return id == c.stop }}
 }
 
 // alone is what the client gets from a model of its own.
@@ -72,11 +78,38 @@ func (c *client) alone(t testing.TB, context_ int) (engine.Result, error) {
 	return s.Generate(context.Background(), c.request(t), func(int32) bool { return true })
 }
 
+// drafter knows what the client gets, and now and then something else; it is nil for those
+// that do not draft.
+func (c *client) drafter(t testing.TB, context_ int) func(*engine.Session) (engine.Drafter, error) {
+	if !c.drafts {
+		return nil
+	}
+	want, _ := c.alone(t, context_)
+	return func(*engine.Session) (engine.Drafter, error) {
+		return &guesser{slices.Concat(c.prompt, want.Tokens), rand.New(rand.NewPCG(c.params.Seed, 0))}, nil
+	}
+}
+
+type guesser struct {
+	text []int32
+	rng  *rand.Rand
+}
+
+func (g *guesser) Propose(text []int32, n int) (out []int32) {
+	for n = g.rng.IntN(n + 2); len(out) < n && len(text)+len(out) < len(g.text); {
+		out = append(out, g.text[len(text)+len(out)])
+	}
+	if len(out) > 0 && g.rng.IntN(3) == 0 {
+		out[g.rng.IntN(len(out))] = g.rng.Int32N(vocab + 2)
+	}
+	return out
+}
+
 func (c *client) submit(t testing.TB, s *Scheduler) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := c.request(t)
 	err := s.Submit(ctx, Request{
-		Prompt: r.Prompt, Max: r.Max, Sampler: r.Sampler, Stop: r.Stop,
+		Prompt: r.Prompt, Max: r.Max, Sampler: r.Sampler, Stop: r.Stop, Draft: c.drafter(t, s.model.Context()),
 		Emit: func(id int32) bool {
 			if c.emitted = append(c.emitted, id); len(c.emitted) == c.cancelAt {
 				c.cancelled = true
@@ -122,7 +155,7 @@ func (c *client) check(t testing.TB, cfg device.Config) error {
 }
 
 // counts are what schedules have met together.
-type counts struct{ cancelled, outOfPages, gaveBack, reused, waited int }
+type counts struct{ cancelled, outOfPages, gaveBack, reused, waited, picked, onHost, drafted, accepted int }
 
 // prompts are texts that have much in common.
 func randomPrompt(rng *rand.Rand, others []*client) []int32 {
@@ -142,6 +175,7 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	cfg := device.Config{Context: 256, Tables: 1 + rng.IntN(4), Pages: 1 + rng.IntN(8), Width: []int{1, 1, 2, 3, 8, 16}[rng.IntN(6)]}
 	m, runner := newModel(t, cfg)
+	runner.NoPicks = rng.IntN(3) == 0
 	s, err := New(m, Config{PromptRows: 1 + rng.IntN(20)})
 	if err != nil {
 		return err
@@ -150,6 +184,9 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 	for range 1 + rng.IntN(7) {
 		c := &client{prompt: randomPrompt(rng, clients), params: sample.Off(), max: rng.IntN(60) - 1, stop: vocab - 1 - rng.Int32N(2)*vocab, submitAt: rng.IntN(200)}
 		c.params.Temperature, c.params.Seed, c.params.RepeatPenalty = float32(rng.IntN(3)), rng.Uint64(), 1+float32(rng.IntN(2))/8
+		c.params.FrequencyPenalty = float32(rng.IntN(3)) / 2
+		c.params.RepeatLastN, c.onHost = []int{-1, 3, 64}[rng.IntN(3)], rng.IntN(4) == 0
+		c.drafts = rng.IntN(2) == 0
 		if rng.IntN(5) == 0 {
 			c.cancelAt = 1 + rng.IntN(20)
 		}
@@ -201,7 +238,10 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 			total.outOfPages++
 		}
 		total.reused += c.result.Reused
+		total.drafted, total.accepted = total.drafted+c.result.Drafted, total.accepted+c.result.Accepted
 	}
+	total.picked += runner.Picked
+	total.onHost += runner.OnHost
 	if got := m.Pages(); got.InUse != 0 {
 		return fmt.Errorf("%d pages are still in use", got.InUse)
 	}
@@ -233,7 +273,7 @@ func TestSchedules(t *testing.T) {
 		}
 	}
 	t.Logf("%d schedules: %+v", schedules, total)
-	if least := schedules / 20; min(total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited) < least {
+	if least := schedules / 20; min(total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited, total.picked, total.onHost, total.accepted, total.drafted-total.accepted) < least {
 		t.Error("the schedules do too little of something")
 	}
 }

@@ -26,6 +26,11 @@ func (s *Scheduler) join() {
 			return
 		}
 		t.session = session
+		if t.Draft != nil {
+			if t.drafter, s.failed = t.Draft(session); s.failed != nil {
+				return
+			}
+		}
 		if t.began.IsZero() {
 			t.began = time.Now()
 		}

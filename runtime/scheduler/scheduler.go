@@ -47,6 +47,9 @@ type Request struct {
 	Sampler engine.Sampler
 	Stop    func(token int32) bool // ends the text; may be nil
 	Emit    func(token int32) bool // gets every token, and returns false to end the text; may be nil
+	// Draft makes what guesses how the text goes on, for a session of the request; nil:
+	// nothing is guessed, nor for a Sampler that is not Portable. The text is the same.
+	Draft func(*engine.Session) (engine.Drafter, error)
 	// Done is called once, when the request has ended: err is the context's if it was
 	// cancelled, *engine.OutOfPages, *engine.NoTokenError, or the device's.
 	Done func(res engine.Result, err error)
@@ -64,11 +67,13 @@ type Scheduler struct {
 
 	waiting []*task // for a session, those that joined before in front
 	active  []*task // have one, in the order in which they joined
+	pays    pays
 	turn    round
 	last    int   // number of the task whose prompt got the last row
 	joined  int   // tasks that have got a number
 	hold    bool  // nobody joins until somebody ends
 	failed  error // of the device
+	steps   Steps
 }
 
 // New is a scheduler of a model, whose other sessions take from the same pages.
@@ -117,21 +122,39 @@ func (s *Scheduler) Step() (more bool, err error) {
 	s.receive()
 	s.cancel()
 	rows, tasks := s.rows()
+	var picked [][]int32
 	if len(rows) > 0 && s.failed == nil {
-		s.failed = s.model.Step(rows, func(first int, of [][]float32) { pickAll(tasks[first:], of) })
+		s.steps.begin(tasks)
+		start := time.Now()
+		picked, s.failed = s.run(rows, tasks)
+		s.steps.Busy += time.Since(start)
 	}
 	if s.failed != nil {
 		s.fail()
 		return false, s.failed
 	}
 	for i, t := range tasks {
-		if rows[i].Logits {
-			s.take(t)
+		if last := i+1 == len(tasks) || tasks[i+1] != t; last && t.left() <= 0 {
+			s.take(t, picked[i])
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.active)+len(s.waiting)+len(s.incoming) > 0, nil
+}
+
+// Stats are numbers of requests.
+type Stats struct {
+	Active  int // have a session
+	Waiting int // for one
+	Steps   Steps
+}
+
+// Stats says where the requests are. It is for the goroutine that calls Step.
+func (s *Scheduler) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{Active: len(s.active), Waiting: len(s.waiting) + len(s.incoming), Steps: s.steps}
 }
 
 // receive takes in what was submitted.

@@ -353,3 +353,40 @@ func TestConcurrentSubmit(t *testing.T) {
 		return true
 	})
 }
+
+// TestPays: guesses rest where steps with them take longer than what they bring, for any
+// number of requests; and not before it is known how long a step takes without.
+func TestPays(t *testing.T) {
+	for _, tt := range []struct {
+		rows, tokens int // of a step
+		took         time.Duration
+		want         bool
+	}{{1, 1, 2, false}, {1, 3, 2, true}, {4, 4, 1, true}, {4, 5, 2, false}, {4, 8, 2, true}, {4, 9, 3, false}} {
+		var p pays
+		if p.ran(tt.rows+1, 0, tt.rows+1, 100); p.now(tt.rows) {
+			t.Error("guesses before it is known what a step takes without")
+		}
+		p.ran(tt.rows, 0, tt.rows, 100)
+		for range paySteps {
+			if !p.now(tt.rows) {
+				t.Fatalf("%+v: guesses rest before they were tried", tt)
+			}
+			p.ran(tt.rows, 3, tt.tokens, 100*tt.took)
+		}
+		if got := p.now(tt.rows); got != tt.want {
+			t.Errorf("%+v: they pay is %t", tt, got)
+		}
+		if tt.want {
+			continue
+		}
+		for range payRest - 1 {
+			p.ran(tt.rows, 0, tt.rows, 100)
+		}
+		if p.now(tt.rows) {
+			t.Error("guesses do not rest")
+		}
+		if p.ran(tt.rows, 0, tt.rows, 100); !p.now(tt.rows) {
+			t.Error("guesses are not tried again")
+		}
+	}
+}

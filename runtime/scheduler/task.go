@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"mla/runtime/engine"
@@ -17,7 +16,7 @@ type task struct {
 	number  int // in the order in which they joined
 	text    []int32
 	session *engine.Session // nil: it waits for one
-	picked  int32           // from the logits of the last step
+	drafter engine.Drafter  // of the session; nil: nothing is guessed
 	waits   bool            // for pages
 	result  engine.Result
 
@@ -43,14 +42,28 @@ func (t *task) ready() bool { return t.decoding() && !t.waits }
 // row is the next one, behind rows that are in the same step already.
 func (t *task) row(behind int) engine.Row {
 	at := t.done() + behind
-	if t.started() {
-		if at == len(t.text)-1 { // the others have been run before
-			t.result.Decode.Tokens++
-		}
-	} else {
+	r := engine.Row{Session: t.session, Token: t.text[at]}
+	last := at == len(t.text)-1
+	switch {
+	case !t.started():
 		t.result.Prompt.Tokens++
+	case last: // the others have been run before
+		t.result.Decode.Tokens++
 	}
-	return engine.Row{Session: t.session, Token: t.text[at], Logits: at == len(t.text)-1}
+	if last && t.Max != 0 {
+		t.begin()
+		r.Sampler = t.Sampler
+	}
+	return r
+}
+
+// begin tells the sampler the prompt, before it picks the first token.
+func (t *task) begin() {
+	if !t.started() {
+		for _, token := range t.Prompt {
+			t.Sampler.Accept(token)
+		}
+	}
 }
 
 // reuse takes over the rows that the model's pages have of the tokens to follow.
@@ -62,64 +75,60 @@ func (t *task) reuse() error {
 	return err
 }
 
-// pickAll lets the tasks of rows with logits pick, all at a time: to look at the whole
-// vocabulary takes about as long as a row.
-func pickAll(tasks []*task, of [][]float32) {
-	var all sync.WaitGroup
-	for i, logits := range of {
-		if logits != nil {
-			all.Go(func() { tasks[i].pick(logits) })
+// take makes the tokens that were picked the text's, or ends the request. The timeline has
+// all but the last, and the sampler knows them.
+func (s *Scheduler) take(t *task, tokens []int32) {
+	if t.Max == 0 { // nothing was picked
+		tokens = []int32{0}
+	}
+	for i, token := range tokens {
+		behind := len(tokens) - 1 - i
+		if s.takeOne(t, token, behind); t.session == nil || behind > 0 && t.ctx.Err() != nil {
+			return // it has ended, or ends before the next step
+		}
+		if behind > 0 {
+			t.result.Accepted++
+			t.result.Decode.Tokens++
 		}
 	}
-	all.Wait()
 }
 
-// pick is the sampler's choice.
-func (t *task) pick(logits []float32) {
+// takeOne takes a token behind which there are so many more on the timeline.
+func (s *Scheduler) takeOne(t *task, token int32, behind int) {
 	if !t.started() {
-		for _, token := range t.Prompt {
-			t.Sampler.Accept(token)
-		}
 		now := time.Now()
 		t.result.Prompt.Elapsed, t.began = now.Sub(t.began), now
 	}
-	if t.Max != 0 {
-		t.picked = t.Sampler.Next(logits)
-	}
-}
-
-// take makes the token that was picked the text's, or ends the request.
-func (s *Scheduler) take(t *task) {
-	if t.Max == 0 {
+	switch {
+	case t.Max == 0:
 		s.end(t, engine.ReasonLength, nil)
-		return
-	}
-	switch token := t.picked; {
 	case token < 0:
-		s.end(t, engine.ReasonError, &engine.NoTokenError{Position: t.done() - 1})
+		s.end(t, engine.ReasonError, &engine.NoTokenError{Position: t.done() - 1 - behind})
 	case t.Stop != nil && t.Stop(token):
 		s.end(t, engine.ReasonStop, nil)
 	default:
-		t.Sampler.Accept(token)
+		if behind == 0 {
+			t.Sampler.Accept(token)
+		}
 		t.result.Tokens = append(t.result.Tokens, token)
 		if len(t.result.Tokens) == 1 {
 			t.result.FirstToken = time.Since(t.submitted)
 		}
 		t.text = append(t.text, token)
-		if reason := t.after(token); reason != "" {
+		if reason := t.after(token, behind); reason != "" {
 			s.end(t, reason, nil)
 		}
 	}
 }
 
 // after is why the request ends behind a token; "": it goes on.
-func (t *task) after(token int32) engine.Reason {
+func (t *task) after(token int32, behind int) engine.Reason {
 	switch {
 	case t.Emit != nil && !t.Emit(token):
 		return engine.ReasonStop
 	case len(t.result.Tokens) == t.Max:
 		return engine.ReasonLength
-	case t.done() == t.session.Context():
+	case t.done()-behind == t.session.Context():
 		return engine.ReasonContext
 	}
 	return ""
@@ -143,6 +152,6 @@ func (t *task) close() error {
 		return nil
 	}
 	session := t.session
-	t.session = nil
+	t.session, t.drafter = nil, nil
 	return session.Close()
 }

@@ -43,6 +43,9 @@ func appendRaw(dst []byte, token string) []byte {
 	return dst
 }
 
+// TokenBytes is what a token prints, which need not be whole characters.
+func (t *Tokenizer) TokenBytes(id int32) []byte { return t.appendBytes(nil, id) }
+
 // Decode returns the text of tokens, without control tokens. Bytes that are no
 // UTF-8 become U+FFFD, one each. The space that Encode puts before a text is left out.
 func (t *Tokenizer) Decode(ids []int32) string {

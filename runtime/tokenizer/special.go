@@ -61,3 +61,20 @@ func (s *specials) longest(text string, from int) (to int, id int32) {
 	}
 	return to, id
 }
+
+// IsMarker says whether a token marks a part of a text rather than being its characters:
+// one that prints nothing, or a user-defined one in angle or square brackets.
+func (t *Tokenizer) IsMarker(id int32) bool {
+	text := t.TokenText(id)
+	if text == "" {
+		return false
+	}
+	switch t.vocab.typeOf(int(id)) {
+	case TypeNormal, TypeByte:
+		return false
+	case TypeUserDefined:
+		last := text[len(text)-1]
+		return len(text) > 2 && (text[0] == '<' && last == '>' || text[0] == '[' && last == ']')
+	}
+	return true
+}

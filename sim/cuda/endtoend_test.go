@@ -147,7 +147,7 @@ func TestProgram(t *testing.T) {
 	t.Run("kernels", func(t *testing.T) {
 		args := "bench -kernels -o csv -d 0,32" + youtu
 		out, stderr, err := run(program, "yoututiny", args, "CUDASIM_KERNELS=stub", "CUDASIM_MEMORY=20000000", "CUDASIM_L2=1000")
-		if err != nil || !strings.HasPrefix(out, "act,depth,functions,count,us,bytes,gb_s,fraction\nf32,0,") || !strings.Contains(out, "\nf32,32,attend_f32,3,") {
+		if err != nil || !strings.HasPrefix(out, "act,depth,width,functions,count,us,bytes,gb_s,fraction,tflop_s,") || !strings.Contains(out, "\nf32,0,1,embed_f32,1,") || !strings.Contains(out, "\nf32,32,1,attend_f32,3,") {
 			t.Errorf("%v\n%s\n%s", err, out, stderr)
 		}
 	})
@@ -209,7 +209,7 @@ func TestProgram(t *testing.T) {
 		}
 		args = "bench -kernels -o csv -d 0" + youtu + bundle
 		out, stderr, err := run(program, "yoututinytails", args, "CUDASIM_KERNELS=stub", "CUDASIM_MEMORY=20000000", "CUDASIM_L2=1000")
-		if err != nil || !strings.Contains(out, "\nf32,0,q_b_store_kv_k_b_f32_f32_f32,3,") {
+		if err != nil || !strings.Contains(out, "\nf32,0,1,q_b_store_kv_k_b_f32_f32_f32,3,") {
 			t.Errorf("%v\n%s\n%s", err, out, stderr)
 		}
 	})

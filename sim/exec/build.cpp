@@ -63,8 +63,9 @@ const char *language(const std::string &source) {
 
 class builder {
 public:
-  builder(const char *exec_dir, const char *strict_dir, const char *work_dir, unsigned flags)
-      : exec_(exec_dir), strict_(strict_dir ? strict_dir : ""), work_(work_dir), log_(work_ + "/clang.log"), flags_(flags) {}
+  builder(const char *exec_dir, const char *strict_dir, const char *work_dir, const char *run_time, unsigned flags)
+      : exec_(exec_dir), strict_(strict_dir ? strict_dir : ""), work_(work_dir), run_time_(run_time ? run_time : work_ + "/runtime.o"),
+        log_(work_ + "/clang.log"), flags_(flags) {}
 
   bool build(const std::string &source, const std::string &so_path, std::string &error) {
     const std::string metal = work_ + "/kernels.metal", cpp = work_ + "/kernels.cpp";
@@ -72,7 +73,7 @@ public:
     if (!strict_.empty() && !clang(strict_parse(metal, language(source)), "the strict front end rejects the source", error)) return false;
     const std::string translated = translate(source, error);
     return !translated.empty() && write(cpp, translated, error) && clang(compile_kernels(cpp, language(source)), "clang rejects the source", error) &&
-           clang(link(so_path), "cannot link", error);
+           have_run_time(error) && clang(link(so_path), "cannot link", error);
   }
 
 private:
@@ -131,24 +132,37 @@ private:
             "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls"};
   }
 
-  words link(const std::string &so_path) const {
-    words w = {"-shared", "-o", so_path, "-x", "c++", "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
+  // Another process may make the same object: it is renamed when it is complete.
+  bool have_run_time(std::string &error) const {
+    if (access(run_time_.c_str(), R_OK) == 0) return true;
+    const std::string part = run_time_ + "." + work_.substr(work_.rfind('/') + 1);
+    if (!clang(compile_run_time(part), "cannot compile the run time", error)) return false;
+    if (rename(part.c_str(), run_time_.c_str()) == 0) return true;
+    error = "cannot write " + run_time_;
+    return false;
+  }
+
+  words compile_run_time(const std::string &object) const {
+    words w = {"-r", "-nostdlib", "-o", object, "-x", "c++", "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
                "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"};
     for (const char *name : {"launch", "fiber", "memory", "check", "overlay", "touched"}) w.push_back(exec_ + "/runtime/" + name + ".cpp");
-    w.insert(w.end(), {"-x", "none", work_ + "/kernels.o", "-lm", "-pthread"});
     return w;
   }
 
-  const std::string exec_, strict_, work_, log_;
+  words link(const std::string &so_path) const {
+    return {"-shared", "-o", so_path, work_ + "/kernels.o", run_time_, "-lm", "-pthread"};
+  }
+
+  const std::string exec_, strict_, work_, run_time_, log_;
   const unsigned flags_;
   std::string clang_;
 };
 }
 
-int msl_build(const char *source, const char *exec_dir, const char *strict_dir, const char *work_dir, const char *so_path, unsigned flags,
+int msl_build(const char *source, const char *exec_dir, const char *strict_dir, const char *work_dir, const char *run_time, const char *so_path, unsigned flags,
               char *error, size_t error_size) {
   std::string message;
-  if (builder(exec_dir, strict_dir, work_dir, flags).build(source, so_path, message)) return 1;
+  if (builder(exec_dir, strict_dir, work_dir, run_time, flags).build(source, so_path, message)) return 1;
   if (error && error_size) snprintf(error, error_size, "%s", message.c_str());
   return 0;
 }

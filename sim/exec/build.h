@@ -18,9 +18,11 @@ enum {
 //   strict_dir  the strict metal_stdlib (gen/msl/frontend/include); null: no
 //               strict parse, for sources that were parsed before
 //   work_dir    an existing folder for intermediate files
+//   run_time    where the run time's object, which all sources share, is or will be; null:
+//               it is compiled for this source alone
 // It returns 1, or 0 with a message in error. clang-19 (or clang) must be in PATH.
 int msl_build(const char *source, const char *exec_dir, const char *strict_dir, const char *work_dir,
-              const char *so_path, unsigned flags, char *error, size_t error_size);
+              const char *run_time, const char *so_path, unsigned flags, char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

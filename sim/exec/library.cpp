@@ -57,10 +57,10 @@ struct WorkDir {
   }
 };
 
-fs::path cachePath(const std::string &source, const std::string &cache, const std::string &execDir, unsigned flags) {
+fs::path cachePath(const std::string &source, const std::string &cache, const std::string &tools, unsigned flags) {
   if (cache.empty()) return {};
   char name[64];
-  const uint64_t h = fnv(fnv(fnvOffset, source), std::string(machine) + std::to_string(flags) + std::to_string(toolHash(execDir)));
+  const uint64_t h = fnv(fnv(fnvOffset, source), std::string(machine) + std::to_string(flags) + tools);
   snprintf(name, sizeof name, "%016lx-%zu.so", static_cast<unsigned long>(h), source.size());
   return fs::path(cache) / name;
 }
@@ -87,22 +87,24 @@ KernelTable load(const std::string &path, std::string &error) {
 KernelTable compile(const std::string &source, const Places &places, unsigned flags, std::string &error) {
   const std::string execDir = places.root + "/sim/exec";
   const std::string strictDir = places.root + "/gen/msl/frontend/include";
-  const fs::path cached = cachePath(source, places.cache, execDir, flags);
+  const std::string tools = std::to_string(toolHash(execDir));
+  const fs::path cached = cachePath(source, places.cache, tools, flags);
   std::error_code code;
   if (!cached.empty() && fs::exists(cached, code)) return load(cached, error);
 
+  if (!cached.empty()) fs::create_directories(cached.parent_path(), code);
+  const std::string runTime = cached.empty() ? "" : cached.parent_path() / ("runtime-" + tools + "-" + machine + ".o");
   const WorkDir work;
   const std::string so = work.path + "/library.so";
   char message[16384] = "";
   if (work.path.empty() || !msl_build(source.c_str(), execDir.c_str(), strictDir.c_str(), work.path.c_str(),
-                                      so.c_str(), flags, message, sizeof message)) {
+                                      runTime.empty() ? nullptr : runTime.c_str(), so.c_str(), flags, message, sizeof message)) {
     error = *message ? message : "no folder for temporary files";
     return {};
   }
   if (cached.empty()) return load(so, error);
   // Another process may build the same library: copy beside it, then rename.
   const fs::path part = cached.string() + "." + std::to_string(getpid());
-  fs::create_directories(cached.parent_path(), code);
   fs::copy_file(so, part, fs::copy_options::overwrite_existing, code);
   if (!code) fs::rename(part, cached, code);
   return load(code ? so : cached.string(), error);

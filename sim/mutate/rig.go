@@ -33,6 +33,7 @@ type rig struct {
 	passes  map[string]bool // the files that the unchanged program was tried on
 	library string          // the simulator
 
+	fast      bool     // the draw of CI, which runs the tests of the unchanged program itself
 	unchanged sync.Map // by what is run: a func() verdict of the unchanged program
 }
 
@@ -88,7 +89,7 @@ func (r *rig) mutations() ([]mutation, error) {
 // prepare builds the trial and demands that it passes without a mutation; it keeps
 // the logits' bits.
 func (r *rig) prepare(chosen []mutation, fast bool) error {
-	r.trial, r.passes = filepath.Join(r.work, "trial"), map[string]bool{}
+	r.trial, r.passes, r.fast = filepath.Join(r.work, "trial"), map[string]bool{}, fast
 	if out, err := r.build(r.trial, ""); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"mla/gen/msl/execute"
 	"mla/runtime/device"
-	"mla/runtime/device/cpu"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -70,19 +69,24 @@ type Runner struct {
 	// Used counts the launches of each kernel function.
 	Used map[string]int
 
+	bundle    *plan.Bundle
+	input     []float32 // of the next replay
 	program   *execute.Program
 	sequences []sequence // by rising width
 	regions   []*execute.Buffer
 	caches    []*execute.Buffer
 	arena     *execute.Buffer
+	heads     *execute.Buffer // see plan.HeadsPage; nil without
 	rope      *execute.Buffer
 	rows      *execute.Buffer
+	wanted    *execute.Buffer // see plan.SpaceWanted
 	width     int
 	vocab     int
 	paged     *execute.Buffer // block tables
 	tables    *device.Tables  // the host's copy
 	pages     int             // of a cache
 	pageBytes int             // of all caches together
+	planes    plan.Planes     // of a page
 	logits    *execute.Buffer
 	counters  *execute.Buffer // of tails; nil without one
 	bytes     int64
@@ -101,7 +105,7 @@ func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
-	r := &Runner{Used: map[string]int{}, program: p, vocab: m.Bundle.Model.VocabSize, rng: rand.New(rand.NewPCG(1, 2))}
+	r := &Runner{Used: map[string]int{}, bundle: m.Bundle, program: p, vocab: m.Bundle.Model.VocabSize, rng: rand.New(rand.NewPCG(1, 2))}
 	layout, err := m.Layout(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
@@ -148,10 +152,13 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout) error {
 		r.caches = append(r.caches, buffer(l.Cache, true))
 	}
 	r.arena = buffer(l.Arena, true)
+	if l.Heads > 0 {
+		r.heads = buffer(l.Heads, true)
+	}
 	r.width = l.Width
-	r.rows = buffer(rowBytes*int64(l.Width), true)
+	r.rows, r.wanted = buffer(rowBytes*int64(l.Width), true), buffer(rowBytes*plan.MaxWanted, true)
 	r.paged, r.tables, r.pages = buffer(l.Tables, true), l.NewTables(), l.Pages
-	r.pageBytes = l.PageBytes()
+	r.pageBytes, r.planes = l.PageBytes(), l.Planes
 	r.logits = buffer(l.Logits, true)
 	r.rope = buffer(l.Rope, false)
 	if l.Counters > 0 {
@@ -161,7 +168,7 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout) error {
 		return failed
 	}
 	device.RopeTable(floats(r.rope.Bytes), l.Freqs, m.Bundle.RopeMScale)
-	r.bytes += l.Bytes() - l.Sample + int64(len(r.rows.Bytes))
+	r.bytes += l.Bytes() - l.Sample - l.Pick + int64(len(r.rows.Bytes)+len(r.wanted.Bytes))
 	return nil
 }
 
@@ -207,10 +214,14 @@ func (r *Runner) operand(m *device.Model, d *plan.Dispatch, slot int) (execute.A
 		return execute.Arg{Buffer: r.arena, Offset: int(op.Offset), Size: int(op.Bytes)}, nil
 	case plan.SpaceKV:
 		return r.caches[op.Index].All(), nil
+	case plan.SpaceHeads:
+		return r.heads.All(), nil
 	case plan.SpaceRope:
 		return r.rope.All(), nil
 	case plan.SpaceRow:
 		return r.rows.All(), nil
+	case plan.SpaceWanted:
+		return r.wanted.All(), nil
 	case plan.SpaceTables:
 		return r.paged.All(), nil
 	case plan.SpaceLogits:
@@ -284,7 +295,7 @@ func (r *Runner) WritePage(page uint32, src []byte) error {
 }
 
 func (r *Runner) hostCaches() device.Caches {
-	c := device.Caches{Pages: r.pages}
+	c := device.Caches{Pages: r.pages, Planes: r.planes}
 	for _, b := range r.caches {
 		c.Layers = append(c.Layers, b.Bytes)
 	}
@@ -293,24 +304,21 @@ func (r *Runner) hostCaches() device.Caches {
 
 // Replay implements device.Runner. Dispatches that no barrier separates run in
 // random order. The arena is poisoned first: nothing in it outlives a replay.
-func (r *Runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
+func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if len(rows) < 1 || len(rows) > r.width {
 		return nil, fmt.Errorf("%d rows; expected 1 to %d", len(rows), r.width)
 	}
-	if err := r.tables.Check(rows...); err != nil {
+	if err := errors.Join(device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
 	fill(r.arena.Bytes)
 	fill(r.logits.Bytes)
-	clear(r.rows.Bytes)
-	for i, row := range rows {
-		for j, v := range []uint32{row.Token, row.Pos, row.NKV, row.Table} {
-			binary.LittleEndian.PutUint32(r.rows.Bytes[16*i+4*j:], v)
-		}
-	}
+	r.putInput()
+	setRows(r.rows.Bytes, rows)
+	setRows(r.wanted.Bytes, device.Wanted(nil, rows, wanted))
 	s := &r.sequences[slices.IndexFunc(r.sequences, func(s sequence) bool { return s.Width >= len(rows) })]
 	end := len(s.launches)
-	if !logits {
+	if len(wanted) == 0 {
 		end = s.Head
 	}
 	for from := 0; from < end; {
@@ -325,10 +333,20 @@ func (r *Runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
 		}
 		from = to
 	}
-	if !logits {
+	if len(wanted) == 0 {
 		return nil, nil
 	}
-	return floats(r.logits.Bytes)[:len(rows)*r.vocab], nil
+	return floats(r.logits.Bytes)[:len(wanted)*r.vocab], nil
+}
+
+// setRows writes rows, and dead ones behind them.
+func setRows(to []byte, rows []plan.Row) {
+	clear(to)
+	for i, row := range rows {
+		for j, v := range []uint32{row.Token, row.Pos, row.NKV, row.Table} {
+			binary.LittleEndian.PutUint32(to[16*i+4*j:], v)
+		}
+	}
 }
 
 // Width implements device.Runner.
@@ -355,29 +373,3 @@ func (r *Runner) run(s *sequence, i int) error {
 	}
 	return err
 }
-
-// Memory is what the dispatches of a replay read and write, besides weights.
-func (r *Runner) Memory() *cpu.Memory {
-	m := &cpu.Memory{Arena: r.arena.Bytes, Tables: r.tables, Rope: floats(r.rope.Bytes), Logits: floats(r.logits.Bytes)}
-	for _, c := range r.caches {
-		m.Caches = append(m.Caches, c.Bytes)
-	}
-	return m
-}
-
-// Counters are what tails count with, nil if there are none.
-func (r *Runner) Counters() []byte {
-	if r.counters == nil {
-		return nil
-	}
-	return r.counters.Bytes
-}
-
-// Dispatches implements device.Runner.
-func (r *Runner) Dispatches() int { return len(r.sequences[0].launches) }
-
-// Bytes implements device.Runner.
-func (r *Runner) Bytes() int64 { return r.bytes }
-
-// Close implements device.Runner. Memory is freed with the device.
-func (r *Runner) Close() error { return nil }

@@ -9,14 +9,13 @@ import (
 	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/quant"
-	"mla/sim/replay"
 )
 
 // TestTails compares bundles with tails with the reference, whole tokens with delayed
 // stores: what a tail reads it has from its fences, and its counters are left at zero
 // by every dispatch.
 func TestTails(t *testing.T) {
-	d := newDevice(t)
+	d := newDevice(t, execute.Checked)
 	for _, run := range []struct {
 		bundle, file string
 		dispatches   int // fewer than without
@@ -52,12 +51,7 @@ func TestTails(t *testing.T) {
 // TestHalfTails compares every dispatch of a bundle with tails and activations in half
 // with its Go twin.
 func TestHalfTails(t *testing.T) {
-	d := replay.New(execute.Fast) // the kernels run with all checks in gen/msl
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	d := newDevice(t, execute.Fast) // the kernels run with all checks in gen/msl
 	stem := root + "testdata/reference/dsv2lite-mini-Q4_K_M"
 	m, tokens := bindWish(t, stem+".gguf", bind.Wish{Bundle: "dsv2liteminitailsf16"}), read(t, stem).Prompt
 	for kv, n := range halfTokens {

@@ -66,7 +66,7 @@ type Fault struct{ Rule, Text string }
 
 func (f *Fault) Error() string { return f.Rule + ": " + f.Text }
 
-// Compile builds a source that frontend.Check accepts, in a folder of its own, and
+// Compile builds a source that frontend.Check accepts, unless an earlier program has, and
 // starts its runner.
 func Compile(source string, c Checks) (*Program, error) {
 	dir, err := os.MkdirTemp("", "msl")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"mla/runtime/plan/pieces"
 )
@@ -29,31 +30,104 @@ type token struct {
 	namespace bool // a word that is the name of a namespace
 }
 
-var (
-	lexeme = regexp.MustCompile(`(?s)(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<directive>#(?:\\\n|[^\n])*)` +
-		`|(?P<word>[A-Za-z_]\w*)|(?P<symbol>"(?:\\.|[^"\\])*"|\.?\d(?:[eEpP][+-]|[\w.])*|[^\s\w])`)
-	spaces = regexp.MustCompile(`\bnamespace\s+(\w+)`)
-)
-
 // scan cuts source into tokens.
 func scan(source string) []token {
-	isSpace := map[string]bool{}
-	for _, m := range spaces.FindAllStringSubmatch(source, -1) {
-		isSpace[m[1]] = true
-	}
 	var tokens []token
-	line, counted := 1, 0
-	for _, m := range lexeme.FindAllStringSubmatchIndex(source, -1) {
-		line += strings.Count(source[counted:m[0]], "\n")
-		counted = m[0]
-		for k := comment; k <= symbol; k++ {
-			if at := 2 * (int(k) + 1); m[at] >= 0 {
-				text := source[m[at]:m[at+1]]
-				tokens = append(tokens, token{text, k, m[0], line, m[0] == 0 || source[m[0]-1] == '\n', isSpace[text]})
-			}
+	isSpace := map[string]bool{}
+	line, begin := 1, true
+	for at := 0; at < len(source); {
+		switch source[at] {
+		case '\n':
+			line++
+			begin = true
+			at++
+			continue
+		case ' ', '\t', '\r', '\f':
+			begin = false
+			at++
+			continue
 		}
+		k, n := lexeme(source[at:])
+		t := token{text: source[at : at+n], kind: k, begin: at, line: line, first: begin}
+		if k == word && len(tokens) > 0 && tokens[len(tokens)-1].text == "namespace" {
+			isSpace[t.text] = true
+		}
+		tokens = append(tokens, t)
+		line += strings.Count(t.text, "\n")
+		begin = false
+		at += n
+	}
+	for i := range tokens {
+		tokens[i].namespace = isSpace[tokens[i].text]
 	}
 	return tokens
+}
+
+// lexeme is the kind and the length of the token that text begins with.
+func lexeme(text string) (kind, int) {
+	c := text[0]
+	switch {
+	case strings.HasPrefix(text, "//"):
+		return comment, lineEnd(text)
+	case strings.HasPrefix(text, "/*"):
+		if n := strings.Index(text[2:], "*/"); n >= 0 {
+			return comment, n + 4
+		}
+	case c == '#':
+		n := lineEnd(text)
+		for n < len(text) && text[n-1] == '\\' { // it goes on
+			n += 1 + lineEnd(text[n+1:])
+		}
+		return directive, n
+	case c == '"':
+		if n := stringEnd(text); n > 0 {
+			return symbol, n
+		}
+	case isDigit(c), c == '.' && len(text) > 1 && isDigit(text[1]):
+		return symbol, numberEnd(text)
+	case isWord(c):
+		n := 1
+		for n < len(text) && isWord(text[n]) {
+			n++
+		}
+		return word, n
+	}
+	_, n := utf8.DecodeRuneInString(text)
+	return symbol, n
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+func isWord(c byte) bool  { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// lineEnd is the length of the first line without its end.
+func lineEnd(text string) int {
+	if n := strings.IndexByte(text, '\n'); n >= 0 {
+		return n
+	}
+	return len(text)
+}
+
+// stringEnd is the length of the string that text begins with, 0 if it does not end.
+func stringEnd(text string) int {
+	for n := 1; n < len(text); n++ {
+		switch text[n] {
+		case '\\':
+			n++
+		case '"':
+			return n + 1
+		}
+	}
+	return 0
+}
+
+// numberEnd is the length of the number that text begins with. A sign belongs to it
+// behind what may be an exponent.
+func numberEnd(text string) int {
+	n := 1
+	for n < len(text) && (isWord(text[n]) || text[n] == '.' || strings.IndexByte("+-", text[n]) >= 0 && strings.IndexByte("eEpP", text[n-1]) >= 0) {
+		n++
+	}
+	return n
 }
 
 // words are a directive's name, as define, and the words behind it.

@@ -68,6 +68,36 @@ void check(const char *type) {
   }
 }
 
+// Where the eights of a lane are in a row of inputs.
+struct places {
+  static uint place(uint p, uint j) { return 40 * p + 8 * j; }
+};
+
+// Sixteen rows of weights times sixteen inputs, for 32 columns: four lanes share a row, eight each.
+void check_eights() {
+  constexpr uint ROW = 160, J = 2;
+  half w[16][32];
+  alignas(16) half x[16][ROW];
+  float d[16][16];
+  for (uint i = 0; i < 16 * 32; ++i) w[i / 32][i % 32] = half(int(i * 7 % 11) - 5);
+  for (uint i = 0; i < 16 * ROW; ++i) x[i / ROW][i % ROW] = half(int(i * 5 % 13) - 6);
+  on_warp([&] {
+    half4 mine[4];
+    for (uint i = 0; i < 16; ++i) mine[i / 4][i % 4] = w[lane / 4 + i / 8 * 8][lane % 4 * 8 + i % 8];
+    simdgroup_float8x8 m[4];
+    for (uint i = 0; i < 4; ++i) m[i] = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);
+    multiply_eights<places, 2, 2, ROW>(m, mine, x[0], J, nullptr, ushort(lane));
+    for (uint i = 0; i < 4; ++i) simdgroup_store(m[i], &d[i / 2 * 8][i % 2 * 8], 16);
+  });
+  for (uint i = 0; i < 256; ++i) {
+    float want = 1.0f;
+    for (uint k = 0; k < 32; ++k) want += float(w[i / 16][k]) * float(x[i % 16][places::place(k / 8, J) + k % 8]);
+    if (d[i / 16][i % 16] == want) continue;
+    printf("eights, row %u, input %u: %g, want %g\n", i / 16, i % 16, double(d[i / 16][i % 16]), double(want));
+    wrong = true;
+  }
+}
+
 // Two blocks times the same diagonal.
 void check_scaled() {
   float a[128], diagonal[64] = {}, d[128];
@@ -92,6 +122,7 @@ int main() {
   pthread_barrier_init(&warp, nullptr, 32);
   check<half>("half");
   check<float>("float");
+  check_eights();
   check_scaled();
   return wrong;
 }

@@ -39,7 +39,7 @@ type Twins struct{}
 // Launch implements Launcher.
 func (Twins) Launch(l *Launch) error {
 	m := l.memory
-	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Caches: [][]byte{m.cache}, Rope: m.rope, Tables: m.tables, Logits: m.logits}, m.live)
+	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Heads: m.heads, Caches: [][]byte{m.cache}, Rope: m.rope, Tables: m.tables, Logits: m.logits}, m.live)
 }
 
 // Case is one variant of a kernel, at one position of the context.
@@ -86,7 +86,7 @@ func Cases(b *plan.Bundle) ([]Case, error) {
 		}
 		at := onePosition
 		switch {
-		case a.splits != nil && k.Width > 0:
+		case k.Width > 0 && (a.splits != nil || a.deep):
 			at = batchPositions
 		case a.splits != nil:
 			at = cachePositions
@@ -112,7 +112,7 @@ func dispatched(b *plan.Bundle, i int) int {
 
 func onlySamples(b *plan.Bundle, kernel int) bool {
 	of := func(d plan.Dispatch) bool { return d.Kernel == kernel }
-	return slices.ContainsFunc(b.Sample, of) && !slices.ContainsFunc(b.Decode, of)
+	return slices.ContainsFunc(slices.Concat(b.Sample, b.Pick), of) && !slices.ContainsFunc(b.Decode, of)
 }
 
 func firstDispatch(b *plan.Bundle, kernel int) *plan.Dispatch {

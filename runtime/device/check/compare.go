@@ -21,12 +21,13 @@ func sumTolerance(n int) float64 { return 8 * math.Sqrt(float64(max(n, 64))) * 0
 const halfTolerance = 0x1p-10
 
 // attentionTolerance is relative to the largest result of attention on a cache of
-// halves: its kernels may round queries and weights to halves too. That moves a
+// halves or Q8_0: its kernels may round queries and weights to halves too. That moves a
 // score, a sum of products of which most cancel, by some 2^-12 of the root of the
-// sum of their squares: here 2 to 4, for which the factor is 8; it is 12 for a kernel of
-// several rows: the worst of 15, with thousands of results each, is off by 9.
-func attentionTolerance(k *plan.Kernel) float64 {
-	if k.Width > 1 {
+// sum of their squares: here 2 to 4, for which the factor is 8. It is 12 for a kernel of
+// several rows, as the worst of 15 with thousands of results each is off by 9, and on
+// Q8_0, whose numbers are rounded to halves beside the queries: 1.4 times as far.
+func attentionTolerance(k *plan.Kernel, kv quant.Type) float64 {
+	if k.Width > 1 || kv == quant.Q8_0 {
 		return 0x1.8p-9
 	}
 	return 0x1p-9
@@ -36,6 +37,13 @@ func attentionTolerance(k *plan.Kernel) float64 {
 // has made and rounded: where one of them lies in the middle between two halves it is
 // 2^-10 of itself off, and is one of the many terms of such a sum.
 const roundedTolerance = 0x1p-11
+
+// productTolerance is relative to the largest result of a product of weights that kernels of
+// halves round to halves, which twins do not: twice 2^-12 of each weight, its scale and its
+// product with it. That moves a sum of many terms by 2^-12 of the root of the sum of their
+// squares, of which the largest of some thousand results is four times as much; a format's
+// minimum, which cancels much of the rest, makes it up to four times more.
+const productTolerance = 0x1p-10
 
 // mask is beyond every number but the maxima of empty splits.
 const mask = 1e29
@@ -58,12 +66,24 @@ func compare(r *Result, got, want *memory) {
 		if use.rounded && want.model.Bundle.Activations == plan.ElemF16 {
 			d.tolerance = roundedTolerance
 		}
-		if use.attention && want.config.KV == quant.F16 {
-			d.tolerance = attentionTolerance(want.kernel)
+		halves := want.model.Bundle.Activations == plan.ElemF16
+		if use.expanded && (halves || want.config.KV != quant.F32) {
+			d.tolerance = productTolerance
+		}
+		if use.product && halves {
+			d.tolerance = productTolerance
+			if use.gated {
+				d.tolerance *= 4 // both are off, and most are larger than what silu leaves of them
+			}
+		}
+		if use.attention && (want.config.KV != quant.F32 || want.heads != nil && halves) {
+			d.tolerance = attentionTolerance(want.kernel, want.config.KV)
 		}
 		switch {
 		case use.holds != result || s.Elem == plan.ElemU32:
 			d.bytes(got.buffers[slot], want.buffers[slot])
+		case want.scaled(slot):
+			d.scaled(want, got.buffers[slot], want.buffers[slot])
 		default:
 			want.eachRow(slot, func(row int, buf []byte) {
 				other := got.rowBytes(slot, row)

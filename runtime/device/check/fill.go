@@ -167,3 +167,16 @@ func (m *memory) partials(row int, buf []byte, holds contents) {
 	}
 	copy(buf, bytesOf(x))
 }
+
+// maxDistinct is how many different numbers a signal has: a prime. Expanded heads of a large
+// model are some ten million.
+const maxDistinct = 1<<20 - 3
+
+// signal makes n numbers of an activation.
+func (m *memory) signal(n int) []float32 {
+	x := m.normal(min(n, maxDistinct), 0, 1)
+	for len(x) < n {
+		x = append(x, x[:min(maxDistinct, n-len(x))]...)
+	}
+	return x
+}

@@ -23,10 +23,12 @@ type memory struct {
 	model     device.Model       // its bundle has the one dispatch
 	config    device.Config
 	live      []plan.Row // fewer than the kernel computes, if it computes several
+	sessions  int        // of live
 	buffers   [][]byte   // by slot; parts of what follows, and of model.Regions
 
 	arena        []byte
 	cache        []byte
+	heads        []byte // nil: the kernel has none
 	counters     []byte
 	rope, logits []float32
 	tables       *device.Tables
@@ -45,7 +47,10 @@ func newMemory(c *Case) (*memory, error) {
 	hash.Write([]byte(c.Variant.Func))
 	m := &memory{kernel: k, arguments: a, types: map[int]quant.Type{}, rng: rand.New(rand.NewPCG(hash.Sum64(), uint64(c.Pos)))}
 	width := max(k.Width, 1)
-	m.config = device.Config{Context: positions(c.Bundle), Pages: width * plan.Pages(positions(c.Bundle)), Tables: rowTable + width, Width: width, KV: quant.F32, Threads: 1}
+	context := positions(c.Bundle)
+	each := rowsOfSession(k, width, context)
+	sessions := (width + each - 1) / each
+	m.config = device.Config{Context: context, Pages: sessions * plan.Pages(context), Tables: rowTable + sessions, Width: width, KV: quant.F32, Threads: 1}
 	for i, slot := range k.TypedSlots() {
 		m.types[slot] = c.Variant.Types[i]
 		if k.Slots[slot].Space == plan.SpaceKV {
@@ -53,8 +58,14 @@ func newMemory(c *Case) (*memory, error) {
 		}
 	}
 	for i := range max(min(width, 2), width-1) { // the last of many is dead
-		pos := uint32(max(c.Pos-i, 0))
-		m.live = append(m.live, plan.Row{Token: uint32(embedRows-2+i) % embedRows, Pos: pos, NKV: pos + 1, Table: uint32(rowTable + i)})
+		session := i / each
+		m.sessions = session + 1
+		pos := uint32(max(c.Pos-session-each+1, 0) + i%each) // a session's rows follow each other
+		row := plan.Row{Token: uint32(embedRows-2+i) % embedRows, Pos: pos, NKV: pos + 1, Table: uint32(rowTable + session)}
+		if slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceWanted }) {
+			row.Token = uint32(i + i/8) // a place; one is left out
+		}
+		m.live = append(m.live, row)
 	}
 	m.bundle(c, k)
 	if err := m.place(); err != nil {
@@ -78,6 +89,7 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 	one := *k
 	one.Variants = []plan.Variant{*c.Variant}
 	b.Kernels, b.Decode, b.Head, b.Batches = []plan.Kernel{one}, []plan.Dispatch{d}, 1, nil
+	b.Input, b.Hidden = nil, nil // of sequences
 	if k.Width > 0 {
 		b.Decode, b.Head, b.Batches = nil, 0, []plan.Sequence{{Width: k.Width, Dispatches: b.Decode, Head: 1}}
 	}
@@ -147,10 +159,16 @@ func (m *memory) place() error {
 	for i := range b.Batches {
 		b.Batches[i].ArenaBytes = b.ArenaBytes
 	}
-	format, _ := quant.Lookup(m.config.KV)
+	planes, err := b.Model.CachePlanes(m.config.KV)
+	if err != nil {
+		return err
+	}
 	m.arena = poison(int(b.ArenaBytes))
-	m.cache = poison(m.config.Pages * plan.PageRows * b.Model.CacheDim() * format.BlockBytes)
-	m.logits = floats(poison(4 * b.Model.VocabSize * m.config.Width))
+	m.cache = poison(m.config.Pages * plan.PageRows * planes.RowBytes())
+	if n := b.HeadsBytes([]plan.Dispatch{*d}); n > 0 {
+		m.heads = poison(m.config.Pages * int(n))
+	}
+	m.logits = floats(poison(4 * b.Model.VocabSize * min(m.config.Width, plan.MaxWanted)))
 	m.rope = make([]float32, 2*len(b.RopeFreqs)*m.config.Context)
 	device.RopeTable(m.rope, b.RopeFreqs, b.RopeMScale)
 	m.tables = device.NewTables(m.config.Tables, b.Model.MaxPages(), m.config.Pages)
@@ -158,7 +176,7 @@ func (m *memory) place() error {
 		m.tables.Entries[i] = math.MaxUint32 // no kernel uses an entry without a page
 	}
 	pages := m.pages()
-	for i := range m.live { // a page is in one place where it is written to
+	for i := range m.sessions { // a page is in one place where it is written to
 		if _, err := m.tables.Assign(rowTable+i, 0, pages[i*plan.Pages(m.config.Context):][:plan.Pages(m.config.Context)]); err != nil {
 			return err
 		}
@@ -189,6 +207,8 @@ func (m *memory) slice() {
 			m.buffers[i] = m.counters[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
 		case plan.SpaceKV:
 			m.buffers[i] = m.cache
+		case plan.SpaceHeads:
+			m.buffers[i] = m.heads
 		case plan.SpaceTables:
 			m.buffers[i] = words(m.tables.Entries...)
 		case plan.SpaceRope:
@@ -207,10 +227,13 @@ func (m *memory) slice() {
 func (m *memory) clone() *memory {
 	c := *m
 	c.arena, c.cache, c.counters = aligned(m.arena), aligned(m.cache), aligned(m.counters)
+	if m.heads != nil {
+		c.heads = aligned(m.heads)
+	}
 	c.rope, c.logits = slices.Clone(m.rope), slices.Clone(m.logits)
 	c.slice()
 	for i := range c.buffers {
-		if s := &c.kernel.Slots[i]; s.Space == plan.SpaceRow || s.Space == plan.SpaceArgs || s.Space == plan.SpaceWeight {
+		if s := &c.kernel.Slots[i]; s.Elem == plan.ElemRow || s.Space == plan.SpaceArgs || s.Space == plan.SpaceWeight {
 			c.buffers[i] = slices.Clone(c.buffers[i])
 		}
 	}
@@ -252,9 +275,13 @@ func (m *memory) fill(slot int) error {
 	case maxima, partials:
 		m.eachRow(slot, func(row int, buf []byte) { m.partials(row, buf, holds) })
 	case signal:
+		if m.scaled(slot) {
+			m.fillScaled(slot)
+			return nil
+		}
 		n, err := m.count(slot)
 		if err == nil {
-			m.write(slot, m.normal(n, 0, 1))
+			m.write(slot, m.signal(n))
 		}
 		return err
 	default:
@@ -331,6 +358,14 @@ func floats(b []byte) []float32 {
 		return nil
 	}
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4)
+}
+
+// halves views bytes that begin at a multiple of 2.
+func halves(b []byte) []uint16 {
+	if len(b) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*uint16)(unsafe.Pointer(&b[0])), len(b)/2)
 }
 
 func bytesOf(f []float32) []byte {

@@ -41,6 +41,10 @@ type argument struct {
 	// attention is whether the terms are of attention, whose products may be of
 	// halves where the cache has halves.
 	attention bool
+	// expanded is whether its weights may have been rounded to halves where the cache has halves.
+	expanded bool
+	// product is whether its weights may have been rounded to halves.
+	product, gated bool // gated: two of them are multiplied
 	// rounded is whether what it sums up is a result that the kernel has rounded.
 	rounded bool
 }
@@ -50,9 +54,9 @@ type arguments struct {
 	kernel   *plan.Kernel
 	slots    map[int]argument
 	splits   *plan.Splits
+	deep     bool           // it reads the cache, but not in splits
 	attend   *plan.Attend   // nil: none
-	grouping *plan.Grouping // nil: none
-	routing  int            // the slot that it groups
+	grouping *plan.Grouping // that a part reads; nil: none
 	err      error
 }
 
@@ -154,6 +158,20 @@ func (a *arguments) handOver(h *plan.HandOver, terms int) {
 	}
 }
 
+// products notes that what a part of several rows makes are products of matrices.
+func (a *arguments) products(tokens, up, out int, h *plan.HandOver) {
+	slots := []int{out}
+	if h != nil {
+		slots = append(slots, h.Ready, h.Squares)
+	}
+	for _, slot := range slots {
+		if use, ok := a.slots[slot]; ok && tokens > 0 {
+			use.product, use.gated = true, up >= 0
+			a.slots[slot] = use
+		}
+	}
+}
+
 func (a *arguments) rope(r *plan.RopeAt) {
 	if r != nil {
 		a.all(angles, r.Table)
@@ -170,19 +188,10 @@ func (a *arguments) gating(g *plan.Gating, routing int) {
 	a.out(routing, g.Experts)
 }
 
-// groups notes what lists selections by expert, for a part that makes it or reads it.
-func (a *arguments) groups(g *plan.Grouping, routing int, makes bool) {
-	if g == nil {
-		return
-	}
-	a.grouping, a.routing = g, routing
-	if makes {
-		a.out(g.Starts, 1)
-		a.out(g.Members, 1)
-		return
-	}
-	a.all(starts, g.Starts)
-	a.all(members, g.Members)
+// groups notes the lists of selections by expert that a part makes.
+func (a *arguments) groups(g *plan.Grouping) {
+	a.out(g.Starts, 1)
+	a.out(g.Members, 1)
 }
 
 func (a *arguments) combine(c *plan.Combine) {
@@ -207,14 +216,20 @@ func (a *arguments) part(p plan.Part) {
 		a.all(signal, p.Add)
 		a.out(p.Out.Slot, p.Cols)
 		a.handOver(p.HandOver, p.Cols)
+		a.products(p.Tokens, p.Up, p.Out.Slot, p.HandOver)
 	case *plan.Experts:
 		a.all(matrix, p.W, p.Up)
 		a.all(signal, p.In.Slot)
 		a.norm(p.Norm)
 		a.rescale(p.Rescale, p.Cols)
-		a.gating(p.Gating, p.Routing)
-		a.groups(p.Grouping, p.Routing, false)
+		if a.grouping = p.Grouping; p.Grouping != nil {
+			a.all(starts, p.Grouping.Starts)
+			a.all(members, p.Grouping.Members)
+		} else {
+			a.gating(p.Gating, p.Routing)
+		}
 		a.out(p.Out.Slot, p.Cols)
+		a.products(p.Tokens, p.Up, p.Out.Slot, nil)
 	case *plan.ExpertsSum:
 		a.all(matrix, p.W, p.Shared)
 		a.all(signal, p.In.Slot, p.Add)
@@ -237,6 +252,24 @@ func (a *arguments) part(p plan.Part) {
 		terms := p.LatDim + p.PeDim + context
 		a.add(p.Out, argument{holds: result, terms: terms, perSplit: p.Heads * p.LatDim, attention: true})
 		a.add(p.ML, argument{holds: result, terms: terms, attention: true})
+	case *plan.AttendRows:
+		a.all(signal, p.QAbs.Slot, p.QPe.Slot, p.Cache.Slot)
+		a.all(pageTables, p.Cache.Tables)
+		a.deep = true
+		a.add(p.Out.Slot, argument{holds: result, terms: p.LatDim + p.PeDim + context, attention: true})
+	case *plan.ExpandHeads:
+		a.all(matrix, p.W)
+		a.all(signal, p.Cache.Slot)
+		a.all(pageTables, p.Cache.Tables)
+		a.deep = true
+		a.add(p.Out, argument{holds: result, terms: p.LatDim, expanded: true})
+	case *plan.AttendHeads:
+		a.all(signal, p.QNope.Slot, p.QPe.Slot, p.KV.Slot)
+		a.all(pageTables, p.KV.Tables)
+		a.deep = true
+		a.add(p.Out.Slot, argument{holds: result, terms: p.NopeDim + p.PeDim + context, attention: true})
+	case *plan.GatherVec:
+		a.all(signal, p.Vec) // moved as it is
 	case *plan.Embed:
 		a.all(matrix, p.W)
 		a.out(p.Out.Slot, 1)
@@ -268,7 +301,12 @@ func (a *arguments) vectorPart(p plan.Part) {
 		a.out(p.Out.Slot, 2)
 	case *plan.RouteVec:
 		a.gating(&p.Gating, p.Routing)
-		a.groups(p.Grouping, p.Routing, true)
+	case *plan.RouteBatch:
+		a.gating(&p.Gating, p.Routing)
+		a.groups(&p.Grouping)
+	case *plan.GroupExperts:
+		a.all(choice, p.Routing)
+		a.groups(&p.Grouping)
 	case *plan.WeightedSum:
 		a.all(signal, p.In.Slot)
 		a.all(signal, p.Add...)

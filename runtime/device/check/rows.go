@@ -1,9 +1,27 @@
 package check
 
 import (
-	"encoding/binary"
 	"slices"
+
+	"mla/runtime/plan"
 )
+
+// fewSessions is how many sessions a kernel's rows are of if they need not be of more.
+const fewSessions = 16
+
+// headSessions is the same of a kernel with expanded heads, of which a large model has megabytes
+// for every page.
+const headSessions = 2
+
+// rowsOfSession is how many rows a session has, at positions of its own: one, unless there are
+// more rows than sessions.
+func rowsOfSession(k *plan.Kernel, width, context int) int {
+	few := fewSessions
+	if slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceHeads }) {
+		few = headSessions
+	}
+	return min((width+few-1)/few, context)
+}
 
 // eachRow calls f for the bytes of every live row in a slot, or once for all of it where
 // rows have none of their own.
@@ -32,30 +50,30 @@ func (m *memory) rowBytes(slot, row int) (bytes []byte) {
 // rowFloats views it.
 func (m *memory) rowFloats(slot, row int) []float32 { return floats(m.rowBytes(slot, row)) }
 
-// group lists the selections of all rows by expert, see plan.Grouping, where the kernel
-// reads such a list.
+// group selects experts for the live rows and lists the selections by expert, see
+// plan.Grouping, where the kernel reads such a list. The first row selects among all, the
+// others among a few: of hundreds of experts most have none, some one, and some as many
+// as fill tiles, so that the kernel does not run them all for a row or two each.
 func (m *memory) group() {
 	g := m.arguments.grouping
-	if g == nil || m.arguments.slots[g.Starts].holds != starts {
+	if g == nil {
 		return
 	}
-	type selection struct{ expert, number uint32 }
-	var all []selection
-	m.eachRow(m.arguments.routing, func(row int, buf []byte) {
-		for k := range g.K {
-			all = append(all, selection{binary.LittleEndian.Uint32(buf[8*k:]), uint32(row*g.K + k)})
+	of := make([][]uint32, g.Experts)
+	for row := range m.live {
+		candidates := g.Experts
+		if row > 0 {
+			candidates = min(g.K+2, g.Experts)
 		}
-	})
-	slices.SortStableFunc(all, func(a, b selection) int { return int(a.expert) - int(b.expert) })
-	first, count := m.buffers[g.Starts], 0
-	for i, s := range all {
-		binary.LittleEndian.PutUint32(m.buffers[g.Members][4*i:], s.number)
-		if i == 0 || s.expert != all[i-1].expert {
-			binary.LittleEndian.PutUint32(first[4*count:], uint32(i))
-			count++
+		for k, i := range m.rng.Perm(candidates)[:g.K] {
+			expert := g.Experts - 1 - i*g.Experts/candidates // the last one is among them
+			of[expert] = append(of[expert], uint32(row*g.K+k))
 		}
 	}
-	for ; count < len(first)/4; count++ {
-		binary.LittleEndian.PutUint32(first[4*count:], uint32(len(all)))
+	starts, members := m.buffers[g.Starts][:0], m.buffers[g.Members][:0]
+	for _, selections := range of {
+		starts = append(starts, words(uint32(len(members)/4))...)
+		members = append(members, words(selections...)...)
 	}
+	_ = append(starts, words(uint32(len(members)/4))...)
 }

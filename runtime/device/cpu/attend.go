@@ -14,42 +14,36 @@ const headBlock = 32
 // they stay in the cache nearest to a core.
 const tileRows = 16
 
-// attend is the twin of plan.Attend. A unit is one block of heads of one split:
-// unit u serves split u%splits.Count of block u/splits.Count.
-type attend struct {
+// latentHeads are the queries of a row's heads and the latent cache that they attend to.
+type latentHeads struct {
 	id            int
 	qAbs, qPe     vec
 	cache         paged // rows of latDim+peDim
-	out, ml       []float32
 	heads         int
 	blocks, block int // blocks of heads, and the heads of all but the last one
 	width         int // block rounded up to columns of a product
 	latDim, peDim int
 	scale         float32
 	temperature   plan.Temperature
-	splits        plan.Splits
 	tile          int // rows per product
 }
 
-func bindAttend(b *binder, p *plan.Attend) *attend {
-	b.dims(p.LatDim, p.PeDim)
+// latentHeads binds the part of p that attention of one row and of many have in common.
+func (b *binder) latentHeads(p *plan.Attend) latentHeads {
+	b.dims(p.Heads, p.LatDim, p.PeDim, p.Splits.Tile)
 	b.scratch(p.LatDim + p.PeDim)
-	partials := b.splits(p.Splits, p.Heads)
 	if t := p.Temperature; t.Scale != 0 && t.Length < 1 {
 		b.fail("a temperature of steps of %d positions", t.Length)
 	}
-	t := &attend{
+	t := latentHeads{
 		id:     b.id(),
 		qAbs:   b.input(p.QAbs, p.Heads, p.LatDim),
 		qPe:    b.input(p.QPe, p.Heads, p.PeDim),
 		cache:  b.cache(p.Cache, p.LatDim+p.PeDim, false),
-		out:    b.writableFloats(p.Out, partials*p.LatDim),
-		ml:     b.writableFloats(p.ML, partials*2),
 		heads:  p.Heads,
 		latDim: p.LatDim, peDim: p.PeDim,
 		scale: float32(p.Scale), temperature: p.Temperature,
-		splits: p.Splits,
-		tile:   min(p.Splits.Tile, tileRows),
+		tile: min(p.Splits.Tile, tileRows),
 	}
 	if b.err == nil {
 		t.blocks = (p.Heads + headBlock - 1) / headBlock
@@ -63,7 +57,25 @@ func bindAttend(b *binder, p *plan.Attend) *attend {
 	return t
 }
 
-func (t *attend) dim() int { return t.latDim + t.peDim }
+func (t *latentHeads) dim() int { return t.latDim + t.peDim }
+
+// attend is the twin of plan.Attend. A unit is one block of heads of one split:
+// unit u serves split u%splits.Count of block u/splits.Count.
+type attend struct {
+	latentHeads
+	out, ml []float32
+	splits  plan.Splits
+}
+
+func bindAttend(b *binder, p *plan.Attend) *attend {
+	partials := b.splits(p.Splits, p.Heads)
+	return &attend{
+		latentHeads: b.latentHeads(p),
+		out:         b.writableFloats(p.Out, partials*p.LatDim),
+		ml:          b.writableFloats(p.ML, partials*2),
+		splits:      p.Splits,
+	}
+}
 
 // size knows no cost: it depends on the position.
 func (t *attend) size() (units, cost int) { return t.splits.Count * t.blocks, 0 }
@@ -75,32 +87,70 @@ func (t *attend) run(w *worker, lo, hi int) {
 	}
 }
 
-// unit runs heads [first, first+heads) over the rows of one split: scores and an
-// online softmax tile by tile, as in FlashAttention. The output stays
+// unit runs heads [first, first+heads) over the rows of one split. The output stays
 // unnormalised; combine divides.
 func (t *attend) unit(w *worker, split, first, heads int) {
 	n := int(w.row.NKV)
 	per := t.splits.Per(n)
 	row0 := split*t.heads + first
-	ml := t.ml[2*row0 : 2*(row0+heads)]
+	t.over(w, first, heads, split*per, min((split+1)*per, n), t.ml[2*row0:2*(row0+heads)], t.out[row0*t.latDim:])
+}
+
+// attendRows is the twin of plan.AttendRows, of one of its rows. A unit is one block of heads.
+type attendRows struct {
+	latentHeads
+	out vec
+}
+
+func bindAttendRows(b *binder, p *plan.AttendRows) *attendRows {
+	t := &attendRows{
+		latentHeads: b.latentHeads(&plan.Attend{QAbs: p.QAbs, QPe: p.QPe, Heads: p.Heads, LatDim: p.LatDim, PeDim: p.PeDim,
+			Scale: p.Scale, Temperature: p.Temperature, Cache: p.Cache, Splits: plan.Splits{Tile: p.Tile}}),
+		out: b.output(p.Out, p.Heads, p.LatDim),
+	}
+	if b.err == nil {
+		b.r.need.sums = max(b.r.need.sums, t.block*t.latDim)
+	}
+	return t
+}
+
+func (t *attendRows) size() (units, cost int) { return t.blocks, 0 }
+
+func (t *attendRows) run(w *worker, lo, hi int) {
+	for u := lo; u < hi; u++ {
+		first := u * t.block
+		heads := min(t.block, t.heads-first)
+		var ml [2 * headBlock]float32
+		t.over(w, first, heads, 0, int(w.row.NKV), ml[:2*heads], w.sums)
+		for h := range heads {
+			x := w.sums[h*t.latDim:][:t.latDim]
+			quant.Scale(x, 1/ml[2*h+1])
+			t.out.write((first+h)*t.out.stride, x)
+		}
+	}
+}
+
+// over runs heads [first, first+heads) over the rows [start, end): scores and an online
+// softmax tile by tile, as in FlashAttention. It leaves (m, l) of each head in ml, and what
+// has not been divided by l, [heads][latDim], in sums, if there are rows.
+func (t *latentHeads) over(w *worker, first, heads, start, end int, ml, sums []float32) {
 	for h := range heads {
 		ml[2*h], ml[2*h+1] = lowest, 0
 	}
-	start, end := split*per, min((split+1)*per, n)
 	if start >= end {
 		return
 	}
 	query := matrix(t.queries(w, first, heads), t.dim(), t.width, t.width)
-	out := matrix(t.out[row0*t.latDim:], heads, t.latDim, t.latDim)
+	out := matrix(sums, heads, t.latDim, t.latDim)
 	clear(out.Data[:heads*t.latDim])
 	for at, rows := start, 0; at < end; at += rows {
 		rows = min(t.tile, end-at, plan.PageRows-at%plan.PageRows)
-		tile := t.cache.read(t.cache.at(w.row.Table, at), rows*t.dim(), w.tile)
+		tile := t.cache.read(w.row.Table, at, rows, w.tile)
 		keys, values := matrix(tile, rows, t.dim(), t.dim()), matrix(tile, rows, t.latDim, t.dim())
 		scores := matrix(w.scores, rows, t.width, t.width)
 		clear(w.scores[:rows*t.width])
 		quant.AddProduct(&scores, &keys, &query)
-		softmaxTile(&scores, heads, ml, &out)
+		softmaxTile(&scores, heads, ml, func(h int, by float32) { quant.Scale(out.Data[h*out.Row:][:out.Cols], by) })
 		weights := quant.Matrix{Data: scores.Data, Rows: heads, Cols: rows, Row: 1, Col: t.width}
 		quant.AddProduct(&out, &weights, &values)
 	}
@@ -114,7 +164,7 @@ func matrix(x []float32, rows, cols, stride int) quant.Matrix {
 // queries returns the scaled queries [q_abs | q_pe] of a block of heads as the
 // columns of a matrix [dim][width]. What the columns past heads hold does not
 // matter: so do their scores. A worker keeps the matrix for the splits to come.
-func (t *attend) queries(w *worker, first, heads int) []float32 {
+func (t *latentHeads) queries(w *worker, first, heads int) []float32 {
 	query := w.query[:t.dim()*t.width]
 	k := key{w.token, t.id, first}
 	if w.queryKey == k {
@@ -135,9 +185,9 @@ func (t *attend) queries(w *worker, first, heads int) []float32 {
 }
 
 // softmaxTile turns the scores of a tile, one head per column, into e^(score-m)
-// for the running maximum m of each head, updates (m, l) and rescales what is
+// for the running maximum m of each head, updates (m, l) and shrinks what is
 // accumulated where m rises.
-func softmaxTile(scores *quant.Matrix, heads int, ml []float32, out *quant.Matrix) {
+func softmaxTile(scores *quant.Matrix, heads int, ml []float32, shrink func(h int, by float32)) {
 	var highest, sum [headBlock]float32
 	m, l := highest[:heads], sum[:heads]
 	for h := range m {
@@ -152,9 +202,9 @@ func softmaxTile(scores *quant.Matrix, heads int, ml []float32, out *quant.Matri
 	}
 	for h := range m {
 		if m[h] > ml[2*h] {
-			shrink := quant.Exp(ml[2*h] - m[h])
-			ml[2*h], ml[2*h+1] = m[h], ml[2*h+1]*shrink
-			quant.Scale(out.Data[h*out.Row:][:out.Cols], shrink)
+			by := quant.Exp(ml[2*h] - m[h])
+			ml[2*h], ml[2*h+1] = m[h], ml[2*h+1]*by
+			shrink(h, by)
 		}
 	}
 	for r := range scores.Rows {

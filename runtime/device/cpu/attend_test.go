@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"mla/runtime/device"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -24,7 +25,7 @@ func (rg *rig) attention(e plan.Elem, heads int, s plan.Splits) (p *plan.Attend,
 		q = append(q, append(append([]float64{}, abs[h*lat:(h+1)*lat]...), rot[4+h*(pe+3):][:pe]...))
 	}
 	p.Cache = rg.cache(false)
-	_, cache = encode(rg.kv == quant.F16, rg.normal(rg.ctx*(lat+pe), 1))
+	_, cache = rg.encodeRows(rg.normal(rg.ctx*(lat+pe), 1))
 	rg.caches = [][]float64{cache}
 	p.Out = rg.out(plan.ElemF32, s.Count*heads*lat)
 	p.ML = rg.out(plan.ElemF32, s.Count*heads*2)
@@ -46,12 +47,17 @@ func TestAttendAndCombine(t *testing.T) {
 		{quant.F32, plan.ElemF32, 10, 2, plan.Splits{Count: 2, Tile: 4096}},
 		{quant.F16, plan.ElemF32, 90, headBlock, plan.Splits{Count: 3, Tile: 16}},
 		{quant.F16, plan.ElemF32, 10, 2*headBlock + 1, plan.Splits{Count: 3, Tile: 16}},
+		{quant.Q8_0, plan.ElemF32, 64, 5, plan.Splits{Count: 3, Tile: 16}},
+		{quant.Q8_0, plan.ElemF16, 32, 1, plan.Splits{Count: 2, Tile: 3}},
 	} {
 		for _, pos := range []uint32{0, 1, 11, 12, 37, 99} {
 			t.Run(fmt.Sprintf("%v-%d-%d-%d", c.kv, c.lat, c.heads, pos), func(t *testing.T) {
 				rg := newRig(t, uint64(pos))
 				rg.kv, rg.ctx = c.kv, 100
 				rg.bundle.Model.KVLoraRank = c.lat
+				if c.kv == quant.Q8_0 {
+					rg.wide()
+				}
 				p, q, cache := rg.attention(c.elem, c.heads, c.splits)
 				p.Temperature = plan.Temperature{Scale: 0.1, Length: 12} // 1 up to position 11
 				rg.kernel.Parts = []plan.Part{p}
@@ -59,10 +65,49 @@ func TestAttendAndCombine(t *testing.T) {
 				scale := 0.7 * (1 + 0.1*math.Log(math.Floor(float64(pos)/12)+1))
 				want := make([][]float64, c.heads)
 				for h := range want {
-					want[h] = refAttend(q[h], cache, int(pos)+1, c.lat+6, c.lat, scale)
+					want[h] = refAttend(q[h], cache, int(pos)+1, c.lat+p.PeDim, c.lat, scale)
 				}
 				combined(t, rg, r, p, int(pos), want)
 			})
+		}
+	}
+}
+
+// TestAttendRows: of many rows each has the attention of its own position and heads, divided.
+func TestAttendRows(t *testing.T) {
+	for _, c := range []struct {
+		kv    quant.Type
+		elem  plan.Elem
+		heads int
+		tile  int
+		pos   uint32
+	}{
+		{quant.F32, plan.ElemF32, 1, 1, 0},
+		{quant.F16, plan.ElemF16, 5, 4, 11},
+		{quant.F16, plan.ElemF32, headBlock + 1, 32, 99},
+		{quant.F32, plan.ElemF32, 2*headBlock + 1, 16, 64},
+		{quant.Q8_0, plan.ElemF32, 5, 16, 99},
+		{quant.Q8_0, plan.ElemF16, 1, 3, 12},
+	} {
+		rg := newRig(t, uint64(c.heads))
+		rg.kv, rg.ctx = c.kv, 100
+		if c.kv == quant.Q8_0 {
+			rg.wide()
+			rg.bundle.Model.KVLoraRank = 32
+		}
+		split, q, cache := rg.attention(c.elem, c.heads, plan.Splits{Count: 1, Tile: 16})
+		lat := split.LatDim
+		p := &plan.AttendRows{QAbs: split.QAbs, QPe: split.QPe, Heads: c.heads, LatDim: lat, PeDim: split.PeDim, Scale: 0.7, Cache: split.Cache,
+			Temperature: plan.Temperature{Scale: 0.1, Length: 12}, Out: plan.Vec{Slot: rg.out(plan.ElemF32, c.heads*(lat+2)), Stride: lat + 2}, Queries: 3, Tile: c.tile}
+		rg.kernel.Parts = []plan.Part{p}
+		r := rg.run(plan.Row{Pos: c.pos})
+		got := rg.read(r, p.Out.Slot, c.heads*(lat+2))
+		scale := 0.7 * (1 + 0.1*math.Log(math.Floor(float64(c.pos)/12)+1))
+		for h := range c.heads {
+			check(t, fmt.Sprintf("%+v, head %d", c, h), got[h*(lat+2):][:lat], refAttend(q[h], cache, int(c.pos)+1, lat+split.PeDim, lat, scale), tolF32)
+			if !math.IsNaN(got[h*(lat+2)+lat]) {
+				t.Errorf("%+v: number behind head %d written", c, h)
+			}
 		}
 	}
 }
@@ -106,7 +151,7 @@ func TestAttendForgetsQueries(t *testing.T) {
 		return rg, p, r
 	}
 	replay := func(rg *rig, p *plan.Attend, r *runner) []float64 {
-		if _, err := r.Replay([]plan.Row{{Pos: 5, NKV: 6, Table: table}}, true); err != nil {
+		if _, err := r.Replay([]plan.Row{{Pos: 5, NKV: 6, Table: table}}, device.All(1)); err != nil {
 			t.Fatal(err)
 		}
 		return rg.read(r, p.Out, 2*p.LatDim)

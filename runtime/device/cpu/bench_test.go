@@ -187,7 +187,7 @@ func BenchmarkYoutu(b *testing.B) {
 				step := plan.Row{Token: 5, Pos: pos, NKV: pos + 1}
 				start := time.Now()
 				for _, logits := range []bool{false, true} {
-					if _, err := r.Replay([]plan.Row{step}, logits); err != nil {
+					if _, err := r.Replay([]plan.Row{step}, device.AllIf(logits, 1)); err != nil {
 						b.Fatal(err)
 					}
 					if !logits {
@@ -227,7 +227,7 @@ func BenchmarkAttend(b *testing.B) {
 				}
 				defer r.Close()
 				for b.Loop() {
-					if _, err := r.Replay([]plan.Row{{Pos: depth - 1, NKV: depth}}, true); err != nil {
+					if _, err := r.Replay([]plan.Row{{Pos: depth - 1, NKV: depth}}, device.All(1)); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -260,7 +260,7 @@ func BenchmarkBarrier(b *testing.B) {
 			defer p.close()
 			n := 0
 			for b.Loop() {
-				p.run(0, make([]plan.Row, 1), phases)
+				p.run(0, make([]plan.Row, 1), nil, phases)
 				n++
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*phases), "ns/phase")

@@ -102,6 +102,8 @@ func (b *binder) memory(slot *plan.Slot, op *plan.Operand) []byte {
 			return nil
 		}
 		return b.r.caches[op.Index]
+	case plan.SpaceHeads:
+		return b.r.heads
 	case plan.SpaceRope:
 		return bytesOf(b.r.rope)
 	case plan.SpaceLogits:
@@ -145,8 +147,17 @@ func (b *binder) half(slot *plan.Slot) bool {
 	return false
 }
 
-// input binds a vector that a part reads: entries × n elements.
+// input binds a vector that a part reads, at most n elements of an entry at a time: entries × n.
 func (b *binder) input(v plan.Vec, entries, n int) vec {
+	in := b.entries(v, entries, n)
+	if b.err == nil {
+		b.scratch(n)
+	}
+	return in
+}
+
+// entries binds entries × n elements.
+func (b *binder) entries(v plan.Vec, entries, n int) vec {
 	b.dims(entries, n)
 	slot, op := b.slot(v.Slot, plan.SpaceArena, plan.SpaceLogits)
 	if slot == nil {
@@ -161,7 +172,6 @@ func (b *binder) input(v plan.Vec, entries, n int) vec {
 	if b.err != nil {
 		return vec{}
 	}
-	b.scratch(n)
 	if mem.half() {
 		mem.f16 = mem.f16[v.Offset:]
 	} else {
@@ -191,7 +201,7 @@ func (b *binder) add(slot int, out plan.Vec, entries, n int) *vec {
 
 // floats binds n consecutive float32 numbers in the arena.
 func (b *binder) floats(slot, n int) []float32 {
-	v := b.input(plan.Vec{Slot: slot}, 1, n)
+	v := b.entries(plan.Vec{Slot: slot}, 1, n)
 	if b.err != nil {
 		return nil
 	}
@@ -279,7 +289,7 @@ func (b *binder) vector(slot, n int) []float32 {
 func (b *binder) lists(g *plan.Grouping, write bool) (starts, members []uint32) {
 	width := max(b.kernel.Width, 1)
 	b.dims(g.Experts, g.K, width)
-	return b.indices(g.Starts, g.Most(width)+1, write), b.indices(g.Members, width*g.K, write)
+	return b.indices(g.Starts, g.Experts+1, write), b.indices(g.Members, width*g.K, write)
 }
 
 // indices binds n uint32 in the arena.
@@ -343,11 +353,17 @@ func (b *binder) cache(p plan.Paged, dim int, write bool) paged {
 	if write {
 		b.writable(slot)
 	}
-	return paged{b.numbers(slot, op, product(int64(b.r.pages), plan.PageRows, int64(dim))), b.r.tables.Entries, p.MaxPages, dim}
+	c := paged{planes: b.r.planes, tables: b.r.tables.Entries, maxPages: p.MaxPages, dim: dim}
+	if b.r.kv == quant.Q8_0 {
+		c.pages = b.bytes(slot, op)
+	} else {
+		c.numbers = b.numbers(slot, op, product(int64(b.r.pages), plan.PageRows, int64(dim)))
+	}
+	return c
 }
 
-// scratch asks for room for n float32 in every worker's input buffer.
-func (b *binder) scratch(n int) { b.r.need.input = max(b.r.need.input, n) }
+// scratch asks for room for n float32 in every worker; see worker.temp.
+func (b *binder) scratch(n int) { b.r.need.temp = max(b.r.need.temp, n) }
 
 // id numbers what workers keep between groups, so that they can tell whose it is.
 func (b *binder) id() int {

@@ -54,6 +54,17 @@ func (cpu) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	return r, nil
 }
 
+// Int8 implements device.Int8er.
+func (cpu) Int8(b *plan.Bundle) error {
+	if b.Activations != plan.ElemF32 {
+		return fmt.Errorf("bundle %s hands halves from kernel to kernel; floats are what is rounded to bytes", b.Name)
+	}
+	if !quant.HasInt8() {
+		return fmt.Errorf("the CPU device has loops of bytes for AVX2 only; its loops here: %s", quant.Backend())
+	}
+	return nil
+}
+
 // maxThreads is the most workers that a configuration may ask for.
 const maxThreads = 1 << 10
 
@@ -70,12 +81,14 @@ func allocate(m *device.Model, cfg device.Config) (*runner, error) {
 	r := &runner{
 		bundle:    m.Bundle,
 		width:     l.Width,
-		need:      needs{rows: l.Width},
+		need:      needs{rows: l.Width, int8: cfg.Int8},
 		kv:        cfg.KV,
 		context:   cfg.Context,
 		pages:     l.Pages,
 		pageBytes: l.PageBytes(),
+		planes:    l.Planes,
 		arena:     alignedBytes(l.Arena),
+		heads:     alignedBytes(l.Heads),
 		rope:      make([]float32, l.Rope/4),
 		logits:    make([]float32, l.Logits/4),
 		vectors:   map[*byte][]float32{},
@@ -85,7 +98,7 @@ func allocate(m *device.Model, cfg device.Config) (*runner, error) {
 	for range l.Layers {
 		r.caches = append(r.caches, alignedBytes(l.Cache))
 	}
-	r.bytes = l.Arena + l.Rope + l.Logits + l.Tables + l.Cache*int64(l.Layers)
+	r.bytes = l.Arena + l.Heads + l.Rope + l.Logits + l.Tables + l.Cache*int64(l.Layers)
 	return r, nil
 }
 
@@ -97,14 +110,21 @@ type runner struct {
 	pages   int // of each cache
 
 	pageBytes int // of all caches together
+	planes    plan.Planes
 
 	arena  []byte
+	heads  []byte   // see plan.HeadsPage
 	caches [][]byte // one per layer, [pages][PageRows][CacheDim] of kv
 	tables *device.Tables
-	rope   []float32 // see device.RopeTable
-	logits []float32 // [width][VocabSize]
-	width  int
-	bytes  int64
+	rope   []float32  // see device.RopeTable
+	logits []float32  // [MaxWanted][VocabSize]
+	wanted []plan.Row // see plan.SpaceWanted
+
+	expands  []bool    // by sequence: it has expanded heads
+	gathered []float32 // logits of rows that ran in batches; nil: none have
+
+	width int
+	bytes int64
 
 	need     needs               // gathered while binding
 	vectors  map[*byte][]float32 // copies of weight vectors, by where they are
@@ -164,30 +184,60 @@ func (r *runner) checkPage(page uint32, host []byte) error {
 	return r.tables.CheckPage(page, len(host), r.pageBytes)
 }
 
-func (r *runner) hostCaches() device.Caches { return device.Caches{Layers: r.caches, Pages: r.pages} }
+func (r *runner) hostCaches() device.Caches {
+	return device.Caches{Layers: r.caches, Pages: r.pages, Planes: r.planes}
+}
 
 // Replay implements device.Runner.
-func (r *runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
+func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if r.pool == nil {
 		return nil, errClosed
 	}
 	vocab := r.bundle.Model.VocabSize
-	if err := errors.Join(device.CheckRows(rows, r.width, vocab, r.context), r.tables.Check(rows...)); err != nil {
+	if err := errors.Join(device.CheckRows(rows, r.width, vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(r.pool.sequences, func(q sequence) bool { return q.width >= len(rows) })
+	if r.inBatches(i, rows) {
+		return r.batches(r.narrow(), rows, wanted)
+	}
 	last := r.pool.sequences[i].head
-	if logits {
+	if len(wanted) > 0 {
 		last = len(r.pool.sequences[i].phases)
 	}
-	r.pool.run(i, rows, last)
+	r.wanted = device.Wanted(r.wanted[:0], rows, wanted)
+	r.pool.run(i, rows, r.wanted, last)
 	if err := r.failure(); err != nil {
 		return nil, err
 	}
-	if !logits {
+	if len(wanted) == 0 {
 		return nil, nil
 	}
-	return r.logits[:len(rows)*vocab], nil
+	return r.logits[:len(wanted)*vocab], nil
+}
+
+// SetInput implements device.Vectored.
+func (r *runner) SetInput(vectors []float32) error {
+	if r.pool == nil {
+		return errClosed
+	}
+	_, v, err := device.Vectors(r.bundle, vectors, r.width, device.InputOf)
+	if err == nil {
+		device.PutVectors(r.arena[v.Offset:], v, r.bundle.Activations, vectors)
+	}
+	return err
+}
+
+// Hidden implements device.Vectored.
+func (r *runner) Hidden(dst []float32) error {
+	if r.pool == nil {
+		return errClosed
+	}
+	_, v, err := device.Vectors(r.bundle, dst, r.width, device.HiddenOf)
+	if err == nil {
+		device.TakeVectors(dst, r.arena[v.Offset:], v)
+	}
+	return err
 }
 
 // Width implements device.Runner.

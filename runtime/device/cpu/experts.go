@@ -13,8 +13,8 @@ type experts struct {
 	k       int
 	in      source
 	out     vec
-	gating  *gating // nil: routing holds the choice
-	routing []plan.Routing
+	gating  *gating        // nil: routing holds the choice
+	routing []plan.Routing // nil: groups list it
 }
 
 func bindExperts(b *binder, p *plan.Experts) *experts {
@@ -25,7 +25,9 @@ func bindExperts(b *binder, p *plan.Experts) *experts {
 		k:          p.K,
 		in:         b.source(p.In, p.K, p.Cols, p.Norm, p.Rescale, nil),
 		out:        b.output(p.Out, p.K, p.Rows),
-		routing:    b.routing(p.Routing, p.K, p.Gating != nil),
+	}
+	if p.Grouping == nil {
+		t.routing = b.routing(p.Routing, p.K, p.Gating != nil)
 	}
 	if p.Gating != nil {
 		t.gating = b.gating(p.Gating)

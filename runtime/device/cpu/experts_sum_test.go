@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"mla/runtime/device"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -65,7 +66,7 @@ func TestFaultyRouting(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if _, err := r.Replay([]plan.Row{{NKV: 1}}, true); err == nil || !strings.Contains(err.Error(), "expert 3 of 3") {
+			if _, err := r.Replay([]plan.Row{{NKV: 1}}, device.All(1)); err == nil || !strings.Contains(err.Error(), "expert 3 of 3") {
 				t.Errorf("error %v", err)
 			}
 		}

@@ -43,6 +43,7 @@ type pool struct {
 	current   atomic.Int32 // index of the sequence; a late worker may read it at any time
 	last      int          // the phase at which the replay ends; set while idle
 	rows      []plan.Row   // set while idle
+	wanted    []plan.Row   // those that the head computes; set while idle
 
 	// state is token<<32 | phase<<16 | next chunk. A chunk is taken by counting
 	// it up, so that a worker which comes late finds it changed and takes none.
@@ -68,11 +69,12 @@ func newPool(sequences []sequence, workers []*worker) *pool {
 	return p
 }
 
-// run executes the phases [0, last) of a sequence for some rows.
-func (p *pool) run(sequence int, rows []plan.Row, last int) {
+// run executes the phases [0, last) of a sequence for some rows, of which the head computes
+// those that are wanted.
+func (p *pool) run(sequence int, rows, wanted []plan.Row, last int) {
 	if len(p.workers) == 1 {
 		w := p.workers[0]
-		w.begin(w.token+1, rows)
+		w.begin(w.token+1, rows, wanted)
 		for _, ph := range p.sequences[sequence].phases[:last] {
 			for _, c := range ph {
 				c.twin.run(w, c.lo, c.hi)
@@ -84,7 +86,7 @@ func (p *pool) run(sequence int, rows []plan.Row, last int) {
 		return
 	}
 	p.current.Store(int32(sequence))
-	p.rows, p.last = rows, last
+	p.rows, p.wanted, p.last = rows, wanted, last
 	token := p.state.Load()>>32 + 1
 	p.publish(token << 32)
 	p.work(p.workers[0])
@@ -133,7 +135,7 @@ func (p *pool) work(w *worker) {
 			continue
 		}
 		if token := v >> 32; w.token != token {
-			w.begin(token, p.rows)
+			w.begin(token, p.rows, p.wanted)
 		}
 		ph[next].twin.run(w, ph[next].lo, ph[next].hi)
 		if p.done.Add(1) == int64(len(ph)) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"mla/runtime/device"
 	"mla/runtime/plan"
 )
 
@@ -41,7 +42,7 @@ func TestChain(t *testing.T) {
 		rg, r := chain(t, threads, links)
 		start := rg.read(r, 0, 8<<10)
 		for range tokens {
-			if _, err := r.Replay([]plan.Row{{NKV: 1}}, true); err != nil {
+			if _, err := r.Replay([]plan.Row{{NKV: 1}}, device.All(1)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -76,7 +77,7 @@ func TestTail(t *testing.T) {
 			t.Errorf("%d phases, the head at %d; want 2 and 0", len(q.phases), q.head)
 		}
 		for range tokens {
-			if _, err := r.Replay([]plan.Row{{NKV: 1}}, true); err != nil {
+			if _, err := r.Replay([]plan.Row{{NKV: 1}}, device.All(1)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,7 +100,7 @@ func TestParking(t *testing.T) {
 		_, r := chain(t, 4, 3)
 		wg.Go(func() {
 			for range 5 {
-				if _, err := r.Replay([]plan.Row{{NKV: 1}}, true); err != nil {
+				if _, err := r.Replay([]plan.Row{{NKV: 1}}, device.All(1)); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(2 * time.Millisecond)
@@ -118,7 +119,7 @@ func TestReplayAllocatesNothing(t *testing.T) {
 	pos, rows := uint32(0), make([]plan.Row, 1)
 	replay := func() {
 		rows[0] = plan.Row{Token: 1, Pos: pos % 8, NKV: pos%8 + 1}
-		if _, err := r.Replay(rows, true); err != nil {
+		if _, err := r.Replay(rows, device.All(len(rows))); err != nil {
 			t.Error(err)
 		}
 		pos++
@@ -129,14 +130,14 @@ func TestReplayAllocatesNothing(t *testing.T) {
 	for threads := 1; threads <= 3; threads++ {
 		_, r := chain(t, threads, 5)
 		rows := []plan.Row{{NKV: 1}}
-		if n := testing.AllocsPerRun(50, func() { r.Replay(rows, true) }); n != 0 {
+		if n := testing.AllocsPerRun(50, func() { r.Replay(rows, device.All(len(rows))) }); n != 0 {
 			t.Errorf("%d workers: %g allocations per token", threads, n)
 		}
 	}
 }
 
 func TestCut(t *testing.T) {
-	twins := []twin{&addVec{split: split{rows: 1 << 20, perGroup: 1, groups: 1 << 20}}, &attend{blocks: 2, splits: plan.Splits{Count: 3}}}
+	twins := []twin{&addVec{split: split{rows: 1 << 20, perGroup: 1, groups: 1 << 20}}, &attend{latentHeads: latentHeads{blocks: 2}, splits: plan.Splits{Count: 3}}}
 	for workers := 1; workers <= 64; workers *= 2 {
 		ph, err := cut(twins, workers)
 		if err != nil {

@@ -3,6 +3,7 @@ package cpu
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"mla/runtime/device"
 	"mla/runtime/plan"
@@ -20,6 +21,7 @@ func (r *runner) record(m *device.Model, cfg device.Config, workers int) ([]sequ
 			return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 		}
 		list = append(list, s)
+		r.expands = append(r.expands, m.Bundle.HeadsBytes(q.Dispatches) > 0)
 	}
 	return list, nil
 }
@@ -94,6 +96,9 @@ func (r *runner) dispatch(m *device.Model, d *plan.Dispatch) (twins, tails []twi
 	}
 	for i, p := range k.AllParts() {
 		t := bind(p)
+		if k.Width > 0 && slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceWanted }) {
+			t = ofWanted{t}
+		}
 		if b.err != nil {
 			return nil, nil, fmt.Errorf("kernel %s, layer %d, part %d (%T): %w", k.Name, d.Layer, i, p, b.err)
 		}
@@ -115,6 +120,8 @@ func (b *binder) bind(p plan.Part) twin {
 		return bindStoreKV(b, p)
 	case *plan.Attend:
 		return bindAttend(b, p)
+	case *plan.AttendRows:
+		return bindAttendRows(b, p)
 	case *plan.Embed:
 		return bindEmbed(b, p)
 	case *plan.NormVec:

@@ -52,6 +52,7 @@ func every(t *testing.T) *rig {
 		&plan.RouteVec{Gating: gating, Routing: routing},
 		&plan.WeightedSum{In: plan.Vec{Slot: in, Stride: d}, Out: to, K: 2, Dim: d, Routing: routing, RowsPerGroup: 8},
 		&plan.AddVec{A: from, B: from, Out: plan.Vec{Slot: logits}, Dim: 7, RowsPerGroup: 8},
+		&plan.AttendRows{QAbs: plan.Vec{Slot: in, Stride: 10}, QPe: plan.Vec{Slot: in, Stride: 6}, Heads: 2, LatDim: 10, PeDim: 6, Scale: 1, Cache: cache, Out: plan.Vec{Slot: out, Stride: 10}, Queries: 3, Tile: 4},
 	}
 	return rg
 }
@@ -134,6 +135,9 @@ func TestHostileBundles(t *testing.T) {
 		"splits":            func(rg *rig) { attend(rg).Splits.Count = 3 },
 		"no tile":           func(rg *rig) { attend(rg).Splits.Tile = 0 },
 		"heads":             func(rg *rig) { attend(rg).Heads = 1 << 40 },
+		"rows' heads":       func(rg *rig) { part(14)(rg).(*plan.AttendRows).Heads = 1 << 40 },
+		"rows' tile":        func(rg *rig) { part(14)(rg).(*plan.AttendRows).Tile = 0 },
+		"rows' temperature": func(rg *rig) { part(14)(rg).(*plan.AttendRows).Temperature.Scale = 1 },
 		"combine heads":     func(rg *rig) { part(8)(rg).(*plan.CombineVec).Combine.Heads = 0 },
 		"foreign part":      func(rg *rig) { rg.kernel.Parts = append(rg.kernel.Parts, foreign{}) },
 		"arena":             func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.ArenaBytes = 1 << 50 } },
@@ -190,15 +194,15 @@ func TestReplaySteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []plan.Row{{Token: 7, NKV: 1}, {Pos: 8, NKV: 9}, {Pos: 1, NKV: 1}, {Pos: 1 << 31, NKV: 1<<31 + 1}} {
-		if _, err := r.Replay([]plan.Row{s}, true); err == nil {
+		if _, err := r.Replay([]plan.Row{s}, device.All(1)); err == nil {
 			t.Errorf("%+v: no error", s)
 		}
 	}
 	step := plan.Row{Token: 6, Pos: 7, NKV: 8}
-	if l, err := r.Replay([]plan.Row{step}, false); l != nil || err != nil || r.logits[0] != 0 {
+	if l, err := r.Replay([]plan.Row{step}, nil); l != nil || err != nil || r.logits[0] != 0 {
 		t.Errorf("without logits: %v, %v; buffer %v", l, err, r.logits)
 	}
-	if l, err := r.Replay([]plan.Row{step}, true); len(l) != 7 || err != nil || l[0] == 0 {
+	if l, err := r.Replay([]plan.Row{step}, device.All(1)); len(l) != 7 || err != nil || l[0] == 0 {
 		t.Errorf("with logits: %v, %v", l, err)
 	}
 	if r.Dispatches() != 1 || r.Bytes() < int64(len(rg.arena)+8*16*4) {
@@ -209,7 +213,7 @@ func TestReplaySteps(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := r.Replay([]plan.Row{step}, true); err == nil || !strings.Contains(fmt.Sprint(err), "closed") {
+	if _, err := r.Replay([]plan.Row{step}, device.All(1)); err == nil || !strings.Contains(fmt.Sprint(err), "closed") {
 		t.Errorf("after Close: %v", err)
 	}
 }

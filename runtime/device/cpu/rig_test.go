@@ -78,6 +78,49 @@ func encode(half bool, x []float64) ([]byte, []float64) {
 	return b, got
 }
 
+// wide makes rotated keys a whole block of Q8_0.
+func (rg *rig) wide() {
+	rg.bundle.Model.QKRopeHeadDim, rg.bundle.RopeFreqs = 32, nil
+	for i := range 16 {
+		rg.bundle.RopeFreqs = append(rg.bundle.RopeFreqs, math.Pow(0.7, float64(i)))
+	}
+}
+
+// encodeRows stores the rows of a cache, as its planes have them one behind the other, and
+// returns what the numbers now are.
+func (rg *rig) encodeRows(x []float64) (rows [][]byte, got []float64) {
+	width := len(x) / rg.ctx
+	for ; len(x) > 0; x = x[width:] {
+		var row []byte
+		var numbers []float64
+		if rg.kv == quant.Q8_0 {
+			row, numbers = scaledRow(x[:width])
+		} else {
+			row, numbers = encode(rg.kv == quant.F16, x[:width])
+		}
+		rows, got = append(rows, row), append(got, numbers...)
+	}
+	return rows, got
+}
+
+func scaledRow(x []float64) (row []byte, got []float64) {
+	in, out := make([]float32, len(x)), make([]float32, len(x))
+	for i, v := range x {
+		in[i] = float32(v)
+	}
+	qs, scales := make([]byte, len(x)), make([]uint16, len(x)/32)
+	quant.FloatsToScaledBytes(qs, scales, in)
+	quant.ScaledBytesToFloats(out, qs, scales)
+	for _, v := range out {
+		got = append(got, float64(v))
+	}
+	row = qs
+	for _, s := range scales {
+		row = binary.LittleEndian.AppendUint16(row, s)
+	}
+	return row, got
+}
+
 // place appends bytes to the arena image and returns an operand for them.
 func (rg *rig) place(b []byte) plan.Operand {
 	for len(rg.arena)%16 != 0 {
@@ -200,10 +243,16 @@ func (rg *rig) at(pos int) int {
 
 // linear returns the cache rows of all positions, width numbers each, after a run.
 func (rg *rig) linear(r *runner, slot, width int) []float64 {
-	paged := rg.read(r, slot, len(rg.pages())*plan.PageRows*width)
+	b := binder{r: r, model: &rg.model, d: &rg.bundle.Decode[0], kernel: &rg.bundle.Kernels[0]}
+	c := b.cache(plan.Paged{Slot: slot, Tables: slot + 1, MaxPages: rg.bundle.Model.MaxPages()}, width, true)
+	if b.err != nil {
+		rg.t.Fatal(b.err)
+	}
 	var rows []float64
 	for pos := range rg.ctx {
-		rows = append(rows, paged[rg.at(pos)*width:][:width]...)
+		for _, v := range c.read(table, pos, 1, make([]float32, width)) {
+			rows = append(rows, float64(v))
+		}
 	}
 	return rows
 }
@@ -242,10 +291,14 @@ func (rg *rig) record(threads int) (*runner, error) {
 	}
 	copy(r.arena, rg.arena)
 	for i, c := range rg.caches {
-		bytes, _ := encode(rg.kv == quant.F16, c)
-		size := len(bytes) / rg.ctx
-		for pos := range rg.ctx {
-			copy(r.caches[i][rg.at(pos)*size:][:size], bytes[pos*size:])
+		rows, _ := rg.encodeRows(c)
+		page := plan.PageRows * r.planes.RowBytes()
+		for pos, row := range rows {
+			from := 0
+			for at, bytes := range r.planes.Rows(rg.at(pos)%plan.PageRows, 1) {
+				copy(r.caches[i][rg.at(pos)/plan.PageRows*page+at:], row[from:from+bytes])
+				from += bytes
+			}
 		}
 	}
 	return r, nil
@@ -262,7 +315,7 @@ func (rg *rig) run(row plan.Row) *runner {
 		if err != nil {
 			rg.t.Fatal(err)
 		}
-		if _, err := r.Replay([]plan.Row{row}, true); err != nil {
+		if _, err := r.Replay([]plan.Row{row}, device.All(1)); err != nil {
 			rg.t.Fatal(err)
 		}
 		if first == nil {

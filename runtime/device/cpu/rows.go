@@ -1,9 +1,6 @@
 package cpu
 
 import (
-	"fmt"
-	"slices"
-
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -23,12 +20,19 @@ func (b *binder) bindRows(p plan.Part) twin {
 			return nil
 		}
 		return bindGroupedExperts(b, p)
-	case *plan.RouteVec:
-		if p.Grouping == nil {
-			b.fail("routing of several rows without groups")
-			return nil
+	case *plan.RouteBatch:
+		return &routeBatch{
+			rows:   perRow(b, func() *routeVec { return bindRouteVec(b, &plan.RouteVec{Gating: p.Gating, Routing: p.Routing}) }),
+			groups: bindGroupExperts(b, &plan.GroupExperts{Routing: p.Routing, Grouping: p.Grouping}),
 		}
-		return bindRouteAll(b, p)
+	case *plan.GatherVec:
+		return bindGather(b, p)
+	case *plan.GroupExperts:
+		return bindGroupExperts(b, p)
+	case *plan.ExpandHeads:
+		return bindExpandHeads(b, p)
+	case *plan.AttendHeads:
+		return bindAttendHeads(b, p)
 	}
 	return &eachRow{perRow(b, func() twin { return b.bind(p) })}
 }
@@ -67,47 +71,72 @@ const togetherBlock = 32
 type together struct {
 	xs, ys, ups [][]float32
 	inputs      []input
-	results     []float32 // [rows][2][togetherBlock]
+	results     []float32       // [rows][2][togetherBlock]
+	in          [2]quant.Inputs // of the two matrices of a projection
+	key         key             // of what they were set to
 }
 
 func newTogether(rows int) together {
 	return together{
-		xs: make([][]float32, 0, rows), ys: make([][]float32, 0, rows), ups: make([][]float32, 0, rows),
+		xs: make([][]float32, 0, rows), ys: make([][]float32, rows), ups: make([][]float32, rows),
 		inputs: make([]input, 0, rows), results: make([]float32, 2*rows*togetherBlock),
 	}
 }
 
 // begin forgets all rows.
-func (t *together) begin() {
-	t.xs, t.ys, t.ups, t.inputs = t.xs[:0], t.ys[:0], t.ups[:0], t.inputs[:0]
-}
+func (t *together) begin() { t.xs, t.inputs = t.xs[:0], t.inputs[:0] }
 
-// add takes up a row's input, for n results.
-func (t *together) add(in input, n int) {
-	at := 2 * len(t.xs) * togetherBlock
+// add takes up a row's input.
+func (t *together) add(in input) {
 	t.xs, t.inputs = append(t.xs, in.x), append(t.inputs, in)
-	t.ys = append(t.ys, t.results[at:at+n])
-	t.ups = append(t.ups, t.results[at+togetherBlock:][:n])
 }
 
-// rowsMany computes rows from r0 on of an entry for all inputs that were added.
-func (p *projection) rowsMany(t *together, entry, r0 int) {
-	p.w.rowsMany(entry, r0, t, t.ys)
+// prepare readies all inputs, which are those of k, for the products of a projection. What
+// one piece of its rows needed serves the next.
+func (t *together) prepare(k key, p *projection) {
+	if len(t.inputs) == 0 || t.inputs[0].halves || t.key == k {
+		return
+	}
+	t.key = k
+	t.in[0].Set(p.w.format, t.xs)
 	if p.up != nil {
-		p.up.rowsMany(entry, r0, t, t.ups)
-		for i := range t.ys {
-			swiglu(t.ys[i], t.ups[i])
-		}
+		t.in[1].Set(p.up.format, t.xs)
 	}
 }
 
+// room readies results of n rows of weights for all inputs.
+func (t *together) room(n int) (ys, ups [][]float32) {
+	ys, ups = t.ys[:len(t.xs)], t.ups[:len(t.xs)]
+	for i := range ys {
+		at := 2 * i * togetherBlock
+		ys[i], ups[i] = t.results[at:at+n], t.results[at+togetherBlock:][:n]
+	}
+	return ys, ups
+}
+
+// rowsMany computes n rows from r0 on of an entry for all inputs that were prepared.
+func (p *projection) rowsMany(t *together, entry, r0, n int) [][]float32 {
+	ys, ups := t.room(n)
+	p.w.rowsMany(entry, r0, t, &t.in[0], ys)
+	if p.up != nil {
+		p.up.rowsMany(entry, r0, t, &t.in[1], ups)
+		for i := range ys {
+			swiglu(ys[i], ups[i])
+		}
+	}
+	return ys
+}
+
 // rowsMany is rows for several inputs, which have one type.
-func (m *weight) rowsMany(entry, r0 int, t *together, ys [][]float32) {
+func (m *weight) rowsMany(entry, r0 int, t *together, in *quant.Inputs, ys [][]float32) {
 	w := m.data[entry*m.stride+r0*m.rowBytes:]
+	if len(t.inputs) == 0 {
+		return
+	}
 	if t.inputs[0].halves {
 		m.format.RowsHalvesMany(w, m.rowBytes, t.xs, ys)
 	} else {
-		m.format.RowsMany(w, m.rowBytes, t.xs, ys)
+		m.format.Product(w, m.rowBytes, in, ys)
 	}
 	for i, in := range t.inputs {
 		if in.factor != 1 {
@@ -133,116 +162,18 @@ func (t *matVecs) size() (units, cost int) {
 
 func (t *matVecs) run(w *worker, lo, hi int) {
 	t.rows[0].each(lo, hi, func(entry, r0, r1 int) {
+		p, all := &t.rows[0].projection, &w.together
+		all.begin()
+		for i := range w.rows {
+			all.add(t.rows[i].in.load(w, entry))
+		}
+		all.prepare(key{w.token, t.rows[0].in.id, entry}, p)
 		pieces(r0, r1, func(r0, r1 int) {
-			all := &w.together
-			all.begin()
-			for i := range w.rows {
-				all.add(t.rows[i].in.load(w, entry), r1-r0)
-			}
-			t.rows[0].projection.rowsMany(all, entry, r0)
+			ys := p.rowsMany(all, entry, r0, r1-r0)
 			for i := range w.rows {
 				w.row = w.rows[i]
-				t.rows[i].finish(w, entry, r0, all.ys[i])
+				t.rows[i].finish(w, entry, r0, ys[i])
 			}
 		})
 	})
-}
-
-// groupedExperts is the twin of plan.Experts of several rows: entry e of the split is the
-// e-th expert that some row has selected.
-type groupedExperts struct {
-	rows            []*experts
-	starts, members []uint32
-}
-
-func bindGroupedExperts(b *binder, p *plan.Experts) *groupedExperts {
-	t := &groupedExperts{rows: perRow(b, func() *experts { return bindExperts(b, p) })}
-	t.starts, t.members = b.lists(p.Grouping, false)
-	return t
-}
-
-func (t *groupedExperts) size() (units, cost int) {
-	_, cost = t.rows[0].size()
-	return (len(t.starts) - 1) * t.rows[0].groups, cost
-}
-
-func (t *groupedExperts) run(w *worker, lo, hi int) {
-	t.rows[0].each(lo, hi, func(entry, r0, r1 int) {
-		first, behind := t.starts[entry], t.starts[entry+1]
-		if first > behind || int(behind) > len(t.members) {
-			w.fail(fmt.Errorf("expert %d was selected %d to %d of %d times", entry, first, behind, len(t.members)))
-			return
-		}
-		if members := t.members[first:behind]; len(members) > 0 {
-			t.expert(w, members, r0, r1)
-		}
-	})
-}
-
-// expert computes rows [r0, r1) of the expert of some selections.
-func (t *groupedExperts) expert(w *worker, members []uint32, r0, r1 int) {
-	k := t.rows[0].k
-	if s := slices.Max(members); int(s)/k >= len(t.rows) || len(members) > len(t.rows) {
-		w.fail(fmt.Errorf("selection %d, one of %d, of %d rows of %d", s, len(members), len(t.rows), k))
-		return
-	}
-	first := t.rows[int(members[0])/k]
-	e, ok := first.w.expert(w, first.routing[int(members[0])%k])
-	if !ok {
-		return
-	}
-	pieces(r0, r1, func(r0, r1 int) {
-		all := &w.together
-		all.begin()
-		for _, s := range members {
-			all.add(t.rows[int(s)/k].in.load(w, int(s)%k), r1-r0)
-		}
-		first.projection.rowsMany(all, e, r0)
-		for i, s := range members {
-			x := t.rows[int(s)/k]
-			x.out.write(int(s)%k*x.out.stride+r0, all.ys[i])
-		}
-	})
-}
-
-// routeAll is the twin of plan.RouteVec of several rows.
-type routeAll struct {
-	rows            []*routeVec
-	starts, members []uint32
-}
-
-func bindRouteAll(b *binder, p *plan.RouteVec) *routeAll {
-	t := &routeAll{rows: perRow(b, func() *routeVec { return bindRouteVec(b, p) })}
-	t.starts, t.members = b.lists(p.Grouping, true)
-	return t
-}
-
-func (t *routeAll) size() (units, cost int) {
-	_, cost = t.rows[0].size()
-	return 1, cost * len(t.rows)
-}
-
-func (t *routeAll) run(w *worker, _, _ int) {
-	k := t.rows[0].gating.K
-	n := len(w.rows) * k
-	members := t.members[:n]
-	for r := range w.rows {
-		w.row = w.rows[r]
-		t.rows[r].run(w, 0, 1)
-		for i := range k {
-			members[r*k+i] = uint32(r*k + i)
-		}
-	}
-	expert := func(s uint32) uint32 { return t.rows[int(s)/k].routing[int(s)%k].Expert }
-	slices.SortStableFunc(members, func(a, b uint32) int { return int(expert(a)) - int(expert(b)) })
-	e := 0
-	for i, s := range members {
-		if i == 0 || expert(s) != expert(members[i-1]) {
-			t.starts[e] = uint32(i)
-			e++
-		}
-	}
-	for ; e < len(t.starts); e++ {
-		t.starts[e] = uint32(n)
-	}
 }

@@ -32,7 +32,7 @@ func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, r *plan.Res
 		s.norm, s.rescale = b.norm(n, cols), b.rescale(r)
 	}
 	if b.err == nil {
-		b.scratch(cols)
+		b.r.need.input = max(b.r.need.input, cols)
 	}
 	return s
 }
@@ -47,6 +47,7 @@ func (s *source) load(w *worker, entry int) input {
 	p := &w.prepared[s.row]
 	if p.key != k {
 		p.input = s.prepare(w, entry)
+		p.input.one, p.one.format = &p.one, nil
 		p.key = k
 	}
 	return p.input

@@ -37,5 +37,5 @@ func (t *storeKV) run(w *worker, _, _ int) {
 	if t.rope != nil {
 		t.rope.apply(pe, 0, w.row.Pos)
 	}
-	t.cache.write(t.cache.at(w.row.Table, int(w.row.Pos)), row)
+	t.cache.write(w.row.Table, int(w.row.Pos), row)
 }

@@ -47,17 +47,47 @@ type vec struct {
 
 // paged is a bound plan.Paged: [pages][PageRows][dim].
 type paged struct {
-	numbers
+	numbers         // of F32 and F16
+	pages    []byte // of Q8_0
+	planes   plan.Planes
 	tables   []uint32
 	maxPages int
 	dim      int
 }
 
-// at is the first element of the cache row of a position. The rows of its page from
-// there on follow it.
-func (c *paged) at(table uint32, pos int) int {
-	page := int(c.tables[int(table)*c.maxPages+pos/plan.PageRows])
-	return (page*plan.PageRows + pos%plan.PageRows) * c.dim
+// at is the page of a position, and its row there.
+func (c *paged) at(table uint32, pos int) (page, row int) {
+	return int(c.tables[int(table)*c.maxPages+pos/plan.PageRows]), pos % plan.PageRows
+}
+
+// read returns the cache rows of n positions from pos on, which share a page, as numbers
+// does.
+func (c *paged) read(table uint32, pos, n int, buf []float32) []float32 {
+	page, row := c.at(table, pos)
+	if c.pages == nil {
+		return c.numbers.read((page*plan.PageRows+row)*c.dim, n*c.dim, buf)
+	}
+	buf = buf[:n*c.dim]
+	qs, scales := c.scaled(page, row, n)
+	quant.ScaledBytesToFloats(buf, qs, scales)
+	return buf
+}
+
+// write stores the cache row of a position.
+func (c *paged) write(table uint32, pos int, x []float32) {
+	page, row := c.at(table, pos)
+	if c.pages == nil {
+		c.numbers.write((page*plan.PageRows+row)*c.dim, x)
+		return
+	}
+	qs, scales := c.scaled(page, row, 1)
+	quant.FloatsToScaledBytes(qs, scales, x)
+}
+
+// scaled is the part of n rows of a page in both planes of Q8_0.
+func (c *paged) scaled(page, row, n int) (qs []byte, scales []uint16) {
+	b := c.pages[page*plan.PageRows*c.planes.RowBytes():]
+	return b[row*c.planes[0]:][:n*c.planes[0]], view[uint16](b[plan.PageRows*c.planes[0]+row*c.planes[1]:][:n*c.planes[1]])
 }
 
 // weight is a bound weight matrix, or a batch of them.
@@ -74,6 +104,7 @@ type input struct {
 	x      []float32
 	halves bool    // x are halves, and multiplied as such
 	factor float32 // of all products
+	one    *oneInput
 }
 
 // rows computes y[i] = W_entry[r0+i]·x.
@@ -82,7 +113,7 @@ func (m *weight) rows(entry, r0 int, in input, y []float32) {
 	if in.halves {
 		m.format.RowsHalves(w, m.rowBytes, in.x, y)
 	} else {
-		m.format.Rows(w, m.rowBytes, in.x, y)
+		in.one.rows(m.format, w, m.rowBytes, in.x, y)
 	}
 	if in.factor != 1 {
 		quant.Scale(y, in.factor)

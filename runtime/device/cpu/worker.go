@@ -1,6 +1,9 @@
 package cpu
 
-import "mla/runtime/plan"
+import (
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
 
 // rowBlock is how many results a mat-vec keeps before it stores them. It is
 // even, so that a rotated pair never straddles two blocks.
@@ -8,24 +11,30 @@ const rowBlock = 256
 
 // needs is the scratch memory that the recorded parts ask for.
 type needs struct {
-	rows    int // of the widest sequence
-	input   int // floats of the widest input
-	experts int // most experts that a gating chooses from
-	chosen  int // most experts that it chooses
-	query   int // floats of the queries of one attention unit
-	tile    int // floats of a cache tile
-	scores  int // floats of the scores of one attention unit and tile
+	int8    bool // inputs of mat-vecs are rounded to bytes
+	rows    int  // of the widest sequence
+	input   int  // floats of the widest input of a mat-vec
+	temp    int  // floats that a part without one asks for
+	experts int  // most experts that a gating chooses from
+	chosen  int  // most experts that it chooses
+	query   int  // floats of the queries of one attention unit
+	tile    int  // floats of a cache tile
+	scores  int  // floats of the scores of one attention unit and tile
+	sums    int  // floats of the sums of one unit of attention that divides them itself
 }
 
 // worker is one thread's state: the token it works on and its scratch memory.
 // Nothing in it outlives a token but the memory.
 type worker struct {
-	rows  []plan.Row // of the replay
-	row   plan.Row   // of the unit at hand
-	token uint64     // the pool's count of tokens; tells what below is of this one
-	err   error      // first failure, fetched at the end of the token
+	rows   []plan.Row // of the replay; wanted, where the twin is of a kernel of these
+	all    []plan.Row
+	wanted []plan.Row
+	row    plan.Row // of the unit at hand
+	token  uint64   // the pool's count of tokens; tells what below is of this one
+	err    error    // first failure, fetched at the end of the token
 
 	prepared  []prepared // by row
+	numbers   []float32  // see temp
 	together  together
 	y, up     [rowBlock]float32
 	routing   []plan.Routing // the experts chosen by routingKey
@@ -37,6 +46,7 @@ type worker struct {
 	query        []float32 // of queryKey
 	queryKey     key
 	tile, scores []float32
+	sums         []float32
 }
 
 // key says what a worker prepared: entry of the source id, in a token.
@@ -50,15 +60,36 @@ type prepared struct {
 	numbers []float32 // room for it
 	input   input     // of key
 	key     key
+	one     oneInput // input, as the inner loops take it
+}
+
+// oneInput is an input in the order of a format's inner loops, and the result to be
+// computed: it stays where it is, so that assembly may be handed its address.
+type oneInput struct {
+	format *quant.Format // nil: not yet
+	in     quant.Inputs
+	x, y   [1][]float32
+}
+
+// rows computes rows of weights times x.
+func (o *oneInput) rows(f *quant.Format, w []byte, stride int, x, y []float32) {
+	if o.format != f {
+		o.format, o.x[0] = f, x
+		o.in.Set(f, o.x[:])
+	}
+	o.y[0] = y
+	f.Product(w, stride, &o.in, o.y[:])
 }
 
 func newWorker(n needs) *worker {
 	inputs := make([]prepared, n.rows)
 	for i := range inputs {
 		inputs[i].numbers = make([]float32, n.input)
+		inputs[i].one.in.Int8 = n.int8
 	}
-	return &worker{
+	w := &worker{
 		prepared:  inputs,
+		numbers:   make([]float32, n.temp),
 		together:  newTogether(n.rows),
 		routing:   make([]plan.Routing, n.chosen),
 		probs:     make([]float32, n.experts),
@@ -67,19 +98,24 @@ func newWorker(n needs) *worker {
 		query:     make([]float32, n.query),
 		tile:      make([]float32, n.tile),
 		scores:    make([]float32, n.scores),
+		sums:      make([]float32, n.sums),
 	}
+	for i := range w.together.in {
+		w.together.in[i].Int8 = n.int8
+	}
+	return w
 }
 
-// bytes is the scratch memory of one worker.
+// bytes is the scratch memory of one worker. Inputs are there once as they are, and up to
+// three times in the order of inner loops, which adds sums to them.
 func (n *needs) bytes() int64 {
-	return 4*int64(n.rows*(n.input+2*togetherBlock)+2*n.experts+2*n.chosen+n.query+n.tile+n.scores+2*rowBlock) + int64(n.experts)
+	arranged := n.input + n.input/4
+	return 4*int64(n.rows*(n.input+3*arranged+2*togetherBlock)+n.temp+2*n.experts+2*n.chosen+n.query+n.tile+n.scores+n.sums+2*rowBlock) + int64(n.experts)
 }
 
-// temp returns n floats of the input buffer for a part that prepares no input.
-func (w *worker) temp(n int) []float32 {
-	w.prepared[0].key = key{}
-	return w.prepared[0].numbers[:n]
-}
+// temp returns n floats for a part that prepares no input. What they hold is gone at the next
+// call.
+func (w *worker) temp(n int) []float32 { return w.numbers[:n] }
 
 // fail keeps the first failure of the token.
 func (w *worker) fail(err error) {
@@ -89,6 +125,7 @@ func (w *worker) fail(err error) {
 }
 
 // begin takes up a replay.
-func (w *worker) begin(token uint64, rows []plan.Row) {
+func (w *worker) begin(token uint64, rows, wanted []plan.Row) {
 	w.token, w.rows, w.row = token, rows, rows[0]
+	w.all, w.wanted = rows, wanted
 }

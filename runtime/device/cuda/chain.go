@@ -85,15 +85,18 @@ func (r *runner) Begin(s *device.Sampling) error {
 		if err := r.gpu.Do(r.uploadSampling); err != nil {
 			return err
 		}
-		r.last = nil
+		r.last, r.picks.made = nil, 0
 		return nil
 	})
 }
 
-// uploadSampling brings what a chain begins with to the device, whose step still is
-// that of the last Replay.
+// uploadSampling brings what a chain begins with to the device: the sampler's state, and in the place of
+// the one row that tokens run in, that whose logits the last Replay computed.
 func (r *runner) uploadSampling() error {
-	return r.unit(0, func(int) error {
+	return r.unit(0, func(slot int) error {
+		if err := r.setRows(slot, []plan.Row{*r.last}, nil, 1); err != nil {
+			return err
+		}
 		return r.stream.Upload(r.memory.sample, r.chain.begin, 0, len(r.chain.begin.Bytes()))
 	})
 }

@@ -18,8 +18,11 @@ type memory struct {
 	places                              *weights
 	weights                             cu.Ptr
 	arena, rope, row, logits, constants cu.Ptr
+	wanted                              cu.Ptr   // where the rows that are wanted are behind row
 	tables                              cu.Ptr   // block tables
 	sample                              cu.Ptr   // 0: the bundle has no sampler
+	heads                               cu.Ptr   // see plan.HeadsPage; 0: no sequence has them
+	picks                               cu.Ptr   // see plan.PickLayout; 0: one row is run at a time
 	counters                            cu.Ptr   // 0: no kernel has a tail
 	caches                              []cu.Ptr // one per layer
 	cache                               int64    // bytes of one
@@ -43,9 +46,11 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 		{"the weights", m.places.bytes, &m.weights},
 		{"the arena", l.Arena, &m.arena},
 		{"the rotary table", l.Rope, &m.rope},
-		{"the rows", rowBytes * int64(l.Width), &m.row},
+		{"the rows", rowBytes * int64(l.Width+plan.MaxWanted), &m.row},
 		{"the logits", l.Logits, &m.logits},
 		{"the sampler", l.Sample, &m.sample},
+		{"the picks", l.Pick, &m.picks},
+		{"the expanded heads", l.Heads, &m.heads},
 		{"the counters", l.Counters, &m.counters},
 		{"the constants", int64(len(c.Constants)), &m.constants},
 		{"the block tables", l.Tables, &m.tables},
@@ -65,7 +70,7 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 		}
 		m.caches = append(m.caches, p)
 	}
-	m.cache = l.Cache
+	m.cache, m.wanted = l.Cache, cu.Ptr(rowBytes*int64(l.Width))
 	m.bytes = own - m.places.bytes + l.Cache*int64(l.Layers)
 	return nil
 }
@@ -91,14 +96,20 @@ func (m *memory) address(b *device.Binding) cu.Ptr {
 		return m.arena + cu.Ptr(b.Offset)
 	case plan.SpaceKV:
 		return m.caches[b.Index]
+	case plan.SpaceHeads:
+		return m.heads
 	case plan.SpaceRope:
 		return m.rope
 	case plan.SpaceRow:
 		return m.row
+	case plan.SpaceWanted:
+		return m.row + m.wanted
 	case plan.SpaceTables:
 		return m.tables
 	case plan.SpaceSample:
 		return m.sample + cu.Ptr(b.Offset)
+	case plan.SpacePick:
+		return m.picks + cu.Ptr(b.Offset)
 	case plan.SpaceCounters:
 		return m.counters + cu.Ptr(b.Offset)
 	case plan.SpaceArgs:
@@ -130,7 +141,7 @@ func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, cons
 
 // free gives everything back.
 func (m *memory) free() error {
-	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.row.Free(), m.tables.Free(), m.logits.Free(), m.sample.Free(), m.counters.Free(), m.constants.Free())
+	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.row.Free(), m.tables.Free(), m.logits.Free(), m.sample.Free(), m.picks.Free(), m.heads.Free(), m.counters.Free(), m.constants.Free())
 	for _, p := range m.caches {
 		err = errors.Join(err, p.Free())
 	}

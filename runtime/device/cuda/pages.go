@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"mla/runtime/device/cuda/cu"
-	"mla/runtime/plan"
 )
 
 var errClosed = errors.New("the runner is closed")
@@ -43,8 +42,10 @@ func (r *runner) CopyRows(from, to uint32, n int) error {
 	return r.gpu.Do(func() error {
 		return r.unit(0, func(int) error {
 			for _, c := range r.memory.caches {
-				if err := r.stream.Copy(c+cu.Ptr(int64(to)*page), c+cu.Ptr(int64(from)*page), page/plan.PageRows*int64(n)); err != nil {
-					return err
+				for at, bytes := range r.planes.Rows(0, n) {
+					if err := r.stream.Copy(c+cu.Ptr(int64(to)*page+int64(at)), c+cu.Ptr(int64(from)*page+int64(at)), int64(bytes)); err != nil {
+						return err
+					}
 				}
 			}
 			return nil

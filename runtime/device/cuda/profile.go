@@ -27,10 +27,10 @@ const (
 	copyBytes = 1 << 30
 )
 
-// kind is the stages of a token that run the same functions.
+// kind is the stages of a replay that run the same functions.
 type kind struct {
 	functions []string
-	stages    []int // in runner.stages
+	stages    []int // in the list of all
 }
 
 // kinds lists the kinds of stages in the order of their first ones.
@@ -56,26 +56,29 @@ func (r *runner) Profile(p *device.Profiling) (list []device.Stage, err error) {
 	switch {
 	case r.closed:
 		return nil, errors.New("the runner is closed")
-	case p.Rows < 1 || p.Rows > r.context:
-		return nil, fmt.Errorf("%d cache rows; expected 1 to %d", p.Rows, r.context)
+	case p.Rows < max(p.Width, 1) || p.Rows > r.context:
+		return nil, fmt.Errorf("%d cache rows; expected %d to %d", p.Rows, max(p.Width, 1), r.context)
+	case p.Width < 0 || p.Width > r.width:
+		return nil, fmt.Errorf("%d rows at a time; expected up to %d", p.Width, r.width)
 	}
 	if err := r.End(); err != nil {
 		return nil, err
 	}
 	r.last = nil
 	err = r.gpu.Do(func() error {
-		if err := r.prepare(p.Rows); err != nil {
+		all, err := r.prepare(p)
+		if err != nil {
 			return err
 		}
-		all := kinds(r.stages)
-		for i, k := range all {
+		kinds := kinds(all)
+		for i, k := range kinds {
 			if p.Wanted != nil && !p.Wanted(k.functions) {
 				continue
 			}
 			if p.Progress != nil {
-				p.Progress(i, len(all))
+				p.Progress(i, len(kinds))
 			}
-			s, err := r.measure(k, p)
+			s, err := r.measure(all, k, p)
 			if err != nil {
 				return fmt.Errorf("measure %s: %w", strings.Join(k.functions, ", "), err)
 			}
@@ -86,44 +89,49 @@ func (r *runner) Profile(p *device.Profiling) (list []device.Stage, err error) {
 	return list, err
 }
 
-// prepare makes the device ready for a token that attends to rows rows; those are 0.
-func (r *runner) prepare(rows int) error {
+// prepare makes the device ready for the rows of a replay, whose cache rows are 0, and returns its stages.
+func (r *runner) prepare(p *device.Profiling) ([]stage, error) {
 	if err := r.drain(); err != nil {
-		return err
+		return nil, err
 	}
-	for _, p := range r.memory.caches {
-		if err := r.stream.Zero(p, r.memory.cache); err != nil {
-			return err
+	for _, c := range r.memory.caches {
+		if err := r.stream.Zero(c, r.memory.cache); err != nil {
+			return nil, err
 		}
 	}
-	row := plan.Row{Pos: uint32(rows - 1), NKV: uint32(rows)}
-	if err := r.tables.Check(row); err != nil {
-		return err
+	var rows []plan.Row
+	for nkv := p.Rows - max(p.Width, 1) + 1; nkv <= p.Rows; nkv++ {
+		rows = append(rows, plan.Row{Pos: uint32(nkv - 1), NKV: uint32(nkv)})
+		if err := r.tables.Check(rows[len(rows)-1]); err != nil {
+			return nil, err
+		}
 	}
-	if err := r.setRows(0, []plan.Row{row}, 1); err != nil {
-		return err
+	q := &r.commands.Sequences[r.commands.For(len(rows))]
+	if err := r.setRows(0, rows, []int{len(rows) - 1}, q.Width); err != nil {
+		return nil, err
 	}
-	return r.stream.Wait()
+	return stages(q.Commands, r.code, &r.memory), r.stream.Wait()
 }
 
 // measure times the stages of a kind one after the other.
-func (r *runner) measure(k *kind, p *device.Profiling) (s device.Stage, err error) {
+func (r *runner) measure(all []stage, k *kind, p *device.Profiling) (s device.Stage, err error) {
 	s = device.Stage{Functions: k.functions, Count: len(k.stages)}
-	var bytes int64
+	var bytes, flops int64
 	for _, i := range k.stages {
-		for j := range r.stages[i].commands {
-			bytes += r.model.Traffic(&r.stages[i].commands[j], r.kv, p.Rows)
+		for j := range all[i].commands {
+			bytes += r.model.Traffic(&all[i].commands[j], r.kv, p.Rows)
+			flops += device.Flops(&all[i].commands[j], max(p.Width, 1), p.Rows)
 		}
 	}
-	s.Bytes = bytes / int64(s.Count)
-	cycle, copies, err := r.cycle(k, bytes)
+	s.Bytes, s.Flops = bytes/int64(s.Count), flops/int64(s.Count)
+	cycle, copies, err := r.cycle(all, k, bytes)
 	defer func() { err = errors.Join(err, free(copies)) }()
 	if err != nil {
 		return s, err
 	}
 	// In the arena must be what a token has there before the first stage of the kind.
 	if first := k.stages[0]; first > 0 {
-		if err := r.timed(r.stages[:first], 0, func(cu.Exec, time.Duration) error { return nil }); err != nil {
+		if err := r.timed(all[:first], 0, func(cu.Exec, time.Duration) error { return nil }); err != nil {
 			return s, err
 		}
 	}
@@ -134,17 +142,17 @@ func (r *runner) measure(k *kind, p *device.Profiling) (s device.Stage, err erro
 // cycle lists the stages of a kind in all layers. They work in the arena where the
 // first of them does, on weights and caches of their own. While all of them read
 // less than what the level-2 cache could keep, more follow with copies of weights.
-func (r *runner) cycle(k *kind, bytes int64) (list []stage, copies []cu.Ptr, err error) {
+func (r *runner) cycle(all []stage, k *kind, bytes int64) (list []stage, copies []cu.Ptr, err error) {
 	rounds := int64(1)
 	if want := sweep * r.device.L2; bytes > 0 {
 		rounds = min((want+bytes-1)/bytes, maxStages/int64(len(k.stages)))
 	}
 	for round := range max(rounds, 1) {
 		for _, i := range k.stages {
-			s := stage{commands: r.stages[i].commands}
+			s := stage{commands: all[i].commands}
 			for j := range s.commands {
-				l := r.stages[i].launches[j]
-				first := r.stages[k.stages[0]].launches[j]
+				l := all[i].launches[j]
+				first := all[k.stages[0]].launches[j]
 				l.Params = slices.Clone(l.Params)
 				for slot, b := range s.commands[j].Bindings {
 					switch {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"mla/runtime/device"
 	"mla/runtime/device/check"
@@ -23,7 +22,7 @@ func profile(lib string) error {
 	}
 	return with(lib, "glm47-tiny-Q4_0", device.Config{Context: len(ref.Prompt), KV: quant.F16}, func(r device.Runner) error {
 		p := r.(device.Profiler)
-		if _, err := r.Replay(reference.Rows(1, 0), false); err != nil { // in flight
+		if _, err := r.Replay(reference.Rows(1, 0), nil); err != nil { // in flight
 			return err
 		}
 		if rate, err := p.CopyBandwidth(); err != nil || rate <= 0 {
@@ -63,11 +62,10 @@ func profile(lib string) error {
 	})
 }
 
-// checked compares kernels of a bundle with their twins: those whose function begins
-// with one of names, all without names.
-func checked(bundleName string, names ...string) func(string) error {
+// checked compares kernels of a bundle, or of a part of it, with their twins.
+func checked(bundleName string, names []string) func(string) error {
 	return func(lib string) error {
-		b := bundle(bundleName)
+		b := part(bundleName, names)
 		cases, err := check.Cases(b)
 		if err != nil {
 			return err
@@ -81,12 +79,8 @@ func checked(bundleName string, names ...string) func(string) error {
 			return err
 		}
 		for i := range cases {
-			function := cases[i].Variant.Func
-			if len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(function, n) }) {
-				continue
-			}
 			if r := cases[i].Check(l); !r.OK() {
-				return fmt.Errorf("%s at %d, %s: off by %g, %g is allowed: %s %w", function, r.Case.Pos, r.Slot, r.Error, r.Tolerance, r.Detail, r.Err)
+				return fmt.Errorf("%s at %d, %s: off by %g, %g is allowed: %s %w", cases[i].Variant.Func, r.Case.Pos, r.Slot, r.Error, r.Tolerance, r.Detail, r.Err)
 			}
 		}
 		return errors.Join(unlaunched(l), l.Close(), leaks(lib))

@@ -16,7 +16,7 @@ import (
 // ring is the number of units of work that can be in flight.
 const ring = 8
 
-// runner implements device.Sampler, device.Timed, device.Compiled, device.Profiler and
+// runner implements device.Sampler, device.Picker, device.Timed, device.Compiled, device.Profiler and
 // device.Stresser.
 //
 // Inside a prompt nobody waits for a token: up to ring units, each of one token or
@@ -37,16 +37,19 @@ type runner struct {
 	stages  []stage // of a token
 	graphs  graphs
 	stream  cu.Stream
-	rows    *cu.Pinned // [ring][width]plan.Row
+	rows    *cu.Pinned // [ring][width+MaxWanted]plan.Row: all, then those that are wanted
 	width   int
 	tables  *device.Tables
-	paged   *cu.Pinned // the entries of tables, on their way to the device
+	planes  plan.Planes // of a page
+	paged   *cu.Pinned  // the entries of tables, on their way to the device
 	logits  *cu.Pinned
+	moved   *cu.Pinned // vectors on their way to or from the host; nil: none has been
 	staging *cu.Pinned // [ring] pages on their way to or from the host; nil: none has been
 	slots   [ring]slot
 	next    int       // slot of the next unit
 	last    *plan.Row // of the last Replay, if the logits on the device are its
 	chain   chain
+	picks   picks
 	failed  error
 	busy    time.Duration // of finished units
 	closed  bool
@@ -56,6 +59,7 @@ type runner struct {
 type graphs struct {
 	sequences []replay               // one per sequence
 	pick      *cu.Exec               // picks a token by the logits
+	picks     *cu.Exec               // picks behind several rows
 	runs      [len(lengths)]*cu.Exec // run the picked token and pick the next, over and over
 }
 
@@ -77,7 +81,7 @@ type slot struct {
 
 // newRunner allocates, uploads and records.
 func (d *Device) newRunner(m *device.Model, cfg device.Config, l *device.Layout, c *device.Commands) (r *runner, err error) {
-	r = &runner{width: l.Width, vocab: m.Bundle.Model.VocabSize, context: cfg.Context, kv: cfg.KV, device: d, model: m, commands: c}
+	r = &runner{width: l.Width, vocab: m.Bundle.Model.VocabSize, context: cfg.Context, kv: cfg.KV, planes: l.Planes, device: d, model: m, commands: c}
 	if r.gpu, err = d.device.Retain(); err != nil {
 		return nil, err
 	}
@@ -126,6 +130,9 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	if err := r.chain.allocate(r.vocab, l.Sample); err != nil {
 		return err
 	}
+	if err := r.picks.allocate(r.vocab, l.Pick); err != nil {
+		return err
+	}
 	for i := range r.slots {
 		t := &r.slots[i]
 		for _, e := range []*cu.Event{&t.begin, &t.end, &t.landed} {
@@ -147,7 +154,10 @@ func (r *runner) record() error {
 		stages []stage
 		to     **cu.Exec
 	}
-	list := []recording{{"the sampler", pick, &r.graphs.pick}}
+	list := []recording{
+		{"the sampler", pick, &r.graphs.pick},
+		{"the sampler of several rows", stages(r.commands.Pick, r.code, &r.memory), &r.graphs.picks},
+	}
 	for i, q := range r.commands.Sequences {
 		to := &r.graphs.sequences[i]
 		list = append(list,
@@ -174,51 +184,74 @@ func (r *runner) record() error {
 }
 
 // Replay implements device.Runner.
-func (r *runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
-	if r.closed {
-		return nil, errClosed
-	}
-	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), r.tables.Check(rows...)); err != nil {
+func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
+	if err := r.begin(rows, wanted); err != nil {
 		return nil, err
+	}
+	if err := r.gpu.Do(func() error { return r.replay(rows, wanted) }); err != nil || len(wanted) == 0 {
+		return nil, err
+	}
+	r.computed(rows, wanted)
+	return r.hostLogits()[:len(wanted)*r.vocab], nil
+}
+
+// begin checks rows, and ends what went before them.
+func (r *runner) begin(rows []plan.Row, wanted []int) error {
+	if r.closed {
+		return errClosed
+	}
+	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
+		return err
 	}
 	if err := r.End(); err != nil {
-		return nil, err
+		return err
 	}
-	r.last = nil
-	if err := r.gpu.Do(func() error { return r.replay(rows, logits) }); err != nil || !logits {
-		return nil, err
-	}
-	if len(rows) == 1 {
-		row := rows[0]
+	r.last, r.picks.made = nil, 0
+	return nil
+}
+
+// computed notes whose logits the device has.
+func (r *runner) computed(rows []plan.Row, wanted []int) {
+	if len(wanted) == 1 {
+		row := rows[wanted[0]]
 		r.last = &row
 	}
+}
+
+// hostLogits is where logits come to, [MaxWanted][VocabSize].
+func (r *runner) hostLogits() []float32 {
 	b := r.logits.Bytes()
-	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(rows)*r.vocab), nil
+	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4)
 }
 
 // Width implements device.Runner.
 func (r *runner) Width() int { return r.width }
 
-// replay puts rows into the stream, and waits for them if their logits are wanted.
-func (r *runner) replay(rows []plan.Row, logits bool) error {
+// replay puts rows into the stream, and waits for them if logits are wanted.
+func (r *runner) replay(rows []plan.Row, wanted []int) error {
 	err := r.unit(0, func(slot int) error {
-		sequence := r.commands.For(len(rows))
-		if err := r.setRows(slot, rows, r.commands.Sequences[sequence].Width); err != nil {
+		if err := r.launchRows(slot, rows, wanted); err != nil || len(wanted) == 0 {
 			return err
 		}
-		graphs := &r.graphs.sequences[sequence]
-		if !logits {
-			return launch(graphs.body, r.stream)
-		}
-		if err := graphs.all.Launch(r.stream); err != nil {
-			return err
-		}
-		return r.stream.Download(r.logits, 0, r.memory.logits, 4*len(rows)*r.vocab)
+		return r.stream.Download(r.logits, 0, r.memory.logits, 4*len(wanted)*r.vocab)
 	})
-	if err != nil || !logits {
+	if err != nil || len(wanted) == 0 {
 		return err
 	}
 	return r.drain()
+}
+
+// launchRows launches the narrowest sequence that holds rows.
+func (r *runner) launchRows(slot int, rows []plan.Row, wanted []int) error {
+	sequence := r.commands.For(len(rows))
+	if err := r.setRows(slot, rows, wanted, r.commands.Sequences[sequence].Width); err != nil {
+		return err
+	}
+	graphs := &r.graphs.sequences[sequence]
+	if len(wanted) == 0 {
+		return launch(graphs.body, r.stream)
+	}
+	return graphs.all.Launch(r.stream)
 }
 
 // rowsOf names a sequence in messages.
@@ -262,19 +295,26 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 	return nil
 }
 
-// slotBytes is the size of the rows of a unit.
-func (r *runner) slotBytes() int { return r.width * int(rowBytes) }
+// slotBytes is the size of the rows of a unit: all, then those that are wanted.
+func (r *runner) slotBytes() int { return (r.width + plan.MaxWanted) * int(rowBytes) }
 
-// setRows makes rows, and dead ones up to width, those of what follows in the stream.
-func (r *runner) setRows(slot int, rows []plan.Row, width int) error {
-	r.keepRows(slot, rows)
-	return r.stream.Upload(r.memory.row, r.rows, slot*r.slotBytes(), width*int(rowBytes))
+// setRows makes rows, and dead ones behind them, those of what follows in the stream, a
+// sequence of so many. That of one row reads no list of those that are wanted.
+func (r *runner) setRows(slot int, rows []plan.Row, wanted []int, width int) error {
+	r.keepRows(slot, rows, wanted)
+	bytes := r.slotBytes()
+	if width == 1 {
+		bytes = int(rowBytes)
+	}
+	return r.stream.Upload(r.memory.row, r.rows, slot*r.slotBytes(), bytes)
 }
 
 // keepRows puts rows where the unit in a slot takes them from.
-func (r *runner) keepRows(slot int, rows []plan.Row) {
-	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*r.slotBytes()])), r.width)
-	clear(to[copy(to, rows):])
+func (r *runner) keepRows(slot int, rows []plan.Row, wanted []int) {
+	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*r.slotBytes()])), r.width+plan.MaxWanted)
+	clear(to[copy(to, rows):r.width])
+	to = to[r.width:]
+	clear(to[len(device.Wanted(to[:0], rows, wanted)):])
 }
 
 // land waits for the unit in a slot, if one is in flight there.
@@ -337,8 +377,8 @@ func (r *runner) Close() error {
 // release frees all objects, users before what they use, and the context.
 func (r *runner) release() error {
 	err := r.gpu.Do(func() error {
-		list := []error{r.stream.Destroy(), r.chain.free()}
-		all := append(r.graphs.runs[:], r.graphs.pick)
+		list := []error{r.stream.Destroy(), r.chain.free(), r.picks.free()}
+		all := append(r.graphs.runs[:], r.graphs.pick, r.graphs.picks)
 		for _, g := range r.graphs.sequences {
 			all = append(all, g.all, g.body)
 		}
@@ -351,7 +391,7 @@ func (r *runner) release() error {
 			t := &r.slots[i]
 			list = append(list, t.begin.Destroy(), t.end.Destroy(), t.landed.Destroy())
 		}
-		list = append(list, r.rows.Free(), r.paged.Free(), r.logits.Free(), r.staging.Free(), r.memory.free(), r.code.unload())
+		list = append(list, r.rows.Free(), r.paged.Free(), r.logits.Free(), r.moved.Free(), r.staging.Free(), r.memory.free(), r.code.unload())
 		return errors.Join(list...)
 	})
 	return errors.Join(err, r.gpu.Release())

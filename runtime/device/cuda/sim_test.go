@@ -19,6 +19,7 @@ import (
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/reference"
 	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
 	"mla/runtime/quant"
 )
 
@@ -50,6 +51,14 @@ type testCase struct {
 	run    func(lib string) error
 }
 
+// parts are cases that run some of a bundle's kernels: those whose functions begin with one
+// of these names.
+var parts = map[string][]string{
+	"check q8":    {"attend_q8_0", "attend_x16_q8_0", "q_b_store_kv_q4_0_q8_0", "q_b_store_kv_x16_q4_0_q8_0"},
+	"check heads": {"expand_keys_expand_values_x24", "attention_x24"},
+	"check split": {"embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q"},
+}
+
 var cases = map[string]testCase{
 	"logits youtu":  {"yoututiny", logits("youtu-tiny-F32", quant.F32, 1e-3)},
 	"logits glm":    {"glm47tiny", logits("glm47-tiny-Q4_0", quant.F16, 0.05)},
@@ -63,7 +72,7 @@ var cases = map[string]testCase{
 	"tails youtu":   {"yoututinytails", logits("youtu-tiny-F32", quant.F32, 1e-3, bundle("yoututinytails"))},
 	"tails ds":      {"dsv2liteminitails", logits("dsv2lite-mini-Q4_K_M", quant.F16, 0.05, bundle("dsv2liteminitails"))},
 	"tails half":    {"dsv2liteminitailsf16", half("dsv2lite-mini-Q4_K_M", quant.F32, bundle("dsv2liteminitailsf16"))},
-	"tails check":   {"yoututinytails", checked("yoututinytails")},
+	"tails check":   {"yoututinytails", checked("yoututinytails", nil)},
 	"tails stress":  {"yoututinytails", stressed(bundle("yoututinytails"))},
 	"structure":     {"yoututiny", structure},
 	"refused":       {"yoututiny", refused},
@@ -74,14 +83,18 @@ var cases = map[string]testCase{
 			return reference.Chains(r, nil)
 		})
 	}},
-	"sessions": {"yoututiny", sessions},
+	"sessions":    {"yoututiny", sessions("youtu-tiny-F32", quant.F16)},
+	"logits q8":   {"youtumini", logits("youtu-mini-Q4_0", quant.Q8_0, 0.25)},
+	"sessions q8": {"youtumini", sessions("youtu-mini-Q4_0", quant.Q8_0)},
+	"check q8":    {"youtumini", checked("youtumini", parts["check q8"])},
+	"check heads": {"youtumini", checked("youtumini", parts["check heads"])},
 	"misuse": {"yoututiny", func(lib string) error {
 		return with(lib, "youtu-tiny-F32", device.Config{Context: reference.MisuseContext, KV: quant.F16}, reference.Misuse)
 	}},
 	"stress":      {"yoututiny", stressed()},
 	"profile":     {"glm47tiny", profile},
-	"check":       {"yoututiny", checked("yoututiny")},
-	"check split": {"youtu2bnvidia", checked("youtu2bnvidia", "embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q")},
+	"check":       {"yoututiny", checked("yoututiny", nil)},
+	"check split": {"youtu2bnvidia", checked("youtu2bnvidia", parts["check split"])},
 	"foreign":     {"glm47tiny", unallocated},
 }
 
@@ -126,6 +139,10 @@ func TestStandIn(t *testing.T) {
 		{"no memory for counters", "tails stress", []string{"CUDASIM_FAULT=cuMemAlloc_v2:7:2"}, "for the counters: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"},
 		{"prompts in flight", "structure", []string{"CUDASIM_KERNELS=stub"}, ""},
 		{"sessions", "sessions", fast, ""},
+		{"a cache of q8_0", "logits q8", fast, ""},
+		{"a cache of q8_0, sessions", "sessions q8", fast, ""},
+		{"expanded heads, single kernels", "check heads", fast, ""},
+		{"a cache of q8_0, single kernels", "check q8", nil, ""},
 		{"chains", "chain", nil, ""},
 		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
 		{"chains misused", "misuse", fast, ""},
@@ -165,7 +182,7 @@ func TestStandIn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			metal := filepath.Join(t.TempDir(), "kernels.metal")
-			if err := os.WriteFile(metal, []byte(bundle(cases[tt.run].bundle).Metal()), 0o600); err != nil {
+			if err := os.WriteFile(metal, []byte(part(cases[tt.run].bundle, parts[tt.run]).Metal()), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(os.Args[0])
@@ -187,6 +204,31 @@ func TestStandIn(t *testing.T) {
 func bundle(name string) *plan.Bundle {
 	all := generated.Bundles()
 	return all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == name })]
+}
+
+// part is a bundle with those functions alone that begin with one of names, if there are
+// any: compiling a bundle of real size takes half a minute.
+func part(name string, names []string) *plan.Bundle {
+	b := *bundle(name)
+	if len(names) == 0 {
+		return &b
+	}
+	b.Kernels = slices.Clone(b.Kernels)
+	var functions []string
+	for i := range b.Kernels {
+		k := &b.Kernels[i]
+		k.Variants = slices.DeleteFunc(slices.Clone(k.Variants), func(v plan.Variant) bool {
+			return !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(v.Func, n) })
+		})
+		for _, v := range k.Variants {
+			functions = append(functions, v.Func)
+		}
+	}
+	var err error
+	if b.Source, err = pieces.Parse(b.Source).Cut(functions); err != nil {
+		panic(err) // the source lacks one of its functions
+	}
+	return &b
 }
 
 // head is what a process printed before Go's traceback of all goroutines.
@@ -240,16 +282,18 @@ func with(lib, name string, cfg device.Config, f func(device.Runner) error, bund
 }
 
 // sessions has several sessions on one loaded model.
-func sessions(lib string) error {
-	m, done, err := reference.Bind("youtu-tiny-F32", generated.Bundles(), "f32")
-	if err != nil {
-		return err
+func sessions(name string, kv quant.Type) func(lib string) error {
+	return func(lib string) error {
+		m, done, err := reference.Bind(name, generated.Bundles(), "f32")
+		if err != nil {
+			return err
+		}
+		d, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
+		if err != nil {
+			return err
+		}
+		return errors.Join(reference.Sessions(d, m, device.Config{KV: kv}), reference.BatchesWithin(1e-3, name, d, m, 5), reference.Picks(d, m, device.Config{KV: kv}), done(), leaks(lib))
 	}
-	d, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
-	if err != nil {
-		return err
-	}
-	return errors.Join(reference.Sessions(d, m, device.Config{KV: quant.F16}), reference.BatchesWithin(1e-3, "youtu-tiny-F32", d, m, 5), done(), leaks(lib))
 }
 
 // withModel records a model and hands the runner to f.
@@ -293,7 +337,7 @@ func logits(name string, kv quant.Type, tolerance float64, bundles ...*plan.Bund
 				return fmt.Errorf("progress ended at %d of %d bytes", last, total)
 			}
 			for pos, token := range ref.Prompt {
-				got, err := r.Replay(reference.Rows(token, pos), true)
+				got, err := r.Replay(reference.Rows(token, pos), device.All(1))
 				if err != nil {
 					return err
 				}
@@ -325,19 +369,19 @@ func structure(lib string) error {
 		for name, s := range map[string]plan.Row{
 			"token": {Token: 1 << 20, NKV: 1}, "position": {Pos: 40, NKV: 41}, "rows": {Pos: 1, NKV: 1},
 		} {
-			if _, err := r.Replay([]plan.Row{s}, true); err == nil {
+			if _, err := r.Replay([]plan.Row{s}, device.All(1)); err == nil {
 				return fmt.Errorf("a wrong %s is accepted", name)
 			}
 		}
 		for pos := range 40 {
-			if got, err := r.Replay(reference.Rows(3, pos), pos%16 == 15); err != nil || (got != nil) != (pos%16 == 15) {
+			if got, err := r.Replay(reference.Rows(3, pos), device.AllIf(pos%16 == 15, 1)); err != nil || (got != nil) != (pos%16 == 15) {
 				return fmt.Errorf("position %d: %d logits, %w", pos, len(got), err)
 			}
 		}
 		if err := r.Close(); err != nil { // with tokens in flight
 			return err
 		}
-		if _, err := r.Replay(reference.Rows(3, 0), true); err == nil {
+		if _, err := r.Replay(reference.Rows(3, 0), device.All(1)); err == nil {
 			return errors.New("a closed runner replays")
 		}
 		return nil
@@ -362,11 +406,11 @@ func failure(lib string) (err error) {
 		return err
 	}
 	for pos := range 40 {
-		_, err := r.Replay(reference.Rows(3, pos), pos%2 == 0)
+		_, err := r.Replay(reference.Rows(3, pos), device.AllIf(pos%2 == 0, 1))
 		if err == nil {
 			continue
 		}
-		if _, again := r.Replay(reference.Rows(3, pos), true); !errors.Is(again, err) {
+		if _, again := r.Replay(reference.Rows(3, pos), device.All(1)); !errors.Is(again, err) {
 			return fmt.Errorf("first %w, then %w", err, again)
 		}
 		if closed := r.Close(); closed != nil {

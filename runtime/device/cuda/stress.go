@@ -24,7 +24,6 @@ type stress struct {
 	r         *runner
 	what      *device.Stressing
 	compare   *device.Comparison
-	row       int64 // bytes of a cache row
 	bytes     int64 // of one replay's results
 	most      int   // replays of a batch
 	asked     int   // replays in the stream, or done
@@ -56,10 +55,10 @@ func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.St
 		return nil, err
 	}
 	r.last = nil
-	s := &stress{r: r, what: what, row: r.memory.cache / int64(r.tables.Pages()*plan.PageRows)}
+	s := &stress{r: r, what: what}
 	var parts []device.Part // in the order of the layers, so that the first to differ is near its cause
 	for i := range r.memory.caches {
-		parts = append(parts, device.Part{Name: fmt.Sprintf("cache row of layer %d", i), Bytes: int(s.row), Elem: 1})
+		parts = append(parts, device.Part{Name: fmt.Sprintf("cache row of layer %d", i), Bytes: r.planes.RowBytes(), Elem: 1})
 	}
 	parts = append(parts, device.Part{Name: "logits", Bytes: 4 * r.vocab, Elem: 4})
 	for _, p := range parts {
@@ -81,7 +80,7 @@ func (s *stress) run(ctx context.Context) (err error) {
 		return err
 	}
 	for i, row := range s.what.Rows {
-		s.r.keepRows(i, []plan.Row{row})
+		s.r.keepRows(i, []plan.Row{row}, nil)
 	}
 	if err := s.r.stream.Upload(s.rows, s.r.rows, 0, 2*s.r.slotBytes()); err != nil {
 		return err
@@ -147,11 +146,15 @@ func (s *stress) replay(to cu.Ptr) error {
 	if err := r.graphs.sequences[0].all.Launch(r.stream); err != nil {
 		return err
 	}
+	place := r.tables.Place(s.what.Rows[0])
+	page := cu.Ptr(place / plan.PageRows * r.pageOfLayer())
 	for _, cache := range r.memory.caches {
-		if err := r.stream.Copy(to, cache+cu.Ptr(s.row*r.tables.Place(s.what.Rows[0])), s.row); err != nil {
-			return err
+		for at, bytes := range r.planes.Rows(int(place%plan.PageRows), 1) {
+			if err := r.stream.Copy(to, cache+page+cu.Ptr(at), int64(bytes)); err != nil {
+				return err
+			}
+			to += cu.Ptr(bytes)
 		}
-		to += cu.Ptr(s.row)
 	}
 	return r.stream.Copy(to, r.memory.logits, 4*int64(r.vocab))
 }

@@ -27,7 +27,7 @@ func stressed(bundles ...*plan.Bundle) func(lib string) error {
 
 func stress(r device.Runner) error {
 	for pos := range stressPrompt {
-		if _, err := r.Replay(reference.Rows(int32(pos), pos), false); err != nil { // in flight
+		if _, err := r.Replay(reference.Rows(int32(pos), pos), nil); err != nil { // in flight
 			return err
 		}
 	}

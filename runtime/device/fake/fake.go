@@ -8,9 +8,11 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"mla/runtime/device"
 	"mla/runtime/plan"
+	"mla/runtime/sample"
 )
 
 // Runner is a model in memory. The exported counters are for tests to read.
@@ -20,9 +22,15 @@ type Runner struct {
 	Logits func(row plan.Row, hash uint64, out []float32)
 	Fail   error  // of every Replay, if not nil
 	After  func() // called in every Replay, if not nil
+	// Input is called with every row of a Replay behind SetInput, and its input.
+	Input func(row plan.Row, input []float32)
+	// NoPicks makes the host pick behind all rows, whatever it asks.
+	NoPicks bool
 
 	Replays    int
 	WithLogits int
+	Picked     int // tokens
+	OnHost     int // logits that were asked for beside picked tokens
 	Copied     int // rows
 	Written    int // pages
 	Assigned   int // entries of block tables
@@ -33,6 +41,9 @@ type Runner struct {
 	tables       *device.Tables
 	cache        []row // [pages][plan.PageRows]
 	logits       []float32
+	picks        []device.Pick // of the last Pick
+	inputs       []float32     // of the next Replay
+	ran          []plan.Row    // by the last one
 }
 
 type row struct {
@@ -98,7 +109,7 @@ func (r *Runner) WritePage(page uint32, src []byte) error {
 }
 
 // Replay implements device.Runner.
-func (r *Runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
+func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if r.After != nil {
 		r.After()
 	}
@@ -108,19 +119,26 @@ func (r *Runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
 	case r.Fail != nil:
 		return nil, r.Fail
 	}
-	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), r.tables.Check(rows...)); err != nil {
+	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
 	r.Replays++
-	for _, at := range rows {
+	r.picks = nil
+	r.ran = append(r.ran[:0], rows...)
+	for i, at := range rows {
+		if n := len(r.inputs) / len(rows); n > 0 {
+			r.Input(at, r.inputs[i*n:][:n])
+		}
 		*r.row(at) = row{at.Token, mix(r.read(at, at.Pos), at.Token)}
 	}
-	if !logits {
+	r.inputs = nil
+	if len(wanted) == 0 {
 		return nil, nil
 	}
 	r.WithLogits++
 	clear(r.logits)
-	for i, at := range rows {
+	for i, place := range wanted {
+		at := rows[place]
 		own := r.logits[i*r.vocab:][:r.vocab]
 		if r.Logits != nil {
 			r.Logits(at, r.read(at, at.NKV), own)
@@ -128,7 +146,66 @@ func (r *Runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
 			own[(int(at.Token)+1)%r.vocab] = 1
 		}
 	}
-	return r.logits[:len(rows)*r.vocab], nil
+	return r.logits[:len(wanted)*r.vocab], nil
+}
+
+// Pick implements device.Picker.
+func (r *Runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
+	if r.NoPicks {
+		return nil, device.ErrSampling
+	}
+	if err := device.CheckPicks(picks, len(rows)); err != nil {
+		return nil, err
+	}
+	logits, err := r.Replay(rows, device.PickedRows(picks))
+	if err != nil {
+		return nil, err
+	}
+	r.picks = picks
+	out := make([]int32, len(picks))
+	for i := range picks {
+		if p := &picks[i]; !p.LogitsOnly {
+			out[i] = sample.Picked(p, logits[i*r.vocab:][:r.vocab])
+			r.Picked++
+		}
+	}
+	return out, nil
+}
+
+// PickedLogits implements device.Picker.
+func (r *Runner) PickedLogits(i int) ([]float32, error) {
+	if i < 0 || i >= len(r.picks) || !r.picks[i].LogitsOnly { // nobody fetches logits in vain
+		return nil, fmt.Errorf("fake: the logits of pick %d of %d", i, len(r.picks))
+	}
+	r.OnHost++
+	return r.logits[i*r.vocab:][:r.vocab], nil
+}
+
+// SetInput implements device.Vectored.
+func (r *Runner) SetInput(vectors []float32) error {
+	r.inputs = append([]float32(nil), vectors...)
+	return nil
+}
+
+// Hidden implements device.Vectored: hidden states are of one number, State of the tokens
+// that the row attends to.
+func (r *Runner) Hidden(dst []float32) error {
+	if len(dst) != len(r.ran) {
+		return fmt.Errorf("fake: %d hidden states of %d rows", len(dst), len(r.ran))
+	}
+	for i, at := range r.ran {
+		dst[i] = State(r.Tokens(at.Table, int(at.NKV)))
+	}
+	return nil
+}
+
+// State is the hidden state behind tokens.
+func State(tokens []int32) float32 {
+	hash := uint64(0)
+	for _, t := range tokens {
+		hash = mix(hash, uint32(t))
+	}
+	return 1 + float32(hash&0xFFFFF)
 }
 
 // Width implements device.Runner.

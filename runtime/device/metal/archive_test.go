@@ -112,7 +112,7 @@ func withArchive(lib, name, folder string, f func(device.Runner) error) error {
 }
 
 func token(r device.Runner) error {
-	_, err := r.Replay(reference.Rows(1, 0), true)
+	_, err := r.Replay(reference.Rows(1, 0), device.All(1))
 	return err
 }
 

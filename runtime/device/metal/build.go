@@ -10,7 +10,7 @@ import (
 
 // build makes the Metal objects of a runner.
 func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequence) (*runner, error) {
-	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes()}
+	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes(), planes: l.Planes}
 	err := mtl.Pool(func() error { return d.fill(r, m, l, s) })
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -32,7 +32,7 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 	if r.memory, err = allocate(r.gpu, m, l); err != nil {
 		return err
 	}
-	if len(r.commands) > r.decode && !r.memory.sample.Nil() {
+	if r.sampled > r.decode && !r.memory.sample.Nil() {
 		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
 	}
 	var icbs []mtl.Indirect

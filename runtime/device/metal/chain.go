@@ -31,8 +31,8 @@ func (r *runner) Begin(s *device.Sampling) error {
 			return err
 		}
 		r.chain.slot = r.next
-		r.setRows(r.next, []plan.Row{*r.last})
-		r.last = nil
+		r.setRows(r.next, []plan.Row{*r.last}, nil)
+		r.last, r.picked = nil, 0
 		return nil
 	})
 }

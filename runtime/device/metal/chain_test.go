@@ -3,6 +3,8 @@ package metal_test
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
@@ -65,13 +67,32 @@ func lostChain(lib string) error {
 	})
 }
 
-// noSampler has a runner whose sampler could not be made: it only cannot pick.
+// noSampler has a runner whose samplers could not be made: it only cannot pick.
 func noSampler(lib string) error {
-	return with(lib, tiny, tinyConfig, metal.Options{}, func(r device.Runner) error {
+	wide := tinyConfig
+	wide.Width = 16
+	return with(lib, tiny, wide, metal.Options{}, func(r device.Runner) error {
 		if err := reference.BeginChain(r.(device.Sampler), sample.Off()); !errors.Is(err, device.ErrSampling) {
 			return fmt.Errorf("a chain without a sampler: %w", err)
 		}
-		_, err := r.Replay(reference.Rows(1, 3), true)
-		return err
+		rows := append(reference.Rows(1, 3), reference.Rows(7, 4)...)
+		if _, err := r.(device.Picker).Pick(rows, []device.Pick{{Row: 1}}); !errors.Is(err, device.ErrSampling) {
+			return fmt.Errorf("picks without a sampler: %w", err)
+		}
+		alone, err := r.Replay(rows[:1], device.All(1))
+		alone = slices.Clone(alone)
+		if err != nil {
+			return err
+		}
+		logits, err := r.Replay(rows, device.All(len(rows)))
+		if err != nil {
+			return err
+		}
+		for i, v := range alone { // rows together are products of matrices, which add up in another order
+			if off := math.Abs(float64(logits[i] - v)); !(off <= 1e-4) {
+				return fmt.Errorf("two rows without a sampler: logit %d is %g, alone %g", i, logits[i], v)
+			}
+		}
+		return nil
 	})
 }

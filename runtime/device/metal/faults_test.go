@@ -21,7 +21,7 @@ func structure(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{Replay: metal.ReplayICB}, func(r device.Runner) error {
 		for pos := range tinyConfig.Context {
 			last := pos%50 == 49
-			if _, err := r.Replay(reference.Rows(1, pos), last); err != nil {
+			if _, err := r.Replay(reference.Rows(1, pos), device.AllIf(last, 1)); err != nil {
 				return err
 			}
 			want := min(pos%50+1, metal.Ring)
@@ -33,7 +33,7 @@ func structure(lib string) error {
 			}
 		}
 		for _, s := range []plan.Row{{Token: 1 << 30, NKV: 1}, {Pos: 200, NKV: 201}, {Pos: 1, NKV: 1}} {
-			if _, err := r.Replay([]plan.Row{s}, true); err == nil {
+			if _, err := r.Replay([]plan.Row{s}, device.All(1)); err == nil {
 				return fmt.Errorf("%+v: no error", s)
 			}
 		}
@@ -43,7 +43,7 @@ func structure(lib string) error {
 		if err := r.Close(); err != nil {
 			return err
 		}
-		if _, err := r.Replay(reference.Rows(1, 0), true); err == nil {
+		if _, err := r.Replay(reference.Rows(1, 0), device.All(1)); err == nil {
 			return errors.New("a closed runner replays")
 		}
 		return nil
@@ -88,7 +88,7 @@ func failure(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{Replay: metal.ReplayICB}, func(r device.Runner) error {
 		var first error
 		for pos := range 10 {
-			_, err := r.Replay(reference.Rows(1, pos), pos == 9)
+			_, err := r.Replay(reference.Rows(1, pos), device.AllIf(pos == 9, 1))
 			if first != nil && err == nil {
 				return nil // which the test takes for a missing error
 			}

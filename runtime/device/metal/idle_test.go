@@ -88,7 +88,7 @@ func idleSession(t *testing.T, how metal.Replay) {
 				synctest.Wait()
 				pass(0.25)
 			}
-			if _, err := r.Replay(reference.Rows(1, pos), true); err != nil {
+			if _, err := r.Replay(reference.Rows(1, pos), device.All(1)); err != nil {
 				t.Fatal(err)
 			}
 			pos++

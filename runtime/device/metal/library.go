@@ -71,8 +71,8 @@ type compiler struct {
 }
 
 // pipelines makes the pipelines of a sequence on all cores. Those made before a
-// failure are returned with it: they have to be released too. A sampler that a GPU
-// cannot run, for instance with so many threads, is left out: the host picks tokens.
+// failure are returned with it: they have to be released too. Samplers that a GPU
+// cannot run, for instance with so many threads, are left out: the host picks tokens.
 func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
 	made := make([]mtl.Pipeline, len(s.functions))
 	errs := make([]error, len(s.functions))
@@ -98,19 +98,14 @@ func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
 		case err != nil && i < s.needed:
 			return made, fmt.Errorf("kernel %s: %w", s.functions[i], err)
 		case err != nil:
-			return s.withoutSampler(made), nil
+			for i := range made[s.needed:] {
+				made[s.needed+i].Release()
+			}
+			s.withoutSamplers()
+			return made[:s.needed], nil
 		}
 	}
 	return made, nil
-}
-
-// withoutSampler leaves the sampler out, and releases its pipelines.
-func (s *sequence) withoutSampler(made []mtl.Pipeline) []mtl.Pipeline {
-	for i := range made[s.needed:] {
-		made[s.needed+i].Release()
-	}
-	s.commands, s.functions, s.threads = s.commands[:s.decode], s.functions[:s.needed], s.threads[:s.needed]
-	return made[:s.needed]
 }
 
 // pipeline makes one pipeline and checks that it can run as planned.

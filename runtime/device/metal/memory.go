@@ -12,19 +12,25 @@ import (
 // rowBytes is the size of a plan.Row.
 const rowBytes = int64(unsafe.Sizeof(plan.Row{}))
 
+// wantedBytes is the size of the rows that are wanted, which lie in front of all. It is a
+// multiple of what Metal wants of the offset of constants.
+const wantedBytes = rowBytes * plan.MaxWanted
+
 // memory is the GPU's view of everything that kernels touch.
 type memory struct {
 	weights  []mtl.Buffer // windows, then copies
 	places   map[*device.Weight]place
 	caches   []mtl.Buffer // one per layer, [pages][PageRows][CacheDim]
 	arena    mtl.Buffer
-	rope     mtl.Buffer // see device.RopeTable
-	args     mtl.Buffer // constants of all dispatches; nil if there are none
-	logits   mtl.Buffer // [VocabSize] float32
-	sample   mtl.Buffer // see plan.SampleLayout; nil without a sampler
-	counters mtl.Buffer // of tails; nil without one
-	tables   mtl.Buffer // block tables
-	rows     [ring]mtl.Buffer
+	heads    mtl.Buffer       // see plan.HeadsPage; nil: no sequence has them
+	rope     mtl.Buffer       // see device.RopeTable
+	args     mtl.Buffer       // constants of all dispatches; nil if there are none
+	logits   mtl.Buffer       // [VocabSize] float32
+	sample   mtl.Buffer       // see plan.SampleLayout; nil without a sampler
+	picks    mtl.Buffer       // see plan.PickLayout; nil if one row is run at a time
+	counters mtl.Buffer       // of tails; nil without one
+	tables   mtl.Buffer       // block tables
+	rows     [ring]mtl.Buffer // those that are wanted, then all
 }
 
 // allocator makes buffers until one fails.
@@ -72,7 +78,10 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	for i := range l.Layers {
 		mem.caches = append(mem.caches, a.buffer(fmt.Sprintf("KV cache %d", i), l.Cache, mtl.StorageShared)) // the host copies rows
 	}
-	mem.arena = a.buffer("arena", l.Arena, mtl.StoragePrivate)
+	mem.arena = a.buffer("arena", l.Arena, arenaStorage(m))
+	if l.Heads > 0 {
+		mem.heads = a.buffer("heads", l.Heads, mtl.StoragePrivate)
+	}
 	mem.logits = a.buffer("logits", l.Logits, mtl.StorageShared)
 	mem.rope = a.buffer("rotary table", l.Rope, mtl.StorageShared)
 	if len(l.constants) > 0 {
@@ -81,12 +90,15 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	if l.Sample > 0 {
 		mem.sample = a.buffer("sampler", l.Sample, mtl.StorageShared)
 	}
+	if l.Pick > 0 {
+		mem.picks = a.buffer("picks", l.Pick, mtl.StorageShared)
+	}
 	if l.Counters > 0 { // their zeros are written, whatever Metal says of new memory
 		mem.counters = a.shared("counters", make([]byte, l.Counters))
 	}
 	mem.tables = a.buffer("block tables", l.Tables, mtl.StorageShared)
 	for i := range mem.rows {
-		mem.rows[i] = a.buffer(fmt.Sprintf("rows %d", i), rowBytes*int64(l.Width), mtl.StorageShared)
+		mem.rows[i] = a.buffer(fmt.Sprintf("rows %d", i), wantedBytes+rowBytes*int64(l.Width), mtl.StorageShared)
 	}
 	if a.err == nil {
 		device.RopeTable(floats(mem.rope), l.Freqs, m.Bundle.RopeMScale)
@@ -111,15 +123,21 @@ func (m *memory) at(b *device.Binding, slot int) (mtl.Buffer, uint64) {
 		return m.caches[b.Index], 0
 	case plan.SpaceArena:
 		return m.arena, uint64(b.Offset)
+	case plan.SpaceHeads:
+		return m.heads, 0
 	case plan.SpaceRope:
 		return m.rope, 0
 	case plan.SpaceArgs:
 		return m.args, uint64(b.Offset)
 	case plan.SpaceSample:
 		return m.sample, uint64(b.Offset)
+	case plan.SpacePick:
+		return m.picks, uint64(b.Offset)
 	case plan.SpaceCounters:
 		return m.counters, uint64(b.Offset)
 	case plan.SpaceRow:
+		return m.rows[slot], uint64(wantedBytes)
+	case plan.SpaceWanted:
 		return m.rows[slot], 0
 	case plan.SpaceTables:
 		return m.tables, 0
@@ -140,8 +158,14 @@ func (m *memory) constant() []mtl.Buffer {
 // mutable lists the buffers that kernels write.
 func (m *memory) mutable() []mtl.Buffer {
 	list := append([]mtl.Buffer{m.arena, m.logits}, m.caches...)
+	if !m.heads.Nil() {
+		list = append(list, m.heads)
+	}
 	if !m.sample.Nil() {
 		list = append(list, m.sample)
+	}
+	if !m.picks.Nil() {
+		list = append(list, m.picks)
 	}
 	if !m.counters.Nil() {
 		list = append(list, m.counters)

@@ -11,6 +11,8 @@ package metal
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"mla/runtime/device"
@@ -43,6 +45,16 @@ type Options struct {
 	Compiled string
 	// Cache is a folder for what the GPU's compiler made; "": none is kept.
 	Cache string
+}
+
+// CacheFolder is where a user's programs keep what is quicker to read than to find out anew,
+// for Options.Cache; "" where the user has no such place.
+func CacheFolder() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "mla")
 }
 
 // Info describes a GPU and its system.

@@ -61,7 +61,7 @@ func (r *runner) checkPage(page uint32, host []byte) error {
 
 // hostCaches is the host's view of the caches.
 func (r *runner) hostCaches() device.Caches {
-	c := device.Caches{Pages: r.tables.Pages()}
+	c := device.Caches{Pages: r.tables.Pages(), Planes: r.planes}
 	for _, b := range r.memory.caches {
 		c.Layers = append(c.Layers, b.Bytes())
 	}

@@ -11,7 +11,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// runner implements device.Sampler, device.Timed and device.Compiled.
+// runner implements device.Sampler, device.Picker, device.Timed and device.Compiled.
 //
 // Inside a prompt nobody waits for a token: up to ring of them are in flight,
 // and one is waited for when its slot is needed again, or when logits are. A
@@ -21,6 +21,7 @@ type runner struct {
 	vocab, context int
 	bytes          int64
 	pageBytes      int
+	planes         plan.Planes // of a page
 
 	gpu       mtl.Device
 	queue     mtl.Queue
@@ -38,6 +39,7 @@ type runner struct {
 	flying [ring]unit // committed, not yet waited for; oldest at next
 	next   int        // slot of the next unit
 	last   *plan.Row  // of the last Replay, if the logits are its
+	picked int        // by the last Pick, if the logits are theirs
 	chain  chain
 	failed error
 	busy   float64 // seconds, of finished tokens
@@ -51,51 +53,72 @@ type unit struct {
 }
 
 // Replay implements device.Runner.
-func (r *runner) Replay(rows []plan.Row, logits bool) ([]float32, error) {
-	if r.closed {
-		return nil, errClosed
-	}
-	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), r.tables.Check(rows...)); err != nil {
+func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
+	if err := r.begin(rows, wanted); err != nil {
 		return nil, err
+	}
+	err := mtl.Pool(func() error { return r.replay(rows, wanted, run{}) })
+	if err != nil || len(wanted) == 0 {
+		return nil, err
+	}
+	r.computed(rows, wanted)
+	return floats(r.memory.logits)[:len(wanted)*r.vocab], nil
+}
+
+// begin checks rows, and ends what went before them.
+func (r *runner) begin(rows []plan.Row, wanted []int) error {
+	if r.closed {
+		return errClosed
+	}
+	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
+		return err
 	}
 	if err := r.End(); err != nil {
-		return nil, err
+		return err
 	}
-	r.last = nil
-	err := mtl.Pool(func() error { return r.replay(rows, logits) })
-	if err != nil || !logits {
-		return nil, err
-	}
-	if len(rows) == 1 {
-		row := rows[0]
+	r.last, r.picked = nil, 0
+	return nil
+}
+
+// computed notes whose logits there are.
+func (r *runner) computed(rows []plan.Row, wanted []int) {
+	if len(wanted) == 1 {
+		row := rows[wanted[0]]
 		r.last = &row
 	}
-	return floats(r.memory.logits)[:len(rows)*r.vocab], nil
 }
 
 // Width implements device.Runner.
 func (r *runner) Width() int { return r.width }
 
-// replay commits rows, and waits for them if their logits are wanted.
-func (r *runner) replay(rows []plan.Row, logits bool) error {
+// replay commits rows, and waits for them if logits are wanted, and for what picks tokens
+// by these.
+func (r *runner) replay(rows []plan.Row, wanted []int, picks run) error {
 	if err := r.land(r.next); err != nil {
 		return err
 	}
-	r.setRows(r.next, rows)
+	r.setRows(r.next, rows, wanted)
 	q := r.replays[slices.IndexFunc(r.replays, func(q replayed) bool { return q.width >= len(rows) })]
 	to := q.head
-	if logits {
+	if len(wanted) > 0 {
 		to = q.to
 	}
-	if err := r.commit(r.next, []run{{q.from, to}}, 0); err != nil || !logits {
+	runs := []run{{q.from, to}}
+	if picks.to > picks.from {
+		runs = append(runs, picks)
+	}
+	if err := r.commit(r.next, runs, 0); err != nil || len(wanted) == 0 {
 		return err
 	}
 	return r.drain()
 }
 
-// setRows writes the rows in a slot of the ring, and dead ones behind them.
-func (r *runner) setRows(slot int, rows []plan.Row) {
-	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.memory.rows[slot].Bytes()[0])), r.width)
+// setRows writes the rows in a slot of the ring, and dead ones behind them: those that are
+// wanted, then all.
+func (r *runner) setRows(slot int, rows []plan.Row, wanted []int) {
+	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.memory.rows[slot].Bytes()[0])), plan.MaxWanted+r.width)
+	clear(to[len(device.Wanted(to[:0], rows, wanted)):plan.MaxWanted])
+	to = to[plan.MaxWanted:]
 	clear(to[copy(to, rows):])
 }
 

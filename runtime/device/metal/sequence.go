@@ -2,6 +2,7 @@ package metal
 
 import (
 	"fmt"
+	"slices"
 
 	"mla/runtime/device"
 )
@@ -19,18 +20,19 @@ type command struct {
 	function int // index in sequence.functions
 }
 
-// sequence is all commands as Metal runs them: those of one row, the sampler's, and those
-// of several rows.
+// sequence is all commands as Metal runs them: those of one row, the sampler's, those of
+// several rows, and what picks behind these.
 type sequence struct {
 	width     int            // rows of the widest replay
 	known     map[string]int // numbers of functions
 	functions []string       // the kernels that the file needs, each once
 	threads   []int          // threads per threadgroup of each
-	needed    int            // functions[needed:] are the sampler's alone
+	needed    int            // functions[needed:] are the samplers' alone
 	commands  []command
 	replays   []replayed // by rising width, that of one row first
 	decode    int        // commands[decode:sampled] pick a token by the logits of one row
 	sampled   int
+	picks     run // the commands that pick tokens behind several rows
 	bindings  int // the most that a command has
 }
 
@@ -41,7 +43,7 @@ type replayed struct{ width, from, head, to int }
 // l.constants.
 func newSequence(m *device.Model, cfg device.Config, l *layout, class string) (*sequence, error) {
 	b := m.Bundle
-	n := len(b.Sample)
+	n := len(b.Sample) + len(b.Pick)
 	for _, q := range m.Sequences(cfg) {
 		n += len(q.Dispatches)
 	}
@@ -67,10 +69,13 @@ func newSequence(m *device.Model, cfg device.Config, l *layout, class string) (*
 			s.sampled = len(s.commands)
 		}
 	}
+	s.picks.from = len(s.commands)
+	s.append(resolved.Pick)
+	s.picks.to = len(s.commands)
 	return s, nil
 }
 
-// number lists the functions, the sampler's own behind all others.
+// number lists the functions, the samplers' own behind all others.
 func (s *sequence) number(c *device.Commands) error {
 	s.known = map[string]int{}
 	for _, q := range c.Sequences {
@@ -79,7 +84,7 @@ func (s *sequence) number(c *device.Commands) error {
 		}
 	}
 	s.needed = len(s.functions)
-	return s.numberAll(c.Sample)
+	return s.numberAll(slices.Concat(c.Sample, c.Pick))
 }
 
 func (s *sequence) numberAll(list []device.Command) error {
@@ -97,6 +102,18 @@ func (s *sequence) append(list []device.Command) {
 		s.commands = append(s.commands, command{c, s.known[c.Variant.Func]})
 		s.bindings = max(s.bindings, len(c.Bindings))
 	}
+}
+
+// withoutSamplers leaves out what picks tokens.
+func (s *sequence) withoutSamplers() {
+	n := s.sampled - s.decode
+	s.commands = slices.Delete(s.commands[:s.picks.from], s.decode, s.sampled)
+	for i := range s.replays[1:] {
+		q := &s.replays[1+i]
+		q.from, q.head, q.to = q.from-n, q.head-n, q.to-n
+	}
+	s.functions, s.threads = s.functions[:s.needed], s.threads[:s.needed]
+	s.sampled, s.picks = s.decode, run{}
 }
 
 // function numbers the function of a command.

@@ -70,8 +70,10 @@ var cases = map[string]func(lib string) error{
 	"chains":          chains(metal.ReplayICB),
 	"chains auto":     chains(metal.ReplayAuto),
 	"misuse":          misuse,
-	"sessions":        sessions(metal.ReplayICB),
-	"encode sessions": sessions(metal.ReplayEncode),
+	"sessions":        sessions(metal.ReplayICB, "youtu-tiny-F32", quant.F16),
+	"encode sessions": sessions(metal.ReplayEncode, "youtu-tiny-F32", quant.F16),
+	"sessions q8":     sessions(metal.ReplayICB, "youtu-mini-Q4_0", quant.Q8_0),
+	"logits q8":       logits("youtu-mini-Q4_0", quant.Q8_0, 0.25, metal.ReplayICB),
 	"lost chain":      lostChain,
 	"no sampler":      noSampler,
 	"half youtu":      half("youtu-mini-Q4_K_M", quant.F32),
@@ -96,7 +98,9 @@ func TestMain(m *testing.M) {
 // TestSimulator runs the runtime under the simulator, on several systems.
 func TestSimulator(t *testing.T) {
 	lib, cache := library(t), compiled(t)
-	fast := []string{"METALSIM_KERNELS=fast"} // checked loads and stores take too long
+	// Checked loads and stores take long. Systems replay in one of two ways, each of which
+	// is checked on one of them, and with delayed stores.
+	fast := []string{"METALSIM_KERNELS=fast"}
 	for _, tt := range []struct {
 		name, run string
 		env       []string
@@ -104,24 +108,26 @@ func TestSimulator(t *testing.T) {
 	}{
 		{"macOS 15, Apple9", "logits youtu", nil, ""},
 		{"macOS 15, Apple9, GLM", "logits glm", nil, ""},
-		{"macOS 14, Apple7", "logits youtu", []string{"METALSIM_OS=14", "METALSIM_GPU=m1"}, ""},
-		{"macOS 15, Apple8", "logits glm", []string{"METALSIM_GPU=m2"}, ""},
-		{"macOS 26", "logits youtu", []string{"METALSIM_OS=26", "METALSIM_GPU=m5"}, ""},
-		{"macOS 26, Apple7", "logits youtu", []string{"METALSIM_OS=26", "METALSIM_GPU=m1"}, ""},
+		{"macOS 14, Apple7", "logits youtu", []string{"METALSIM_KERNELS=fast", "METALSIM_OS=14", "METALSIM_GPU=m1"}, ""},
+		{"macOS 15, Apple8", "logits glm", []string{"METALSIM_KERNELS=fast", "METALSIM_GPU=m2"}, ""},
+		{"macOS 26", "logits youtu", []string{"METALSIM_KERNELS=fast", "METALSIM_OS=26", "METALSIM_GPU=m5"}, ""},
+		{"macOS 26, Apple7", "logits youtu", []string{"METALSIM_KERNELS=fast", "METALSIM_OS=26", "METALSIM_GPU=m1"}, ""},
 		{"store delay", "logits glm", []string{"METALSIM_STORE_DELAY=1"}, ""},
 		{"direct encoding", "encode", nil, ""},
 		{"tokens picked on the GPU", "chains", nil, ""},
-		{"tokens picked on the GPU, Apple7", "chains", []string{"METALSIM_OS=14", "METALSIM_GPU=m1"}, ""},
+		{"tokens picked on the GPU, Apple7", "chains", []string{"METALSIM_KERNELS=fast", "METALSIM_OS=14", "METALSIM_GPU=m1"}, ""},
 		{"tokens picked on the GPU, store delay", "chains", []string{"METALSIM_STORE_DELAY=1"}, ""},
 		{"tokens picked on the GPU, virtual", "chains auto", []string{"METALSIM_GPU=paravirtual"}, ""},
 		{"sessions", "sessions", fast, ""},
 		{"sessions, direct encoding", "encode sessions", fast, ""},
+		{"a cache of q8_0", "logits q8", fast, ""},
+		{"a cache of q8_0, sessions", "sessions q8", fast, ""},
 		{"chains misused", "misuse", []string{"METALSIM_KERNELS=fast"}, ""},
 		// One core: pipelines are made on all cores, in an order that is not settled.
-		{"no pipeline for the sampler", "no sampler", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=pipeline:12", "GOMAXPROCS=1"}, ""},
+		{"no pipeline for the sampler", "no sampler", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=pipeline:23", "GOMAXPROCS=1"}, ""},
 		{"a chain that fails", "lost chain", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=replay:4"}, "command buffer"},
-		{"a virtual GPU", "auto", []string{"METALSIM_GPU=paravirtual"}, ""},
-		{"automatic replay", "auto", nil, ""},
+		{"a virtual GPU", "auto", []string{"METALSIM_KERNELS=fast", "METALSIM_GPU=paravirtual"}, ""},
+		{"automatic replay", "auto", fast, ""},
 		{"a legacy file", "legacy", nil, ""},
 		{"tails", "tails youtu", nil, ""},
 		{"tails, store delay", "tails youtu", []string{"METALSIM_STORE_DELAY=1"}, ""},
@@ -203,9 +209,9 @@ func with(lib, name string, cfg device.Config, options metal.Options, f func(dev
 }
 
 // sessions has several sessions on one loaded model.
-func sessions(how metal.Replay) func(lib string) error {
+func sessions(how metal.Replay, name string, kv quant.Type) func(lib string) error {
 	return func(lib string) error {
-		m, done, err := reference.Bind("youtu-tiny-F32", generated.Bundles(), "f32")
+		m, done, err := reference.Bind(name, generated.Bundles(), "f32")
 		if err != nil {
 			return err
 		}
@@ -213,7 +219,7 @@ func sessions(how metal.Replay) func(lib string) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(reference.Sessions(d, m, device.Config{KV: quant.F16}), reference.BatchesWithin(1e-3, "youtu-tiny-F32", d, m, 5), done())
+		return errors.Join(reference.Sessions(d, m, device.Config{KV: kv}), reference.BatchesWithin(1e-3, name, d, m, 5), reference.Picks(d, m, device.Config{KV: kv}), done())
 	}
 }
 
@@ -243,7 +249,7 @@ func logits(name string, kv quant.Type, tolerance float64, replay metal.Replay, 
 		cfg := device.Config{Context: len(ref.Prompt), KV: kv}
 		return with(lib, name, cfg, metal.Options{Replay: replay}, func(r device.Runner) error {
 			for pos, token := range ref.Prompt {
-				got, err := r.Replay(reference.Rows(token, pos), true)
+				got, err := r.Replay(reference.Rows(token, pos), device.All(1))
 				if err != nil {
 					return err
 				}

@@ -36,12 +36,31 @@ func (ref *Reference) Batches(d device.Device, m *device.Model, cfg device.Confi
 	var done [2]int // rows of each session
 	for done[1] < len(ref.Prompt) {
 		rows := ref.next(&done, width)
-		logits, err := r.Replay(rows, true)
+		off, err := ref.worstOf(r, rows)
 		if err != nil {
 			return worst, err
 		}
-		for i, row := range rows {
-			if off := ref.Worst(logits[i*ref.Vocab:(i+1)*ref.Vocab], int(row.Pos)); !(off <= worst) {
+		if !(off <= worst) {
+			worst = off
+		}
+	}
+	return worst, nil
+}
+
+// worstOf runs rows and compares the logits of all of them: of so many that a replay gives those of
+// only some, again for the next ones, which stores the same cache rows.
+func (ref *Reference) worstOf(r device.Runner, rows []plan.Row) (worst float64, err error) {
+	for from := 0; from < len(rows); from += plan.MaxWanted {
+		var wanted []int
+		for i := from; i < min(from+plan.MaxWanted, len(rows)); i++ {
+			wanted = append(wanted, i)
+		}
+		logits, err := r.Replay(rows, wanted)
+		if err != nil {
+			return worst, err
+		}
+		for n, i := range wanted {
+			if off := ref.Worst(logits[n*ref.Vocab:(n+1)*ref.Vocab], int(rows[i].Pos)); !(off <= worst) {
 				worst = off
 			}
 		}

@@ -23,7 +23,10 @@ func TestBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, width := range []int{1, 2, 3, 8, 16} {
+		for _, width := range []int{1, 2, 3, 8, 16, 24} {
+			if width > m.Bundle.Width() {
+				continue // youtu-mini alone has as many
+			}
 			t.Run(fmt.Sprintf("%s/%d", name, width), func(t *testing.T) {
 				worst, err := ref.Batches(cpu.New(), m, device.Config{KV: quant.F32, Threads: 2}, width)
 				if err != nil || !(worst <= 1e-3) {

@@ -68,7 +68,7 @@ func BeginText(r device.Runner, p sample.Params) (*sample.Sampler, []float32, er
 	var logits []float32
 	for pos, token := range []int32{5, 9, 2} {
 		s.Accept(token)
-		if logits, err = r.Replay(Rows(token, pos), pos == 2); err != nil {
+		if logits, err = r.Replay(Rows(token, pos), device.AllIf(pos == 2, 1)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -92,7 +92,7 @@ func hostPicks(r device.Runner, p sample.Params) (tokens []int32, err error) {
 		if tokens = append(tokens, token); len(tokens) == chainTokens {
 			break
 		}
-		logits, err = r.Replay(Rows(token, pos), true)
+		logits, err = r.Replay(Rows(token, pos), device.All(1))
 	}
 	return tokens, err
 }
@@ -177,7 +177,7 @@ func beyondContext(d device.Sampler) error {
 
 // endedByReplay ends the chain of beyondContext with a token of another text.
 func endedByReplay(d device.Sampler) error {
-	if _, err := d.Replay(Rows(1, 0), false); err != nil {
+	if _, err := d.Replay(Rows(1, 0), nil); err != nil {
 		return err
 	}
 	return ended(d)

@@ -91,11 +91,11 @@ func (ref *Reference) Compare(r, other device.Runner) (Comparison, error) {
 	c := Comparison{Rows: len(ref.Prompt)}
 	start := 0
 	for i, token := range ref.Prompt {
-		got, err := r.Replay(Rows(token, i-start), true)
+		got, err := r.Replay(Rows(token, i-start), device.All(1))
 		if err != nil {
 			return c, err
 		}
-		want, err := other.Replay(Rows(token, i-start), true)
+		want, err := other.Replay(Rows(token, i-start), device.All(1))
 		if err != nil {
 			return c, err
 		}

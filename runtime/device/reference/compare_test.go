@@ -69,7 +69,7 @@ func TestHalfDivergence(t *testing.T) {
 		r, model := runner(t, name, "f16", len(ref.Prompt))
 		mean, changed := 0.0, 0
 		for pos, token := range ref.Prompt {
-			got, err := r.Replay(reference.Rows(token, pos), true)
+			got, err := r.Replay(reference.Rows(token, pos), device.All(1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ type fake func(token int32, pos int) []float32
 
 func (f fake) Width() int { return 1 }
 
-func (f fake) Replay(rows []plan.Row, _ bool) ([]float32, error) {
+func (f fake) Replay(rows []plan.Row, _ []int) ([]float32, error) {
 	s := rows[0]
 	return f(int32(s.Token), int(s.Pos)), nil
 }
@@ -176,11 +176,11 @@ func read(t *testing.T, name string) *reference.Reference {
 
 // TestSessions: the CPU device keeps sessions apart.
 func TestSessions(t *testing.T) {
-	m, done, err := reference.Bind("youtu-tiny-F32", generated.Bundles(), "f32")
+	m, done, err := reference.Bind("youtu-mini-Q4_0", generated.Bundles(), "f32")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kv := range []quant.Type{quant.F16, quant.F32} {
+	for _, kv := range m.Bundle.Model.CacheTypes() {
 		if err := reference.Sessions(cpu.New(), m, device.Config{KV: kv, Threads: 2}); err != nil {
 			t.Errorf("%s cache: %v", kv, err)
 		}

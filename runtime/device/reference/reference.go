@@ -34,17 +34,13 @@ func Read(name string) (*Reference, error) { return ReadPath(stem(name)) }
 
 // ReadPath is Read for a path, without the file's ending.
 func ReadPath(stem string) (*Reference, error) {
-	file, err := os.Open(stem + ".logits.npy")
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
 	ref := &Reference{}
 	var rows int
-	if ref.Logits, rows, ref.Vocab, err = npy.Read(file); err != nil {
+	var err error
+	if ref.Logits, rows, ref.Vocab, err = Logits(stem + ".logits.npy"); err != nil {
 		return nil, err
 	}
-	if ref.Prompt, err = prompt(stem + ".tokens"); err != nil {
+	if ref.Prompt, err = Tokens(stem + ".tokens"); err != nil {
 		return nil, err
 	}
 	if rows != len(ref.Prompt) || rows == 0 {
@@ -53,8 +49,18 @@ func ReadPath(stem string) (*Reference, error) {
 	return ref, nil
 }
 
-// prompt reads the line of a token file that begins with "prompt".
-func prompt(path string) ([]int32, error) {
+// Logits reads a file of logits, [rows][vocab].
+func Logits(path string) (logits []float32, rows, vocab int, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer file.Close()
+	return npy.Read(file)
+}
+
+// Tokens reads the line of a token file that begins with "prompt".
+func Tokens(path string) ([]int32, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -98,11 +104,11 @@ func Rows(token int32, pos int) []plan.Row { return []plan.Row{Step(token, pos)}
 func (ref *Reference) InFlight(r device.Runner, tolerance float64) error {
 	last := len(ref.Prompt) - 1
 	for pos, token := range ref.Prompt[:last] {
-		if got, err := r.Replay(Rows(token, pos), false); err != nil || got != nil {
+		if got, err := r.Replay(Rows(token, pos), nil); err != nil || got != nil {
 			return fmt.Errorf("without logits: %d, %w", len(got), err)
 		}
 	}
-	got, err := r.Replay(Rows(ref.Prompt[last], last), true)
+	got, err := r.Replay(Rows(ref.Prompt[last], last), device.All(1))
 	if err != nil {
 		return err
 	}

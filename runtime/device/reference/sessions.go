@@ -25,7 +25,7 @@ func (s *session) run(r device.Runner, token int32) error { return s.replay(r, t
 func (s *session) replay(r device.Runner, token int32, wanted bool) error {
 	row := Step(token, len(s.tokens))
 	row.Table = s.table
-	logits, err := r.Replay([]plan.Row{row}, wanted)
+	logits, err := r.Replay([]plan.Row{row}, device.AllIf(wanted, 1))
 	s.tokens, s.last = append(s.tokens, token), slices.Clone(logits)
 	return err
 }
@@ -137,7 +137,7 @@ func (s *session) alone(d device.Device, m *device.Model, cfg device.Config) (er
 	defer func() { err = errors.Join(err, r.Close()) }()
 	var want []float32
 	for pos, token := range s.tokens {
-		if want, err = r.Replay(Rows(token, pos), pos == len(s.tokens)-1); err != nil {
+		if want, err = r.Replay(Rows(token, pos), device.AllIf(pos == len(s.tokens)-1, 1)); err != nil {
 			return err
 		}
 	}
@@ -164,7 +164,7 @@ func pagesRefused(r device.Runner) error {
 		"a read too short":       func() error { return r.ReadPage(0, make([]byte, r.PageBytes()-1)) },
 		"a write to no page":     func() error { return r.WritePage(5, make([]byte, r.PageBytes())) },
 		"a write too long":       func() error { return r.WritePage(0, make([]byte, r.PageBytes()+1)) },
-		"a row without a table":  func() error { row.Table = 3; _, err := r.Replay([]plan.Row{row}, true); return err },
+		"a row without a table":  func() error { row.Table = 3; _, err := r.Replay([]plan.Row{row}, device.All(1)); return err },
 		"a row without its page": func() error { return unassigned(r) },
 	} {
 		if f() == nil {
@@ -179,6 +179,6 @@ func unassigned(r device.Runner) error {
 	if err := r.Assign(0, 0, nil); err != nil {
 		return nil
 	}
-	_, err := r.Replay(Rows(1, 0), true)
+	_, err := r.Replay(Rows(1, 0), device.All(1))
 	return err
 }

@@ -122,17 +122,22 @@ void note_load(memory_kind kind, cell &c) {
   c.loaded = order.now;
 }
 
+void note(memory_kind kind, const char *at, cell &c, bool store) {
+  after_store(kind, at, c, store);
+  if (kind == device_memory) after_atomics(at, c, store);
+  if (store) {
+    after_load(kind, at, c);
+    c = cell{order.now, 0, 0, uint16_t(launch.current), 0, {}, {}};
+  } else {
+    note_load(kind, c);
+  }
+}
+
 void note(memory_kind kind, const char *at, size_t size, bool store) {
-  for (size_t i = 0; i < size; ++i) {
-    cell &c = *cell_of(at + i);
-    after_store(kind, at + i, c, store);
-    if (kind == device_memory) after_atomics(at + i, c, store);
-    if (store) {
-      after_load(kind, at + i, c);
-      c = cell{order.now, 0, 0, uint16_t(launch.current), 0, {}, {}};
-    } else {
-      note_load(kind, c);
-    }
+  cell *c = cell_of(at);
+  for (size_t i = 0; i < size; ++i, ++c) {
+    if (i && !(reinterpret_cast<uintptr_t>(at + i) & 4095)) c = cell_of(at + i); // on the next page
+    note(kind, at + i, *c, store);
   }
 }
 
@@ -162,16 +167,17 @@ void out_of_bounds(const char *at, size_t size, bool store) {
         close->index, size_t(close->end - close->begin));
 }
 
+// Memory of a kernel is in one place only; what is found soonest is asked first.
 void access(const char *at, size_t size, bool store) {
-  if (!size) return;
-  if (const range *r = buffer_of(at, size)) {
+  if (!size || stack_holds(at, size)) return;
+  if (threadgroup_holds(at, size)) {
+    note(threadgroup_memory, at, size, store);
+  } else if (const range *r = buffer_of(at, size)) {
     if (launch.request->touched) touch(at, size, store);
     if (!r->shadowed) return;
     note(device_memory, at, size, store);
     if (store) overlay_before_store(const_cast<char *>(at), size);
-  } else if (threadgroup_holds(at, size)) {
-    note(threadgroup_memory, at, size, store);
-  } else if (!stack_holds(at, size) && !(at >= __ehdr_start && at + size <= _end && !store)) {
+  } else if (!(at >= __ehdr_start && at + size <= _end && !store)) {
     out_of_bounds(at, size, store);
   }
 }

@@ -27,8 +27,8 @@ struct fiber {
 fiber fibers[max_threads];
 void *scheduler;
 uint from, to;           // the simdgroup that runs
-uint meetings;           // of the threads of any simdgroup, to alternate exchange buffers
-alignas(16) char exchange[2][msl_simd_width * 16];
+uint meetings;           // of the threads of any simdgroup, to alternate boards
+alignas(32) char boards[2][msl_board_bytes];
 
 constexpr size_t stack_bytes = 256 << 10, guard_bytes = 64 << 10; // guard: the largest page size
 char *stacks;
@@ -225,11 +225,8 @@ __attribute__((noinline)) void msl_whole_simdgroup() {
   if (msl_lanes() < msl_simd_width) fault("simd-divergence", "uses a matrix in a simdgroup of %u threads", msl_lanes());
 }
 
-__attribute__((noinline)) void *msl_exchange(const void *value, size_t size) {
-  memcpy(exchange[meetings & 1] + msl_lane() * size, value, size);
-  wait(at_simdgroup, call_path(), msl_no_memory);
-  return exchange[~meetings & 1];
-}
+void *msl_board() { return boards[meetings & 1]; }
+__attribute__((noinline)) void msl_show() { wait(at_simdgroup, call_path(), msl_no_memory); }
 
 uint msl_lane() { return launch.current - from; }
 uint msl_lanes() { return to - from; }

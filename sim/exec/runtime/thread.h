@@ -39,12 +39,13 @@ enum msl_memory : int { msl_no_memory = 0, msl_device = 1, msl_threadgroup = 2 }
 void msl_threadgroup_barrier(int memory);
 void msl_simdgroup_barrier(int memory);
 
-// Waits for the simdgroup before what all of its 32 lanes have to do together.
-void msl_whole_simdgroup();
-
-// Shows size bytes of every lane to the simdgroup. The result holds those of lane 0,
-// 1, … side by side until the next exchange; lane 0 returns first, then 1, ….
-void *msl_exchange(const void *value, size_t size);
+// How lanes show each other what they have: each writes to the board, msl_show waits
+// for the simdgroup, and what is on the board then stays until the next msl_show. Lane
+// 0 returns first, then 1, ….
+constexpr size_t msl_board_bytes = msl_simd_width * 24; // three matrices of floats
+void *msl_board();
+void msl_show();
+void msl_whole_simdgroup(); // msl_show for what all 32 lanes have to do together
 uint msl_lane();
 uint msl_lanes(); // of this simdgroup; less than 32 only in a last, partial one
 

@@ -73,14 +73,14 @@ func models(t *testing.T) []string {
 }
 
 // TestReference compares what `mlarun logits` writes with the reference, for all
-// files. Loads and stores of kernels are checked for the tiny ones; the kernels of
-// the others are checked by sim/replay.
+// files. Loads and stores of kernels are checked for one of them; those of all are
+// checked by sim/replay.
 func TestReference(t *testing.T) {
 	for _, model := range models(t) {
 		ref := readReference(t, model)
 		name := strings.TrimSuffix(filepath.Base(model), ".gguf")
 		kernels := "fast"
-		if strings.Contains(name, "-tiny-") {
+		if name == "glm47-tiny-Q4_0" {
 			kernels = "run"
 		}
 		for kv := range tolerances {

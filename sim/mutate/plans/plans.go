@@ -49,12 +49,14 @@ func (l *list) add(id string, apply func()) {
 
 // each visits the dispatches; place names one.
 func (l *list) each(f func(place string, d *plan.Dispatch, k *plan.Kernel)) {
-	for n, part := range [][]plan.Dispatch{l.Bundle.Decode, l.Bundle.Sample} {
-		l.sampler = n == 1
+	at := 0
+	for n, part := range [][]plan.Dispatch{l.Bundle.Decode, l.Bundle.Sample, l.Bundle.Pick} {
+		l.sampler = n > 0
 		for i := range part {
 			d := &part[i]
 			k := &l.Bundle.Kernels[d.Kernel]
-			f(fmt.Sprintf("%d-%s", n*len(l.Bundle.Decode)+i, k.Name), d, k)
+			f(fmt.Sprintf("%d-%s", at, k.Name), d, k)
+			at++
 		}
 	}
 }
@@ -96,7 +98,7 @@ func swaps(l *list) {
 // step is how far offsets are moved: a multiple of every alignment.
 const step = 256
 
-// offsets moves an activation within the arena, and an array of the sampler onto
+// offsets moves an activation within the arena, and an array of a sampler onto
 // the one before it: behind it may lie memory that nothing else uses.
 func offsets(l *list) {
 	l.operands(plan.SpaceArena, func(place string, d *plan.Dispatch, slot int) {
@@ -108,16 +110,18 @@ func offsets(l *list) {
 			l.add("offset/"+place, func() { op.Offset -= step })
 		}
 	})
-	l.operands(plan.SpaceSample, func(place string, d *plan.Dispatch, slot int) {
-		if slot > 0 && d.Operands[slot-1].Space == plan.SpaceSample {
-			l.add("offset/"+place, func() { d.Operands[slot].Offset = d.Operands[slot-1].Offset })
-		}
-	})
+	for _, space := range []plan.Space{plan.SpaceSample, plan.SpacePick} {
+		l.operands(space, func(place string, d *plan.Dispatch, slot int) {
+			if slot > 0 && d.Operands[slot-1].Space == space {
+				l.add("offset/"+place, func() { d.Operands[slot].Offset = d.Operands[slot-1].Offset })
+			}
+		})
+	}
 }
 
 // misaligned moves either by less than the widest load.
 func misaligned(l *list) {
-	for _, space := range []plan.Space{plan.SpaceArena, plan.SpaceSample} {
+	for _, space := range []plan.Space{plan.SpaceArena, plan.SpaceSample, plan.SpacePick} {
 		l.operands(space, func(place string, d *plan.Dispatch, slot int) {
 			if op := &d.Operands[slot]; op.Offset > 0 {
 				l.add("misalign/"+place, func() { op.Offset -= 2 })

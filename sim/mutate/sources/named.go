@@ -89,7 +89,7 @@ var named = []mistake{
 	{"lifetime/queue-first", "runner.go", "	if r.replayer != nil {\n		r.replayer.release()\n	}", "	r.gpu.Release()\n	if r.replayer != nil {\n		r.replayer.release()\n	}"},
 
 	{"flight/no-wait-for-the-slot", "runner.go", "	if err := r.land(r.next); err != nil {\n		return err\n	}\n", ""},
-	{"flight/one-row-for-all", "memory.go", "return m.rows[slot]", "return m.rows[0]"},
+	{"flight/one-row-for-all", "memory.go", "return m.rows[slot], uint64(wantedBytes)", "return m.rows[0], uint64(wantedBytes)"},
 	{"flight/logits-too-early", "runner.go", "	return r.drain()\n}\n\n// setRow", "	return nil\n}\n\n// setRow"},
 	{"flight/close-without-waiting", "runner.go", "		err := r.drain()\n", "		var err error\n"},
 	{"flight/status-unchecked", "mtl/command.go", "status != statusCompleted", "false && status != statusCompleted"},
@@ -100,15 +100,16 @@ var named = []mistake{
 	{"chain/no-wait-for-room", "chain.go", "	if err := r.land(r.next); err != nil {\n		return err\n	}\n", ""},
 	{"chain/no-wait-for-the-token", "chain.go", "return mtl.Pool(r.landPicked)", "return nil"},
 	{"chain/one-too-few", "chain.go", "{0, r.sampled}}, n)", "{0, r.sampled}}, n-1)"},
-	{"chain/not-ended-by-replay", "runner.go", "	if err := r.End(); err != nil {\n		return nil, err\n	}\n", ""},
-	{"chain/row-not-set", "chain.go", "	r.setRows(r.next, []plan.Row{*r.last})\n", ""},
+	{"chain/not-ended-by-replay", "runner.go", "	if err := r.End(); err != nil {\n		return err\n	}\n", ""},
+	{"chain/row-not-set", "chain.go", "	r.setRows(r.next, []plan.Row{*r.last}, nil)\n", ""},
 
+	{"picks/one-command-too-few", "picks.go", "r.replay(rows, wanted, r.picks)", "r.replay(rows, wanted, run{r.picks.from, r.picks.to - 1})"},
 	{"rows/dead-ones-live", "runner.go", "clear(to[copy(to, rows):])", "copy(to, rows)"},
 	{"rows/too-narrow", "runner.go", "return q.width >= len(rows)", "return q.width > len(rows)"},
 	{"rows/of-the-decode-sequence", "runner.go", "[]run{{q.from, to}}", "[]run{{0, to - q.from}}"},
 
 	{"pages/entries-not-written", "pages.go", "r.tables.Write(r.memory.tables.Bytes(), at, len(pages))", "_ = at"},
-	{"pages/of-another-page", "../caches.go", "rows := c.page(layer, from)", "rows := c.page(layer, to)"},
+	{"pages/of-another-page", "../caches.go", "c.page(layer, from)[at:])", "c.page(layer, to)[at:])"},
 
 	{"pool/not-popped", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", "functions.poolPush()"},
 	{"pool/none", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", ""},
@@ -128,13 +129,20 @@ var named = []mistake{
 
 // inKernels are mistakes that matter for kernels that no reference file runs; files are
 // relative to templates/msl. Those of attend_apple7 matter only where simdgroups do not
-// divide the columns, as GLM's eleven, and where a tile has eight rows.
+// divide the columns, as GLM's eleven, and where a tile has eight rows; those of
+// cache_q8_0 on a cache of Q8_0.
 var inKernels = []mistake{
 	{"attend_apple7/latent-columns", "attend_matrix.msl", "LAT % (8u * SIMDGROUPS) == 0u ||", "LAT % 8u == 0u ||"},
 	{"attend_apple7/last-latent-column", "attend_matrix.msl", "column(j, sg) < LAT :", "column(j, sg) <= LAT :"},
 	{"attend_apple7/rotated-columns", "attend_matrix.msl", "PE % (8u * SIMDGROUPS) == 0u ||", "PE % 8u == 0u ||"},
 	{"attend_apple7/sums-of-sixteen-rows", "attend_matrix.msl", "d < TILE; d *= 2) v += ", "d < 16u; d *= 2) v += "},
 	{"attend_apple7/heads-of-sixteen-rows", "attend_matrix.msl", "* 32u + lane) / TILE;", "* 32u + lane) / 16u;"},
+	{"cache_q8_0/scale-of-two-blocks", "cache.msl", "c.scale = r.scales[row * (W / 32u) + column / 32u];", "c.scale = r.scales[row * (W / 32u) + column / 64u];"},
+	{"cache_q8_0/middle", "cache.msl", "half(1024.0f + 128.0f)", "half(1024.0f + 127.0f)"},
+	{"cache_q8_0/rounded-down", "cache.msl", "rint(v * inverse)", "floor(v * inverse)"},
+	{"cache_q8_0/next-rows", "cache.msl", "r.scales += n * (W / 32u);", "r.scales += n * (W / 64u);"},
+	{"cache_q8_0/first-half-twice", "cache.msl", "eight(c.bits.zw,", "eight(c.bits.xy,"},
+	{"cache_q8_0/one-scale-a-row", "cache.msl", "if (lane == 0) ((device half *)", "if (column == 0u) ((device half *)"},
 }
 
 // Named lists the named mistakes, in the Metal runtime below root. It fails if the

@@ -130,7 +130,7 @@ func (d *deepRun) compare(on device.Device, m *device.Model) (all []float32, err
 		return nil, err
 	}
 	err = d.each(r.Memory().Caches, func(s plan.Row) error {
-		got, err := r.Replay([]plan.Row{s}, true)
+		got, err := r.Replay([]plan.Row{s}, device.All(1))
 		if err != nil {
 			return fmt.Errorf("error: position %d: %w", s.Pos, err)
 		}

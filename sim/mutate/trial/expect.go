@@ -27,7 +27,7 @@ type expected struct {
 	tolerance float64
 }
 
-func (e *expected) context() int { return len(e.tokens) + pickedTokens }
+func (e *expected) context() int { return max(len(e.tokens)+pickedTokens, plan.MaxWanted) }
 
 // expect takes the reference logits, and those of the CPU device for the last token
 // if that lies behind the prompt, which is then repeated.
@@ -51,7 +51,7 @@ func (t *trial) expect(m *model.Model, kv quant.Type) (*expected, error) {
 	}
 	last := n - 1
 	for pos := range e.tokens {
-		out, err := twins.Replay([]plan.Row{e.step(pos)}, pos == last)
+		out, err := twins.Replay([]plan.Row{e.step(pos)}, device.AllIf(pos == last, 1))
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (e *expected) compare(r device.Runner, again bool) (all []float32, err erro
 	for _, wait := range rounds {
 		for pos := range e.tokens {
 			wanted := pos == last || wait && e.logits[pos] != nil
-			got, err := r.Replay([]plan.Row{e.step(pos)}, wanted)
+			got, err := r.Replay([]plan.Row{e.step(pos)}, device.AllIf(wanted, 1))
 			if err != nil {
 				return nil, fmt.Errorf("error: position %d: %w", pos, err)
 			}

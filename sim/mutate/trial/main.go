@@ -105,12 +105,19 @@ func (t *trial) once(d device.Device, m *model.Model, kv quant.Type) (all []floa
 	if err := t.mutate(bound, kv); err != nil {
 		return nil, err
 	}
-	r, err := device.LoadSingle(d, bound, device.Config{Context: want.context(), KV: kv})
+	cfg := device.Config{Context: want.context(), KV: kv}
+	if t.pick {
+		cfg.Width = bound.Bundle.Width()
+	}
+	r, err := device.LoadSingle(d, bound, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("refused: %w", err)
 	}
 	if all, err = want.compare(r, t.device == "sim"); err == nil && t.pick {
 		err = picks(r, want.tokens, bound.Bundle.Model.VocabSize)
+		if err == nil && cfg.Width > 1 {
+			err = picksOfRows(r, want.tokens, bound.Bundle.Model.VocabSize)
+		}
 	}
 	return all, errors.Join(err, r.Close())
 }

@@ -103,7 +103,7 @@ func (p *picker) begin(params sample.Params) (*sample.Sampler, []float32, error)
 }
 
 func (p *picker) replay(token int32, pos int, logits bool) ([]float32, error) {
-	return p.runner.Replay([]plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}}, logits)
+	return p.runner.Replay([]plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}}, device.AllIf(logits, 1))
 }
 
 // host picks from the logits of every token; -1 ends it.
@@ -144,4 +144,53 @@ func (p *picker) gpu(params sample.Params) (tokens []int32, err error) {
 		}
 	}
 	return tokens, p.runner.End()
+}
+
+// keeps is the first of the samplings that keeps several tokens aside: where the first pick
+// keeps its own, those of others must not be.
+const keeps = 2
+
+// picksOfRows compares tokens that the GPU picks behind as many rows as it can at once, each
+// with other parameters, with those that the host picks from the same rows' logits.
+func picksOfRows(r device.Runner, prompt []int32, vocab int) error {
+	gpu, ok := r.(device.Picker)
+	if !ok {
+		return errors.New("error: the runner picks no tokens behind several rows")
+	}
+	var rows []plan.Row
+	for pos := range plan.MaxWanted {
+		rows = append(rows, plan.Row{Token: uint32(prompt[pos%len(prompt)]), Pos: uint32(pos), NKV: uint32(pos + 1)})
+	}
+	logits, err := r.Replay(rows, device.All(len(rows)))
+	if err != nil {
+		return fmt.Errorf("error: %w", err)
+	}
+	logits = slices.Clone(logits)
+	all := samplings(vocab)
+	for first := 0; first < len(all); first += len(rows) {
+		var asked []device.Pick
+		var want []int32
+		for i := range rows {
+			s, err := sample.New(all[(first+i+keeps)%len(all)])
+			if err != nil {
+				return fmt.Errorf("error: %w", err)
+			}
+			for _, row := range rows[:i+1] {
+				s.Accept(int32(row.Token))
+			}
+			pick, err := s.Sampling().Pick(i, vocab)
+			if err != nil {
+				return fmt.Errorf("error: %w", err)
+			}
+			asked, want = append(asked, pick), append(want, s.Next(logits[i*vocab:(i+1)*vocab]))
+		}
+		got, err := gpu.Pick(rows, asked)
+		if err != nil {
+			return fmt.Errorf("error: %w", err)
+		}
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("picks: behind %d rows %d; expected %d", len(rows), got, want)
+		}
+	}
+	return nil
 }

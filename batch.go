@@ -1,0 +1,43 @@
+package mla
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"mla/runtime/engine"
+	"mla/runtime/scheduler"
+)
+
+// Batch continues prompts, as many side by side as sessions can be opened (Options.Sessions),
+// and returns the results in their order. Each text is what it would be alone. The error
+// tells of every prompt that failed, by its number from 1; the results of the others are
+// good.
+func (m *Model) Batch(ctx context.Context, prompts []string, g Generation) ([]Result, error) {
+	s, err := scheduler.New(m.model, scheduler.Config{})
+	if err != nil {
+		return nil, err
+	}
+	start, results, errs := time.Now(), make([]Result, len(prompts)), make([]error, len(prompts))
+	for i, text := range prompts {
+		sampler, err := g.sampler()
+		if err != nil {
+			return nil, err
+		}
+		prompt, out := m.Tokenize(text), m.newWriter(g.Stop, func(string) bool { return true })
+		done := func(r engine.Result, err error) {
+			out.end()
+			results[i] = out.result(r, len(prompt))
+			results[i].Elapsed = time.Since(start)
+			if err != nil {
+				errs[i] = fmt.Errorf("prompt %d: %w", i+1, err)
+			}
+		}
+		r := scheduler.Request{Prompt: prompt, Max: g.max(), Sampler: sampler, Stop: m.tokenizer.IsEOG, Emit: out.token, Done: done}
+		if err := s.Submit(ctx, r); err != nil {
+			done(engine.Result{Reason: Failed}, err)
+		}
+	}
+	return results, errors.Join(append(errs, s.Run())...)
+}

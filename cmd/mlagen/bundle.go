@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"mla/gen"
+	"mla/gen/initspec"
+	"mla/gen/metallib"
+	"mla/gen/ptx"
+	"mla/gen/spec"
+	"mla/runtime/bundlefile"
+	"mla/runtime/gguf"
+	"mla/runtime/hub"
+	"mla/runtime/plan"
+)
+
+// bundleFlags say which bundle file to write.
+type bundleFlags struct {
+	gguf, out              string
+	install, ptx, metallib bool
+}
+
+// wanted says that a bundle file is asked for, rather than Go tables.
+func (f *bundleFlags) wanted() bool { return *f != bundleFlags{} }
+
+// runBundle writes a bundle file: of a model file, or of a spec.
+func (g *generateFlags) runBundle(stdout io.Writer) error {
+	f := &g.bundle
+	switch {
+	case (f.gguf == "") == (g.spec == ""):
+		return fmt.Errorf("%w: give either -gguf F or -spec F for a bundle file", errUsage)
+	case g.all || g.out != "" || g.class != "" || g.disable != "" || g.check || g.diff || g.dryRun:
+		return fmt.Errorf("%w: a bundle file goes with -act, -ptx, -metallib, -install and -o alone", errUsage)
+	case g.spec != "" && g.act != "":
+		return fmt.Errorf("%w: a spec says which activations its bundles have", errUsage)
+	case f.install && f.out != "":
+		return fmt.Errorf("%w: -install says where the file goes; leave out -o", errUsage)
+	case f.out != "" && filepath.Ext(f.out) != bundlefile.Suffix:
+		return fmt.Errorf("%w: -o is %q; expected a name that ends in %s", errUsage, f.out, bundlefile.Suffix)
+	}
+	if err := f.local(); err != nil {
+		return err
+	}
+	path, err := f.path(g.spec)
+	if err != nil {
+		return err
+	}
+	s, text, err := g.bundleSpec()
+	if err != nil {
+		return err
+	}
+	file, err := f.compile(s, text)
+	if err != nil {
+		return err
+	}
+	data, err := bundlefile.Encode(file)
+	if err != nil {
+		return err
+	}
+	if err := bundlefile.Write(path, data); err != nil {
+		return err
+	}
+	for _, b := range file.Bundles {
+		fmt.Fprintf(stdout, "%s: %s, %d kernels%s\n", b.Name, b.Kind(), len(b.Kernels), parts(file, b.Name))
+	}
+	_, err = fmt.Fprintf(stdout, "wrote %s (%d bytes)\n", path, len(data))
+	return err
+}
+
+// local makes the model's name a path. The cache of the hub is for its files alone: the
+// bundle of a model there goes to the user's folder, if nothing else is said.
+func (f *bundleFlags) local() (err error) {
+	if strings.HasPrefix(f.gguf, hub.Scheme) && f.out == "" {
+		f.install = true
+	}
+	f.gguf, err = localModel(f.gguf)
+	return err
+}
+
+// parts says what a file has of a bundle besides its plan and its source.
+func parts(f *bundlefile.File, bundle string) (text string) {
+	if f.PTX[bundle] != nil {
+		text += ", PTX"
+	}
+	if f.Metal[bundle] != nil {
+		text += ", a Metal library"
+	}
+	return text
+}
+
+// path is where the file goes: beside the model or the spec if nothing else is said.
+func (f *bundleFlags) path(spec string) (string, error) {
+	beside := bundlefile.Beside(f.gguf)
+	if f.gguf == "" {
+		beside = spec[:len(spec)-len(filepath.Ext(spec))] + bundlefile.Suffix
+	}
+	switch {
+	case f.out != "":
+		return f.out, nil
+	case !f.install:
+		return beside, nil
+	}
+	folder, err := bundlefile.Folder()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(folder, filepath.Base(beside)), os.MkdirAll(folder, 0o755)
+}
+
+// bundleSpec is the spec to compile, with its text: that of a file, or one made from a
+// model's header.
+func (g *generateFlags) bundleSpec() (s *spec.Spec, text []byte, err error) {
+	if g.spec != "" {
+		if text, err = os.ReadFile(g.spec); err == nil {
+			s, err = spec.Parse(g.spec, text)
+		}
+		return s, text, err
+	}
+	activations, err := actList(g.act)
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := gguf.Open(g.bundle.gguf)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	name := initspec.Name(g.bundle.gguf) + ".yaml"
+	if text, err = initspec.Generate(file, name, activations...); err != nil {
+		return nil, nil, err
+	}
+	s, err = spec.Parse(name, text)
+	return s, text, err
+}
+
+// compile makes all bundles of a spec, and what else was asked for.
+func (f *bundleFlags) compile(s *spec.Spec, text []byte) (*bundlefile.File, error) {
+	file := &bundlefile.File{Spec: text, PTX: map[string][]byte{}, Metal: map[string][]byte{}}
+	for _, v := range s.Variants() {
+		b, err := gen.Compile(v, nil)
+		if err != nil {
+			return nil, err
+		}
+		file.Bundles = append(file.Bundles, b)
+		if f.ptx && v.Serves(plan.ClassNVIDIA) {
+			if file.PTX[b.Name], err = ptx.Build(b); err != nil {
+				return nil, err
+			}
+		}
+		if f.metallib && v.Serves(plan.ClassApple) {
+			if file.Metal[b.Name], err = metallib.Build(b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return file, nil
+}

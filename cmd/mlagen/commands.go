@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"mla/gen/spec"
+	"mla/runtime/plan"
+)
+
+// newRoot makes the command line: mlagen itself, which generates, and its sub-commands.
+func newRoot() *cobra.Command {
+	root := newGenerate()
+	root.AddCommand(newInit(), newDescribe(), newExplain(), newDump(), newVet(), newSynth(), newVerify(), newPTX(), newTune())
+	root.AddCommand(newManual(root))
+	root.Version = version()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fmt.Errorf("%w: %s", errUsage, strings.ReplaceAll(err.Error(), " --", " -"))
+	})
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { writeHelp(c.OutOrStdout(), c) })
+	root.SilenceErrors, root.SilenceUsage = true, true
+	for _, c := range append(root.Commands(), root) {
+		c.Flags().SortFlags = false
+		complete(c)
+	}
+	return root
+}
+
+// action is what a command does behind its flags: it prints its results on out, and what
+// is to be known beside them on notes.
+type action func(out, notes io.Writer) error
+
+// command makes a sub-command without arguments besides flags, some of which are required.
+func command(use, short string, run action, required ...string) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Args: noArgs}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		for _, name := range required {
+			if c.Flags().Lookup(name).Value.String() == "" {
+				return fmt.Errorf("%w: %s needs %s", errUsage, c.Name(), oneDash(c.Flags().Lookup(name)))
+			}
+		}
+		return run(c.OutOrStdout(), c.ErrOrStderr())
+	}
+	return c
+}
+
+// noArgs refuses arguments that are no flags, and guesses which command was meant.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("%w: unexpected argument %q", errUsage, args[0])
+	c.SuggestionsMinimumDistance = 2
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		err = fmt.Errorf("%w; did you mean mlagen %s?", err, near[0])
+	}
+	return err
+}
+
+// longFlag is a flag with one dash whose name has more than one letter.
+var longFlag = regexp.MustCompile(`^-[A-Za-z][A-Za-z0-9-]+(=.*)?$`)
+
+// twoDashes gives long flags a second dash, which the command line's library wants: people
+// write -spec F as well as --spec F. The word that a shell asks to complete stays.
+func twoDashes(args []string) []string {
+	out := slices.Clone(args)
+	for i, a := range out {
+		if a == "--" || i == len(out)-1 && strings.HasPrefix(out[0], cobra.ShellCompRequestCmd) {
+			break
+		}
+		if longFlag.MatchString(a) {
+			out[i] = "-" + a
+		}
+	}
+	return out
+}
+
+// oneDash is how help and messages write a flag: with one dash, its letter if it has one.
+func oneDash(f *pflag.Flag) string {
+	if f.Shorthand != "" {
+		return "-" + f.Shorthand
+	}
+	return "-" + f.Name
+}
+
+// writeHelp writes a command's help.
+func writeHelp(w io.Writer, c *cobra.Command) {
+	fmt.Fprintf(w, "%s\n", strings.TrimSpace(c.Long+"\n\n"+map[bool]string{true: c.Short}[c.Long == ""]))
+	fmt.Fprintf(w, "\nUsage:\n  %s\n", strings.ReplaceAll(c.UseLine(), "\n", "\n  "))
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintln(t, "\nCommands:")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() || sub.Name() == "help" {
+				fmt.Fprintf(t, "  %s\t%s\n", sub.Name(), sub.Short)
+			}
+		}
+	}
+	fmt.Fprintln(t, "\nFlags:")
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		value, text := pflag.UnquoteUsage(f)
+		if f.DefValue != "" && f.DefValue != "0" && f.DefValue != "false" {
+			text += fmt.Sprintf(" (default %s)", f.DefValue)
+		}
+		name := oneDash(f)
+		if f.Shorthand != "" {
+			name += ", -" + f.Name
+		}
+		fmt.Fprintf(t, "  %s\t%s\n", strings.TrimSpace(name+" "+value), text)
+	})
+	t.Flush()
+	if c.Example != "" {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", c.Example)
+	}
+	if !c.HasParent() {
+		fmt.Fprint(w, "\nFlags may have one dash or two. mlagen COMMAND -h and mlagen help COMMAND tell more of a command.\n")
+	}
+	fmt.Fprintln(w, "\n"+exitCodes)
+}
+
+// completions are what shells offer as values of flags, by the flags' names.
+var completions = map[string][]string{
+	"act": spec.Activations, "class": plan.Classes, "device": {"cuda", "metal"}, "by": {byStage, byToken},
+}
+
+// suffixes are those of files that flags take.
+var suffixes = map[string][]string{"spec": {"yaml", "yml"}, "gguf": {"gguf"}, "model": {"gguf"}}
+
+// complete tells shells what the values of a command's flags may be.
+func complete(c *cobra.Command) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		var err error
+		if values, ok := completions[f.Name]; ok {
+			err = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		}
+		if list, ok := suffixes[f.Name]; ok && err == nil {
+			err = c.MarkFlagFilename(f.Name, list...)
+		}
+		if err != nil {
+			panic(err) // a flag that there is not, or twice: a bug
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"mla/runtime/hub"
+)
+
+// localModel is the path of a model file; one of the Hugging Face hub is loaded into the
+// hub's cache, if it is not there.
+func localModel(name string) (path string, err error) {
+	if !strings.HasPrefix(name, hub.Scheme) {
+		return name, nil
+	}
+	r, err := hub.Parse(name)
+	if err != nil {
+		return "", fmt.Errorf("%w: %v", errUsage, err)
+	}
+	client, err := hub.FromEnv(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	client.Note = func(line string) { fmt.Fprintln(os.Stderr, line) }
+	client.Progress = percent(client.Note, name)
+	ctx, stop := interruptible()
+	defer stop()
+	return client.Model(ctx, r)
+}
+
+// percent notes a line at every twentieth of what is loaded.
+func percent(note func(string), name string) func(done, total int64) {
+	var meter hub.Meter
+	next := int64(0)
+	return func(done, total int64) {
+		meter.Add(time.Now(), done)
+		if done < next {
+			return
+		}
+		next = done + max(total/20, 1)
+		note(fmt.Sprintf("loading %s: %.2f of %.2f GB  %s", name, float64(done)/1e9, float64(total)/1e9, meter.Text(total)))
+	}
+}

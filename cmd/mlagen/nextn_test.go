@@ -1,0 +1,300 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"mla/gen"
+	"mla/gen/initspec"
+	"mla/gen/spec"
+	"mla/runtime/bind"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/device/reference"
+	"mla/runtime/gguf"
+	"mla/runtime/nextn"
+	"mla/runtime/plan"
+	"mla/runtime/plan/planjson"
+	"mla/runtime/plan/verify"
+	"mla/runtime/quant"
+)
+
+// The file with a layer that predicts, that layer in a file of its own, and the logits of
+// the layer: row i has the hidden state of position i and token i+1.
+const (
+	combined  = models + "/glm47mtp-mini-Q4_K_M.gguf"
+	alone     = models + "/nextn/mtp-glm47mtp-mini-Q4_K_M.gguf"
+	predicted = models + "/nextn/glm47mtp-mini-Q4_K_M"
+)
+
+// nextNTolerance is that of float32 caches: what the layer computes passes through three
+// layers and two heads in another order than in the reference.
+const nextNTolerance = 1e-3
+
+// TestNextN runs the model and the layer that predicts, one row and several at a time, on
+// the CPU device and on the executed Metal source, from both kinds of files.
+func TestNextN(t *testing.T) {
+	executor := newExecutor(t)
+	for _, c := range []struct {
+		device device.Device
+		layer  string
+		width  int // rows at a time
+		act    string
+		within float64
+	}{
+		{cpu.New(), combined, 1, "f32", nextNTolerance},
+		{cpu.New(), combined, 7, "f32", nextNTolerance},
+		{cpu.New(), alone, 32, "f32", nextNTolerance},
+		{cpu.New(), combined, 3, "f16", 0.05}, // activations in halves, as with a cache of halves
+		{executor, combined, 1, "f32", nextNTolerance},
+		{executor, alone, 16, "f32", nextNTolerance},
+		{executor, combined, 32, "f32", nextNTolerance},
+	} {
+		t.Run(fmt.Sprintf("%s/%s/%d/%s", c.device.Name(), filepath.Base(c.layer), c.width, c.act), func(t *testing.T) {
+			p := newPredictor(t, c.device, c.device, c.layer, c.act)
+			worst := 0.0
+			for first := 0; first < len(p.ref.Prompt)-1; first += c.width {
+				n := min(c.width, len(p.ref.Prompt)-1-first)
+				worst = max(worst, p.run(first, n))
+			}
+			t.Logf("logits within %.2g", worst)
+			if !(worst <= c.within) {
+				t.Errorf("logits differ by %g; at most %g is allowed", worst, c.within)
+			}
+		})
+	}
+}
+
+// TestNextNDrafts chains drafts, each with the hidden state that the one before left.
+func TestNextNDrafts(t *testing.T) {
+	p := newPredictor(t, cpu.New(), cpu.New(), combined, "f32")
+	p.run(0, len(p.ref.Prompt)-1)
+	p.drafts(t)
+}
+
+// drafts chains drafts behind the whole prompt.
+func (p *predictor) drafts(t *testing.T) {
+	want := []int32{110, 299, 374, 322, 340, 340, 340, 340} // of the reference
+	last := len(p.ref.Prompt) - 1
+	token, hidden := p.ref.Prompt[last], p.hidden[(last-1)*p.join.Dim():]
+	var drafts []int32
+	for pos := last; len(drafts) < len(want); pos++ {
+		logits := p.predict(pos, []int32{token}, hidden)
+		token = int32(slices.Index(logits, slices.Max(logits)))
+		drafts = append(drafts, token)
+		hidden = make([]float32, p.join.Dim())
+		if err := p.layer.Hidden(hidden); err != nil {
+			t.Fatal(err)
+		}
+		p.join.Own(hidden)
+	}
+	if !slices.Equal(drafts, want) {
+		t.Errorf("drafts %d; expected %d", drafts, want)
+	}
+}
+
+// predictor is a model with its layer that predicts, one session of each.
+type predictor struct {
+	*testing.T
+	model, layer device.Vectored
+	join         *nextn.Joiner
+	ref          *reference.Reference // Prompt has one token more than Logits has rows
+	hidden       []float32            // of the rows so far
+}
+
+func newPredictor(t *testing.T, d, own device.Device, file, act string) *predictor {
+	trunk, _ := boundTo(t, combined, act)
+	layer, from := boundTo(t, file, act)
+	p := &predictor{T: t, model: load(t, d, trunk[0]), layer: load(t, own, layer[1])}
+	var err error
+	if p.join, err = nextn.New(from, layer[1].Bundle); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := reference.Tokens(predicted + ".tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits, rows, vocab, err := reference.Logits(predicted + ".logits.npy")
+	if err != nil || rows != len(tokens)-1 {
+		t.Fatalf("%d rows for %d tokens, %v", rows, len(tokens), err)
+	}
+	p.ref = &reference.Reference{Prompt: tokens, Logits: logits, Vocab: vocab}
+	p.predict(0, tokens[:1], nil)
+	return p
+}
+
+// run runs n rows of the model from the first on, then the layer's, a position further,
+// and returns how far logits are off at most.
+func (p *predictor) run(first, n int) (worst float64) {
+	tokens := p.ref.Prompt[first : first+n+1]
+	if _, err := p.model.Replay(rowsAt(first, tokens[:n]), nil); err != nil {
+		p.Fatal(err)
+	}
+	hidden := make([]float32, n*p.join.Dim())
+	if err := p.model.Hidden(hidden); err != nil {
+		p.Fatal(err)
+	}
+	p.join.Model(hidden)
+	p.hidden = append(p.hidden, hidden...)
+	for from := 0; from < n; from += plan.MaxWanted { // again, for the next rows
+		logits := p.predict(first+1, tokens[1:], hidden, from)
+		for i := range len(logits) / p.ref.Vocab {
+			worst = max(worst, p.ref.Worst(logits[i*p.ref.Vocab:][:p.ref.Vocab], first+from+i))
+		}
+	}
+	return worst
+}
+
+// predict runs rows of the layer; logits are those from a row on.
+func (p *predictor) predict(pos int, tokens []int32, hidden []float32, from ...int) []float32 {
+	p.Helper()
+	d := p.join.Dim()
+	in := make([]float32, 2*d*len(tokens))
+	for i, token := range tokens {
+		var h []float32
+		if hidden != nil {
+			h = hidden[i*d:][:d]
+		}
+		if err := p.join.Input(in[2*d*i:], token, h); err != nil {
+			p.Fatal(err)
+		}
+	}
+	var wanted []int
+	for i := append(from, 0)[0]; i < len(tokens) && len(wanted) < plan.MaxWanted; i++ {
+		wanted = append(wanted, i)
+	}
+	if err := p.layer.SetInput(in); err != nil {
+		p.Fatal(err)
+	}
+	logits, err := p.layer.Replay(rowsAt(pos, tokens), wanted)
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, x := range logits {
+		if math.IsNaN(float64(x)) {
+			p.Fatal("NaN")
+		}
+	}
+	return logits
+}
+
+func rowsAt(pos int, tokens []int32) (rows []plan.Row) {
+	for i, token := range tokens {
+		rows = append(rows, reference.Rows(token, pos+i)...)
+	}
+	return rows
+}
+
+func load(t *testing.T, d device.Device, m *device.Model) device.Vectored {
+	r, err := device.LoadSingle(d, m, device.Config{Context: 64, KV: quant.F32, Width: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r.(device.Vectored)
+}
+
+// boundTo binds a file to the bundles that the header of the combined file asks for: the
+// model's, where the file has it, and the layer's.
+func boundTo(t *testing.T, file, act string) ([2]*device.Model, *gguf.File) {
+	t.Helper()
+	from, err := gguf.Open(combined)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	text, err := initspec.Generate(from, "model.yaml", act)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := spec.Parse("model.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var list [2]*device.Model
+	for i, v := range []*spec.Spec{s, s.NextNLayer()} {
+		b, err := gen.Compile(v.WithSequences(1, 16, 32), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(bind.Fit(f, b)) > 0 && i == 0 && file == alone {
+			continue
+		}
+		if list[i], err = bind.Bind(f, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list, f
+}
+
+// TestNextNVerified: both bundles are right, also as they are written to a file, and what
+// the host would write or read outside of the arena, or of the weights, is refused.
+func TestNextNVerified(t *testing.T) {
+	both, _ := boundTo(t, combined, "f16")
+	fresh := func(i int) *plan.Bundle {
+		text, err := planjson.Marshal([]*plan.Bundle{both[i].Bundle})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := planjson.Unmarshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list[0]
+	}
+	const model, layer = 0, 1
+	for i := range both {
+		if err := verify.Bundle(fresh(i)); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, edit := range map[string]func(model, layer *plan.Bundle){
+		"an input of a model":            func(m, l *plan.Bundle) { m.Input = l.Input },
+		"no input":                       func(_, l *plan.Bundle) { l.Input = nil },
+		"no input of several rows":       func(_, l *plan.Bundle) { l.Batches[0].Input = nil },
+		"an input in front of the arena": func(_, l *plan.Bundle) { l.Input.Offset = -16 },
+		"an input that is not aligned":   func(_, l *plan.Bundle) { l.Input.Offset += 4 },
+		"an input behind the arena":      func(_, l *plan.Bundle) { l.Input.Offset = l.ArenaBytes },
+		"rows behind the arena":          func(_, l *plan.Bundle) { l.Batches[1].Input.Stride <<= 12 },
+		"an offset beyond any memory":    func(_, l *plan.Bundle) { l.Input.Offset = math.MaxInt64 &^ 15 },
+		"a long input":                   func(_, l *plan.Bundle) { l.Input.Len++ },
+		"an input of numbers of experts": func(_, l *plan.Bundle) { l.Input.Elem = plan.ElemRoute },
+		"rows in one place":              func(_, l *plan.Bundle) { l.Batches[0].Input.Stride = 16 },
+		"one row of several":             func(_, l *plan.Bundle) { l.Input.Stride = 512 },
+		"no hidden states of the layer":  func(_, l *plan.Bundle) { l.Batches[0].Hidden = nil },
+		"hidden states behind the arena": func(m, _ *plan.Bundle) { m.Hidden.Offset = m.ArenaBytes - 16 },
+		"hidden states of halves":        func(m, _ *plan.Bundle) { m.Hidden.Elem = plan.ElemAct },
+		"short hidden states":            func(m, _ *plan.Bundle) { m.Batches[0].Hidden.Len = 16 },
+		"nothing joined":                 func(_, l *plan.Bundle) { l.Joined = nil },
+		"something joined to a model":    func(m, l *plan.Bundle) { m.Joined = l.Joined },
+		"a small embedding":              func(_, l *plan.Bundle) { l.Joined[plan.JoinedEmbedding].Rows-- },
+		"a narrow embedding":             func(_, l *plan.Bundle) { l.Joined[plan.JoinedEmbedding].Cols /= 2 },
+		"a short norm":                   func(_, l *plan.Bundle) { l.Joined[plan.JoinedHNorm].Cols-- },
+		"a norm of halves":               func(_, l *plan.Bundle) { l.Joined[plan.JoinedENorm].Types = []quant.Type{quant.F16} },
+		"a norm of every layer":          func(_, l *plan.Bundle) { l.Joined[plan.JoinedENorm].First = 0 },
+		"two layers":                     func(_, l *plan.Bundle) { l.Model.NumHiddenLayers = 2 },
+		"a layer in front of all":        func(_, l *plan.Bundle) { l.Model.NextN = -1 },
+	} {
+		m, l := fresh(model), fresh(layer)
+		edit(m, l)
+		if verify.Bundle(m) == nil && verify.Bundle(l) == nil {
+			t.Errorf("%s is not refused", name)
+		}
+	}
+}

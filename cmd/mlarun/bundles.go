@@ -1,0 +1,52 @@
+package main
+
+import (
+	"mla/generated"
+	"mla/runtime/bind"
+	"mla/runtime/bundles"
+	"mla/runtime/device"
+	"mla/runtime/device/metal"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+)
+
+// finder looks for bundles where a command line allows it.
+func (f *flags) finder() *bundles.Finder {
+	if f.found == nil {
+		program := bundles.Program{Bundles: f.env.bundles, PTX: generated.PTX, HasPTX: generated.HasPTX}
+		f.found = &bundles.Finder{Program: program, Folder: f.env.folder, Note: f.note}
+	}
+	return f.found
+}
+
+// choose picks the bundle that runs a model file on devices of a class, as the flags ask.
+func (f *flags) choose(file *gguf.File, class string) (*plan.Bundle, error) {
+	return f.finder().Choose(file.Path, file, bind.Wish{Bundle: f.bundle, Act: f.bundleAct(), Class: class})
+}
+
+// from says which file a bundle is from, for messages.
+func (f *flags) from(b *plan.Bundle) string {
+	if file := f.finder().FileOf(b); file != nil {
+		return " of " + file.Path
+	}
+	return ""
+}
+
+// withLibrary is a device like d, which is a Metal device, that takes the library which
+// Apple's compiler made and a bundle file holds, unless -metallib says where others are.
+// What is kept of it lies beside it.
+func (f *flags) withLibrary(d device.Device, b *plan.Bundle) (device.Device, error) {
+	if _, is := d.(*metal.Device); !is || f.metallib != "" {
+		return d, nil
+	}
+	folder, err := f.finder().MetalLibrary(b, metal.CacheFolder())
+	if err != nil {
+		f.note("%v\nso the kernels are compiled from source\n", err)
+	}
+	if folder == "" || err != nil {
+		return d, nil
+	}
+	options := metalOptions(f)
+	options.Compiled, options.Cache = folder, folder
+	return metal.Open(options)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"mla/runtime/atomicfile"
+	"mla/runtime/chat"
+)
+
+// chatFormatName is what the files of /save begin with.
+const chatFormatName = "mla chat 1"
+
+// chatFile is a conversation in a file.
+type chatFile struct {
+	Format   string        `json:"format"`
+	Messages []chatMessage `json:"messages"`
+}
+
+type chatMessage struct {
+	Role      string `json:"role"`
+	Content   string `json:"content"`
+	Reasoning string `json:"reasoning_content,omitempty"`
+}
+
+// readChat reads a conversation. Who wrote the file is not known, so nothing of it is
+// taken for granted.
+func readChat(path string) (*chatFile, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := readText(path, file)
+	if err != nil {
+		return nil, err
+	}
+	var c chatFile
+	if err := json.Unmarshal([]byte(text), &c); err != nil || c.Format != chatFormatName {
+		return nil, fmt.Errorf("%s is no conversation that /save wrote", path)
+	}
+	for i, m := range c.Messages {
+		if !slices.Contains([]string{chat.System, chat.User, chat.Assistant}, m.Role) {
+			return nil, fmt.Errorf("%s: message %d has the role %.32q", path, i+1, m.Role)
+		}
+	}
+	return &c, nil
+}
+
+// saveChat writes the conversation, but never over a file that is none.
+func (c *conversation) saveChat(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("to which file?")
+	}
+	if _, err := readChat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%w, and is not written over", err)
+	}
+	out := chatFile{Format: chatFormatName}
+	for _, m := range c.messages {
+		out.Messages = append(out.Messages, chatMessage{m.Role, m.Content, m.Reasoning})
+	}
+	var data bytes.Buffer
+	e := json.NewEncoder(&data)
+	e.SetEscapeHTML(false) // code is full of < and &
+	e.SetIndent("", "  ")
+	if err := e.Encode(out); err != nil {
+		return "", err
+	}
+	if err := atomicfile.Write(path, data.Bytes()); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d messages are in %s.", len(out.Messages), path), nil
+}
+
+// loadChat takes the place of the conversation.
+func (c *conversation) loadChat(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("which file?")
+	}
+	in, err := readChat(path)
+	if err != nil {
+		return "", err
+	}
+	c.messages = nil
+	for _, m := range in.Messages {
+		c.messages = append(c.messages, chat.Message{Role: m.Role, Content: m.Content, Reasoning: m.Reasoning})
+	}
+	return fmt.Sprintf("%d messages.", len(c.messages)), nil
+}

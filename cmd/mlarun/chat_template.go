@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+
+	"mla/runtime/chat"
+	"mla/runtime/engine"
+	"mla/runtime/tokenizer"
+)
+
+// templateFlag adds -chat-template.
+func (f *flags) templateFlag(path *string) {
+	f.StringVar(path, "chat-template", "", "`file` with a chat template (Jinja) to use in place of the model file's")
+}
+
+// chatFormat is the chat format of a model file: that of a template in a file, if there is
+// one, else of its own template, else of its bundle's spec.
+func chatFormat(eng *engine.Engine, t *tokenizer.Tokenizer, path string) (chat.Renderer, error) {
+	template := t.ChatTemplate()
+	if path != "" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		if template, err = readText(path, file); err != nil {
+			return nil, err
+		}
+	}
+	return chat.For(template, chat.Hints{Name: eng.Bundle().Model.ChatTemplate, BOS: t.TokenText(t.BOS()), EOS: t.TokenText(t.EOS())})
+}

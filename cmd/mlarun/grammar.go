@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"mla/runtime/engine"
+	"mla/runtime/grammar"
+	"mla/runtime/grammar/schema"
+	"mla/runtime/guided"
+	"mla/runtime/sample"
+	"mla/runtime/tokenizer"
+)
+
+// form holds the flags that say what grammar the text follows.
+type form struct{ grammar, schema string }
+
+func newForm(f *flags) *form {
+	o := &form{}
+	f.StringVar(&o.grammar, "grammar", "", "`file` with a grammar in GBNF that the text follows; in a chat, behind the model's thoughts")
+	f.StringVar(&o.schema, "json-schema", "", "`file` with a JSON Schema; the text is JSON that is valid by it")
+	return o
+}
+
+func (o *form) given() bool { return o.grammar != "" || o.schema != "" }
+
+// rules reads the file.
+func (o *form) rules() (*grammar.Grammar, error) {
+	name := o.grammar
+	if name == "" {
+		name = o.schema
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var g *grammar.Grammar
+	if o.grammar != "" {
+		if g, err = grammar.ParseGBNF(string(text)); err != nil {
+			return nil, fmt.Errorf("%s:%w", name, err) // which begins with line and column
+		}
+		return g, nil
+	}
+	if g, err = schema.Compile(text, schema.Options{}); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return g, nil
+}
+
+// formed is a text that follows a grammar, from the beginning or from where thoughts end.
+type formed struct {
+	sampler        *guided.Sampler
+	text, thoughts *grammar.Matcher
+	thoughtsEnd    int32 // the token; negative: there are no thoughts, or they have ended
+}
+
+// begin prepares the sampler of a text behind a prompt; without a grammar it changes nothing.
+func (o *form) begin(own *sample.Sampler, t *tokenizer.Tokenizer, prompt []int32, ends func(int32) bool) (engine.Sampler, *formed, error) {
+	if !o.given() {
+		return own, nil, nil
+	}
+	rules, err := o.rules()
+	if err != nil {
+		return nil, nil, err
+	}
+	v := guided.Vocabulary(t, ends)
+	compiled, err := grammar.Compile(rules, v)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := &formed{text: compiled.NewMatcher(), thoughts: v.Unending(), thoughtsEnd: -1}
+	if begin, ok := t.TokenID("<think>"); ok && len(prompt) > 0 && prompt[len(prompt)-1] == begin {
+		if end, ok := t.TokenID("</think>"); ok {
+			f.thoughtsEnd = end
+		}
+	}
+	f.sampler = guided.New(own, f.guide)
+	return f.sampler, f, nil
+}
+
+func (f *formed) guide() *grammar.Matcher {
+	if f.thoughtsEnd >= 0 {
+		return f.thoughts
+	}
+	return f.text
+}
+
+// token goes on with a token; false ends the text.
+func (f *formed) token(id int32) bool {
+	switch {
+	case f == nil:
+		return true
+	case f.thoughtsEnd >= 0:
+		if id == f.thoughtsEnd {
+			f.thoughtsEnd = -1
+		}
+		return true
+	}
+	return f.text.Accept(id) == nil && !f.text.MustEnd()
+}
+
+// explain is why a text could not go on.
+func (f *formed) explain(err error) error {
+	var none *engine.NoTokenError
+	switch {
+	case f == nil || !errors.As(err, &none):
+		return err
+	case f.sampler.Err() != nil:
+		return f.sampler.Err()
+	}
+	return fmt.Errorf("%w: the vocabulary has none that follows the grammar", err)
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"mla/runtime/gguf"
+	"mla/runtime/hub"
+)
+
+// hubFlag adds -hf, which stands for -model with a model of the hub.
+func (f *flags) hubFlag() {
+	f.Func("hf", "model `user/repo[:QUANT]` of the Hugging Face hub, in place of -model: from its cache, or loaded once (HF_HOME, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE=1 as the hub's own tools)", func(text string) error {
+		r, err := hub.Parse(text)
+		if f.model = ""; err == nil {
+			f.model = r.String()
+		}
+		return err
+	})
+}
+
+// openModel maps the model file.
+func (f *flags) openModel() (*gguf.File, error) {
+	if err := f.local(); err != nil {
+		return nil, err
+	}
+	return gguf.Open(f.model)
+}
+
+// local makes f.model a path: that in the hub's cache if it names a model of the hub,
+// which is loaded if the cache lacks it.
+func (f *flags) local() (err error) {
+	if strings.HasPrefix(f.model, hub.Scheme) {
+		f.model, err = f.fetch(f.model)
+	}
+	return err
+}
+
+// fetch brings a model of the hub into its cache.
+func (f *flags) fetch(name string) (string, error) {
+	r, err := hub.Parse(name)
+	if err != nil {
+		return "", f.wrong("%v", err)
+	}
+	client, err := hub.FromEnv(os.Getenv)
+	if err != nil {
+		return "", err
+	}
+	bar := f.progress("loading " + name)
+	defer bar.clear()
+	var meter hub.Meter
+	var loaded int64
+	client.Progress = func(done, total int64) {
+		meter.Add(time.Now(), done)
+		if loaded = total; bar.due() {
+			bar.show(fmt.Sprintf("%.2f of %.2f GB, %s", float64(done)/1e9, float64(total)/1e9, meter.Text(total)))
+		}
+	}
+	client.Note = func(line string) {
+		bar.clear()
+		f.note("%s\n", line)
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	start := time.Now()
+	path, err := client.Model(ctx, r)
+	if bar.clear(); err == nil && loaded > 0 {
+		f.note("loaded %s, %.2f GB in %v, to %s\n", r, float64(loaded)/1e9, time.Since(start).Round(time.Second), path)
+	}
+	return path, err
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// deviceKinds are the devices that there can be, in the order in which they are listed.
+var deviceKinds = []string{"cpu", "cuda", "metal"}
+
+// foundDevice is a line of the list of devices.
+type foundDevice struct {
+	Device string            `json:"device"` // a value of -device
+	Auto   bool              `json:"auto"`   // it is what -device auto takes
+	Facts  map[string]string `json:"facts,omitempty"`
+	Lacks  string            `json:"lacks,omitempty"` // why it is not here; "": it is
+
+	order []string // of the facts
+}
+
+// listDevices prints what this machine can run models on.
+func listDevices(e *env, args []string) error {
+	f := &doctorFlags{flags: newFlags(e, "mlarun devices", "[-o text|json] [flags]").running()}
+	format := f.String("o", "text", "output `format`: text or json")
+	rest, err := f.parse(args)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 0:
+		return f.wrong("unexpected argument %q", rest[0])
+	case *format != "text" && *format != "json":
+		return f.wrong("-o is %q; expected text or json", *format)
+	}
+	list, err := f.found()
+	if err != nil {
+		return err
+	}
+	if *format == "json" {
+		return writeJSON(e.out, "", list)
+	}
+	return writeDevices(e.out, list)
+}
+
+// found looks for every kind of device.
+func (f *doctorFlags) found() (list []foundDevice, err error) {
+	d, err := f.env.devices["auto"](f.flags)
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range deviceKinds {
+		one := foundDevice{Device: kind, Auto: strings.HasPrefix(d.Name(), kind)}
+		p, err := patients[kind](f)
+		if err != nil {
+			one.Lacks = err.Error()
+			list = append(list, one)
+			continue
+		}
+		one.Facts = map[string]string{}
+		for _, fact := range p.facts {
+			one.Facts[fact.name] = fact.value
+			one.order = append(one.order, fact.name)
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+// writeDevices writes the list for people.
+func writeDevices(w io.Writer, list []foundDevice) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, d := range list {
+		if d.Lacks != "" {
+			fmt.Fprintf(table, "-device %s: not here: %s\n", d.Device, d.Lacks)
+			continue
+		}
+		auto := ""
+		if d.Auto {
+			auto = " (what -device auto takes)"
+		}
+		fmt.Fprintf(table, "-device %s%s\n", d.Device, auto)
+		for _, name := range slices.DeleteFunc(d.order, func(name string) bool { return name == usedDevice && d.Facts[name] == d.Device }) {
+			fmt.Fprintf(table, "  %s\t%s\n", name, d.Facts[name])
+		}
+	}
+	return table.Flush()
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"mla/cmd/internal/manual"
+	"mla/runtime/buildinfo"
+)
+
+// manuals are commands that describe the others: they are beside the table of commands,
+// which they read.
+var manuals = map[string]string{
+	"completion": "print what completes command lines in a shell: " + strings.Join(manual.Shells(), ", "),
+	"man":        "print the manual page",
+}
+
+// writeManual prints the manual page, or what completes command lines in a shell.
+func (e *env) writeManual(args []string) error {
+	p, err := e.manual()
+	if err != nil {
+		return err
+	}
+	text := p.Page()
+	if args[0] == "completion" {
+		var ok bool
+		if text, ok = p.Completion(strings.Join(args[1:], " ")); !ok {
+			return &usageError{fmt.Sprintf("completion is for one shell: %s", strings.Join(manual.Shells(), ", ")), "mlarun completion SHELL", "mlarun help lists the commands."}
+		}
+	}
+	_, err = io.WriteString(e.out, text)
+	return err
+}
+
+// manual collects all commands with their flags.
+func (e *env) manual() (*manual.Program, error) {
+	p := &manual.Program{Name: "mlarun", Version: buildinfo.Version(), Does: "run a GGUF model with its compiled bundle", Exits: "0 done, 1 error, 2 wrong usage, 130 interrupted."}
+	all := append([]command{{"", generateArgs, "continue a text; chat with -chat, or on a terminal without a text", generate}}, commands...)
+	for _, c := range all {
+		flags, err := e.flagsOf(c.run)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
+		}
+		p.Commands = append(p.Commands, manual.Command{Name: c.name, Args: c.args, Does: c.does, Flags: flags})
+	}
+	return p, nil
+}
+
+// flagsOf are the flags of a command: it is run until it has declared them.
+func (e *env) flagsOf(run func(*env, []string) error) (list []manual.Flag, err error) {
+	asked := *e
+	asked.declared = func(set *flag.FlagSet) { list = manual.Flags(set) }
+	if err := run(&asked, nil); !errors.Is(err, flag.ErrHelp) {
+		return nil, fmt.Errorf("its flags are not to be had: %w", err)
+	}
+	return list, nil
+}

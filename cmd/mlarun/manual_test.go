@@ -1,0 +1,27 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestManual: every command and flag is in the manual page and is completed.
+func TestManual(t *testing.T) {
+	page := mlarun("", "man")
+	for _, c := range commands {
+		if !strings.Contains(page.out, ".SH \"OPTIONS OF MLARUN "+strings.ToUpper(c.name)+"\"\n") {
+			t.Errorf("the manual lacks the flags of %s", c.name)
+		}
+	}
+	if page.code != 0 || !strings.Contains(page.out, "\\-api\\-key") {
+		t.Errorf("exit %d: %s", page.code, page.err)
+	}
+	for _, shell := range []string{"bash", "fish", "zsh"} {
+		if got := mlarun("", "completion", shell); got.code != 0 || !strings.Contains(got.out, "perplexity") || !strings.Contains(got.out, "api-key") {
+			t.Errorf("%s: exit %d: %s", shell, got.code, got.err)
+		}
+	}
+	if got := mlarun("", "completion", "cmd"); got.code != exitUsage || !strings.Contains(got.err, "bash, fish, zsh") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// option says how a flag is called beside its own name, and where the help has it. What
+// it means stands where it is declared.
+type option struct {
+	name    string
+	group   string
+	aliases string // names that other programs have for it, separated by spaces
+	env     string // the variable that it is taken from where it is not given; "": none
+	in      string // the only command of which this is said; "": of all that have the flag
+}
+
+// The groups of flags, in the order in which help lists them.
+const (
+	groupText     = "The text"
+	groupChat     = "Chats"
+	groupModel    = "The model"
+	groupSampling = "How tokens are picked"
+	groupServer   = "The server"
+	groupCommand  = "What is done"
+	groupOutput   = "What is printed"
+	groupDevice   = "Where it runs"
+	groupOther    = "Other flags" // those without a row in options
+)
+
+var groups = []string{groupCommand, groupText, groupChat, groupModel, groupSampling, groupServer, groupOutput, groupDevice, groupOther}
+
+// options has a row for every flag. Of several rows of a name, the first that is of the
+// command counts.
+var options = []option{
+	{name: "c", in: "mlarun perplexity", group: groupText, aliases: "ctx-size"},
+	{name: "n", in: "mlarun bench", group: groupCommand, aliases: "n-gen"},
+	{name: "n", in: "mlarun doctor", group: groupCommand},
+	{name: "n", in: "mlarun greedy", group: groupText, aliases: "predict n-predict"},
+	{name: "p", in: "mlarun bench", group: groupCommand, aliases: "n-prompt"},
+	{name: "parallel", in: "mlarun serve", group: groupServer, aliases: "np"},
+	{name: "v", in: "mlarun doctor", group: groupOutput, aliases: "verbose"},
+	{name: "tokens", in: "mlarun detokenize", group: groupText},
+
+	{name: "p", group: groupText, aliases: "prompt"},
+	{name: "f", group: groupText, aliases: "file"},
+	{name: "n", group: groupText, aliases: "predict n-predict", env: "MLA_PREDICT"},
+	{name: "parallel", group: groupText, aliases: "np"},
+	{name: "special", group: groupText, aliases: "sp"},
+	{name: "bos", group: groupText},
+	{name: "tokens", group: groupText},
+	{name: "chunks", group: groupText},
+	{name: "prompt-cache", group: groupText, env: "MLA_PROMPT_CACHE"},
+	{name: "draft", group: groupText, env: "MLA_DRAFT"},
+	{name: "draft-model", group: groupText, aliases: "md model-draft", env: "MLA_DRAFT_MODEL"},
+
+	{name: "chat", group: groupChat, aliases: "cnv conversation"},
+	{name: "sys", group: groupChat, aliases: "system-prompt"},
+	{name: "think", group: groupChat, aliases: "reasoning", env: "MLA_THINK"},
+	{name: "chat-template", group: groupChat, aliases: "chat-template-file", env: "MLA_CHAT_TEMPLATE"},
+
+	{name: "history", group: groupChat, env: "MLA_HISTORY"},
+
+	{name: "model", group: groupModel, aliases: "m", env: "MLA_MODEL"},
+	{name: "hf", group: groupModel, env: "MLA_HF"},
+	{name: "c", group: groupModel, aliases: "ctx-size", env: "MLA_CTX_SIZE"},
+	{name: "kv", group: groupModel, aliases: "ctk cache-type-k", env: "MLA_KV"},
+	{name: "act", group: groupModel, env: "MLA_ACT"},
+	{name: "bundle", group: groupModel, env: "MLA_BUNDLE"},
+	{name: "force", group: groupModel},
+
+	{name: "temp", group: groupSampling, aliases: "temperature", env: "MLA_TEMP"},
+	{name: "top-k", group: groupSampling, env: "MLA_TOP_K"},
+	{name: "top-p", group: groupSampling, env: "MLA_TOP_P"},
+	{name: "min-p", group: groupSampling, env: "MLA_MIN_P"},
+	{name: "repeat-penalty", group: groupSampling, env: "MLA_REPEAT_PENALTY"},
+	{name: "repeat-last-n", group: groupSampling, env: "MLA_REPEAT_LAST_N"},
+	{name: "presence-penalty", group: groupSampling, env: "MLA_PRESENCE_PENALTY"},
+	{name: "frequency-penalty", group: groupSampling, env: "MLA_FREQUENCY_PENALTY"},
+	{name: "logit-bias", group: groupSampling, aliases: "l"},
+	{name: "ignore-eos", group: groupSampling},
+	{name: "seed", group: groupSampling, aliases: "s", env: "MLA_SEED"},
+	{name: "stop", group: groupSampling, aliases: "reverse-prompt"},
+	{name: "grammar", group: groupSampling, aliases: "grammar-file"},
+	{name: "json-schema", group: groupSampling, aliases: "json-schema-file jf"},
+
+	{name: "host", group: groupServer, env: "MLA_HOST"},
+	{name: "port", group: groupServer, env: "MLA_PORT"},
+	{name: "api-key", group: groupServer, env: "MLA_API_KEY"},
+	{name: "alias", group: groupServer, aliases: "a", env: "MLA_ALIAS"},
+	{name: "allow-host", group: groupServer},
+	{name: "cors-origin", group: groupServer},
+	{name: "models", group: groupServer, aliases: "models-dir"},
+	{name: "models-memory", group: groupServer},
+	{name: "models-idle", group: groupServer},
+	{name: "nats", group: groupServer, env: "MLA_NATS"},
+	{name: "nats-creds", group: groupServer, env: "MLA_NATS_CREDS"},
+	{name: "queue", group: groupServer},
+	{name: "prompt-rows", group: groupServer},
+	{name: "prompt-cache-dir", group: groupServer, env: "MLA_PROMPT_CACHE_DIR"},
+	{name: "timeout", group: groupServer},
+	{name: "drain", group: groupServer},
+	{name: "max-body", group: groupServer},
+	{name: "max-connections", group: groupServer},
+	{name: "log-json", group: groupServer},
+	{name: "log-prompts", group: groupServer},
+
+	{name: "d", group: groupCommand, aliases: "n-depth"},
+	{name: "batch", group: groupCommand},
+	{name: "r", group: groupCommand, aliases: "repetitions"},
+	{name: "empty", group: groupCommand},
+	{name: "kernels", group: groupCommand},
+	{name: "stress", group: groupCommand},
+	{name: "t", group: groupCommand},
+	{name: "limit", group: groupCommand},
+	{name: "stage", group: groupCommand},
+	{name: "save-logits", group: groupCommand},
+	{name: "compare", group: groupCommand},
+
+	{name: "o", group: groupOutput, aliases: "output"},
+	{name: "report", group: groupOutput},
+	{name: "quiet", group: groupOutput, aliases: "q"},
+	{name: "v", group: groupOutput, aliases: "verbose"},
+	{name: "version", group: groupOutput},
+
+	{name: "device", group: groupDevice, aliases: "dev", env: "MLA_DEVICE"},
+	{name: "threads", group: groupDevice, aliases: "t", env: "MLA_THREADS"},
+	{name: "ahead", group: groupDevice, env: "MLA_AHEAD"},
+	{name: "width", group: groupDevice, env: "MLA_WIDTH"},
+	{name: "deterministic", group: groupDevice},
+	{name: "replay", group: groupDevice, env: "MLA_REPLAY"},
+	{name: "simd", group: groupDevice, env: "MLA_SIMD"},
+	{name: "metallib", group: groupDevice, env: "MLA_METALLIB"},
+	{name: "metal-lib", group: groupDevice, env: "MLA_METAL_LIB"},
+	{name: "cuda-lib", group: groupDevice, env: "MLA_CUDA_LIB"},
+}
+
+// optionOf is the row of a flag of a command, nil if there is none.
+func optionOf(command, name string) *option {
+	i := slices.IndexFunc(options, func(o option) bool { return o.name == name && (o.in == "" || o.in == command) })
+	if i < 0 {
+		return nil
+	}
+	return &options[i]
+}
+
+// addAliases declares the other names of all flags, where a command has no flag of that
+// name. They share the value.
+func (f *flags) addAliases() {
+	if f.named != nil {
+		return
+	}
+	f.named = map[string]string{}
+	var own []*flag.Flag
+	f.VisitAll(func(fl *flag.Flag) { own = append(own, fl) })
+	for _, fl := range own {
+		o := optionOf(f.Name(), fl.Name)
+		if o == nil {
+			continue
+		}
+		for _, alias := range strings.Fields(o.aliases) {
+			if f.Lookup(alias) == nil {
+				f.Var(fl.Value, alias, "")
+				f.named[alias] = fl.Name
+			}
+		}
+	}
+}
+
+// own is the name under which a flag is declared.
+func (f *flags) own(name string) string {
+	if own, ok := f.named[name]; ok {
+		return own
+	}
+	return name
+}
+
+// given reports whether a flag is on the command line, or in a variable that counts.
+func (f *flags) given(name string) bool {
+	found := false
+	f.Visit(func(fl *flag.Flag) { found = found || f.own(fl.Name) == name })
+	return found
+}
+
+// readVariables sets flags that are not given from the environment.
+func (f *flags) readVariables() (err error) {
+	f.VisitAll(func(fl *flag.Flag) {
+		o := optionOf(f.Name(), fl.Name)
+		if err != nil || o == nil || o.env == "" || f.named[fl.Name] != "" || f.given(fl.Name) {
+			return
+		}
+		value := f.env.variable(o.env)
+		if value == "" {
+			return
+		}
+		if e := f.Set(fl.Name, value); e != nil {
+			err = f.wrong("%s is %q: %v", o.env, value, e)
+		}
+	})
+	return err
+}
+
+// elsewhere are flags that other programs have, and what is done here in their place.
+var elsewhere = []struct{ names, instead string }{
+	{"ngl gpu-layers n-gpu-layers", "a model runs on one device, all of it: -device"},
+	{"fa flash-attn", "attention is always done in pieces that need no square matrix"},
+	{"b batch-size ub ubatch-size", "-width says how many rows run together"},
+	{"mlock no-mmap mmap", "files are always mapped"},
+	{"ctv cache-type-v", "keys and values are one latent row: -kv is for both"},
+	{"e escape", "a shell's $'…\\n' writes line breaks, and so does -f FILE"},
+	{"i interactive i-first", "-chat talks"},
+	{"no-cnv no-conversation", "a text behind -p is continued as it is, unless -chat or -sys is given"},
+	{"no-display-prompt", "only what is generated is printed"},
+	{"jinja", "the file's chat template is always used; -chat-template FILE takes another"},
+	{"sm split-mode ts tensor-split mg main-gpu", "a model runs on one device"},
+	{"lora mmproj md model-draft", "this program has no such models"},
+}
+
+// unknown explains an error about a flag that is not defined.
+func (f *flags) unknown(err error) string {
+	text := err.Error()
+	name, is := strings.CutPrefix(text, "flag provided but not defined: -")
+	if !is {
+		return text
+	}
+	for _, e := range elsewhere {
+		if slices.Contains(strings.Fields(e.names), strings.TrimLeft(name, "-")) {
+			return fmt.Sprintf("there is no -%s: %s", strings.TrimLeft(name, "-"), e.instead)
+		}
+	}
+	return text
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"mla/runtime/gguf"
+	"mla/runtime/sample"
+)
+
+// recommendedPrefix is what the keys begin with by which a file recommends how its tokens
+// are picked, as llama.cpp writes and reads them.
+const recommendedPrefix = "general.sampling."
+
+// recommendedFlags are the flags that such keys set.
+var recommendedFlags = []struct{ key, flag string }{
+	{"temp", "temp"},
+	{"top_k", "top-k"},
+	{"top_p", "top-p"},
+	{"min_p", "min-p"},
+	{"penalty_repeat", "repeat-penalty"},
+	{"penalty_last_n", "repeat-last-n"},
+	{"penalty_freq", "frequency-penalty"},
+	{"penalty_present", "presence-penalty"},
+}
+
+// recommended takes what the model file recommends for flags that are not given, and says
+// so in a line. A value that no flag could have changes nothing.
+func (s *sampling) recommended(file *gguf.File) {
+	var taken, refused []string
+	for _, r := range recommendedFlags {
+		v, ok := file.Lookup(recommendedPrefix + r.key)
+		if !ok || s.flags.given(r.flag) {
+			continue
+		}
+		before := s.params
+		text, err := numeral(v)
+		if err == nil {
+			err = s.flags.Lookup(r.flag).Value.Set(text)
+		}
+		if err == nil {
+			_, err = sample.New(s.params)
+		}
+		if err != nil {
+			s.params = before
+			refused = append(refused, fmt.Sprintf("%s%s: %v", recommendedPrefix, r.key, err))
+			continue
+		}
+		taken = append(taken, "-"+r.flag+" "+text)
+	}
+	if len(taken) > 0 {
+		s.flags.note("as the file recommends: %s\n", strings.Join(taken, " "))
+	}
+	if len(refused) > 0 {
+		s.flags.note("not as the file recommends: %s\n", strings.Join(refused, "; "))
+	}
+}
+
+// numeral is a number as flags have it.
+func numeral(v gguf.Value) (string, error) {
+	if v.Kind() == gguf.KindString || v.Kind() == gguf.KindArray || v.Kind() == gguf.KindBool {
+		return "", fmt.Errorf("%.64s is no number", v)
+	}
+	return v.String(), nil
+}

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"mla/runtime/buildinfo"
+	"mla/runtime/completion"
+	"mla/runtime/device"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+	"mla/runtime/promptcache"
+	"mla/runtime/scheduler"
+	"mla/runtime/server"
+)
+
+// serving holds the flags of serve.
+type serving struct {
+	*flags
+	sampling   *sampling
+	host       string
+	port       int
+	alias      string
+	keys       []string
+	hosts      []string
+	origins    []string
+	context    int
+	parallel   int
+	queue      int
+	promptRows int
+	promptsDir string
+	models     string // folder
+	// modelsMemory is in GiB; 0: as much as there is.
+	modelsMemory float64
+	modelsIdle   time.Duration
+	limits       server.Limits
+	json         bool
+	verbose      bool
+	logPrompts   bool
+	template     string
+}
+
+// keptPrompts is how many files -prompt-cache-dir keeps.
+const keptPrompts = 16
+
+func newServing(e *env) *serving {
+	f := newFlags(e, "mlarun serve", "-model F [-port 8080] [-parallel 4] [-api-key KEY] [flags]",
+		"Serves a model over HTTP: /v1/chat/completions, /v1/completions, /v1/responses and /v1/models",
+		"as OpenAI's API has them, /v1/messages as Anthropic's, and /health, /metrics, /props, /slots,",
+		"/tokenize, /detokenize, /apply-template as llama-server. Requests run together and share what",
+		"their prompts begin with. Ctrl-C lets answers under way end, a second one cuts them.",
+		"The flags of sampling are for requests that do not say. docs/serving.md has examples.").running()
+	s := &serving{flags: f, sampling: newSampling(f), limits: server.DefaultLimits}
+	s.modelFlags()
+	f.StringVar(&s.host, "host", "127.0.0.1", "`address` to listen on; 0.0.0.0 is all of the machine's, and then -api-key should be given")
+	f.IntVar(&s.port, "port", 8080, "port to listen on; 0: any that is free")
+	f.StringVar(&s.models, "models", "", "`folder` of model files, in place of -model: each is loaded in a process of its own when a request names it, and unloaded when another one needs the memory")
+	f.Float64Var(&s.modelsMemory, "models-memory", 0, "`GiB` that loaded models may take together, caches included (default: as much as is available at the start)")
+	f.DurationVar(&s.modelsIdle, "models-idle", 10*time.Minute, "time after which a model that nobody uses is unloaded; 0: never")
+	list := func(to *[]string) func(string) error {
+		return func(text string) error {
+			if *to = append(*to, text); text == "" {
+				return errors.New("it is empty")
+			}
+			return nil
+		}
+	}
+	f.Func("api-key", "`key` that requests must have, as bearer or x-api-key; may be given several times. The arguments of a process are seen by all, its variables are not", list(&s.keys))
+	f.Func("allow-host", "`name` by which requests may call the server (default: on a loopback address localhost, else any name); may be given several times", list(&s.hosts))
+	f.Func("cors-origin", "`origin` of web pages that may use the server, e.g. http://localhost:3000 (default: none); may be given several times", list(&s.origins))
+	f.IntVar(&s.queue, "queue", 64, "requests that may wait; further ones are told to come again (429)")
+	f.DurationVar(&s.limits.Drain, "drain", s.limits.Drain, "time that answers have to end when the server is stopped")
+	f.Int64Var(&s.limits.Body, "max-body", s.limits.Body, "`bytes` of a request's body")
+	f.IntVar(&s.limits.Connections, "max-connections", s.limits.Connections, "connections at a time")
+	f.BoolVar(&s.verbose, "v", false, "log health checks and broken connections too")
+	return s
+}
+
+// modelFlags are those about the model and how it is run.
+func (s *serving) modelFlags() {
+	s.drafts()
+	s.StringVar(&s.alias, "alias", "", "`name` of the model in answers (default: the file's)")
+	s.templateFlag(&s.template)
+	s.IntVar(&s.context, "c", 0, "`tokens` of context of each request, prompt and answer together (default 4096, or less if the model has less)")
+	s.IntVar(&s.parallel, "parallel", 4, "requests that run at a time; the caches have room for as many of full length")
+	s.IntVar(&s.promptRows, "prompt-rows", scheduler.DefaultPromptRows, "tokens of prompts that are run between two tokens of the answers under way")
+	s.StringVar(&s.promptsDir, "prompt-cache-dir", "", fmt.Sprintf("`folder` that keeps what the last %d texts have left in the caches, from the end of one run to the next", keptPrompts))
+	s.DurationVar(&s.limits.Request, "timeout", s.limits.Request, "time that a request may take")
+	s.BoolVar(&s.json, "log-json", false, "write the log as JSON lines")
+	s.BoolVar(&s.logPrompts, "log-prompts", false, "log the texts of prompts")
+}
+
+// serve answers requests until it is interrupted.
+func serve(e *env, args []string) (err error) {
+	s := newServing(e)
+	if err := s.read(args); err != nil {
+		return err
+	}
+	if s.models != "" {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		context.AfterFunc(ctx, stop)
+		return s.serveModels(ctx)
+	}
+	eng, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer closing(eng, &err)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return s.run(ctx, stop, eng)
+}
+
+// read reads the command line.
+func (s *serving) read(args []string) error {
+	rest, err := s.parse(args)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 0:
+		return s.wrong("unexpected argument %q", rest[0])
+	case s.model == "" && s.models == "":
+		return s.wrong("-model is missing, or -models")
+	case s.models != "" && (s.model != "" || s.alias != ""):
+		return s.wrong("-models is in place of -model and -alias")
+	case s.modelsMemory < 0 || s.modelsIdle < 0:
+		return s.wrong("-models-memory and -models-idle must not be negative")
+	}
+	return s.check()
+}
+
+func (s *serving) check() error {
+	switch {
+	case s.port < 0 || s.port > 65535:
+		return s.wrong("-port is %d; expected 0 to 65535", s.port)
+	case s.parallel < 1 || s.parallel > device.MaxTables:
+		return s.wrong("-parallel is %d; expected 1 to %d", s.parallel, device.MaxTables)
+	case s.queue < 0:
+		return s.wrong("-queue is %d; expected 0 or more", s.queue)
+	case s.promptRows < 1:
+		return s.wrong("-prompt-rows is %d; expected 1 or more", s.promptRows)
+	case s.context < 0:
+		return s.wrong("-c is %d; expected 1 or more, or 0 for the default", s.context)
+	case s.limits.Body < 1 || s.limits.Connections < 1 || s.limits.Request <= 0 || s.limits.Drain <= 0:
+		return s.wrong("-max-body, -max-connections, -timeout and -drain must be more than 0")
+	case len(s.sampling.stops) > 0:
+		return s.wrong("-stop is for requests to say")
+	}
+	if s.promptsDir != "" {
+		if info, err := os.Stat(s.promptsDir); err != nil || !info.IsDir() {
+			return s.wrong("-prompt-cache-dir: %s is no folder", s.promptsDir)
+		}
+	}
+	if _, err := s.config(1); err != nil {
+		return err
+	}
+	if err := s.checkDraft(); err != nil {
+		return err
+	}
+	return s.sampling.check(s.flags)
+}
+
+// run listens, loads the model, and answers until ctx is done: who asks before the model
+// is loaded is told so. restore gives an interrupt its usual meaning back.
+func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) error {
+	log := s.logger()
+	s.quiet = s.quiet || s.json // whoever reads JSON cannot read notes
+	service, err := s.service(eng, log)
+	if err != nil {
+		return err
+	}
+	cfg, err := s.serverConfig(eng, service, log)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	if err != nil {
+		return err
+	}
+	traces, err := tracing(ctx, log)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer traces.end(s.limits.Drain)
+	cfg.Keys, cfg.Hosts, cfg.Origins, cfg.Tracer = s.keys, s.allowedHosts(), s.origins, traces.Tracer("mlarun")
+	web := server.New(cfg)
+	log.Info("listening", "address", "http://"+l.Addr().String(), "model", s.name(), "keys", len(s.keys))
+	s.announce(ctx, "http://"+l.Addr().String(), func() bool { return service.Stats().State == completion.Ready })
+	running, finish := context.WithCancel(context.WithoutCancel(ctx))
+	defer finish()
+	serving, fail := context.WithCancel(ctx)
+	defer fail()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- service.Run(running)
+		fail() // without a model there is nothing to serve
+	}()
+	context.AfterFunc(ctx, restore)
+	err = web.Serve(serving, l)
+	finish()
+	return errors.Join(err, <-ended)
+}
+
+// serverConfig is what there is to say about the model, to clients whoever they are.
+func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, log *slog.Logger) (server.Config, error) {
+	t, err := eng.Tokenizer()
+	if err != nil {
+		return server.Config{}, err
+	}
+	renderer, err := chatFormat(eng, t, s.template)
+	if err != nil {
+		return server.Config{}, err
+	}
+	s.sampling.recommended(eng.File())
+	context_, err := s.contextFor(eng)
+	return server.Config{
+		Service: service, Model: s.name(), Context: context_, Chat: renderer, Sampling: s.sampling.params,
+		Limits: s.limits, Log: log, LogPrompts: s.logPrompts, Version: buildinfo.Version(),
+	}, err
+}
+
+// service is what runs the model for the server.
+func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Service, error) {
+	tok, err := eng.Tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	cfg := completion.Config{
+		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows}, Draft: s.drafters(), Log: log,
+		Load: func(context.Context) (*engine.Model, error) {
+			return s.loadInto(eng, func(*engine.Engine) (room, error) {
+				context_, err := s.contextFor(eng)
+				return room{context_, s.parallel, s.pages(context_)}, err
+			})
+		},
+	}
+	if s.promptsDir != "" {
+		kv, err := s.config(1)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Prompts = &completion.Prompts{Dir: s.promptsDir, Max: keptPrompts,
+			Key: func(m *engine.Model) (promptcache.Key, error) { return eng.PromptKey(m, kv.KV) }}
+	}
+	return completion.New(cfg), nil
+}
+
+// pages are those of the caches, for requests of some context.
+func (s *serving) pages(context_ int) int {
+	return min(s.parallel*plan.Pages(context_), device.MaxPages)
+}
+
+// contextFor is the context of a request.
+func (s *serving) contextFor(eng *engine.Engine) (int, error) {
+	switch most := eng.MaxContext(); {
+	case s.context > most:
+		return 0, fmt.Errorf("-c is %d; this model allows 1 to %d", s.context, most)
+	case s.context > 0:
+		return s.context, nil
+	default:
+		return min(defaultContext, most), nil
+	}
+}
+
+// name is the model's, for clients.
+func (s *serving) name() string {
+	if s.alias != "" {
+		return s.alias
+	}
+	return strings.TrimSuffix(filepath.Base(s.model), ".gguf")
+}
+
+// allowedHosts are the names by which the server may be called. Nobody else's name
+// belongs to a loopback address, so one that does is a trick on a browser.
+func (s *serving) allowedHosts() []string {
+	addr, err := netip.ParseAddr(s.host)
+	loopback := s.host == "localhost" || err == nil && addr.IsLoopback()
+	if len(s.hosts) == 0 && !loopback {
+		return nil
+	}
+	return append([]string{"localhost", s.host}, s.hosts...)
+}
+
+func (s *serving) logger() *slog.Logger {
+	opts := &slog.HandlerOptions{}
+	switch {
+	case s.quiet:
+		opts.Level = slog.LevelError
+	case s.verbose:
+		opts.Level = slog.LevelDebug
+	}
+	if s.json {
+		return slog.New(slog.NewJSONHandler(s.env.err, opts))
+	}
+	return slog.New(slog.NewTextHandler(s.env.err, opts))
+}

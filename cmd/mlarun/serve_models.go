@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"mla/runtime/buildinfo"
+	"mla/runtime/child"
+	"mla/runtime/engine"
+	"mla/runtime/fleet"
+	"mla/runtime/server"
+)
+
+// workerVariable makes mlarun serve the worker of another one: it writes its address on
+// standard output, and ends with the one that started it.
+const workerVariable = "MLA_WORKER"
+
+// laterPart is the name of a part of a split file that is not its first.
+var laterPart = regexp.MustCompile(`-\d{5}-of-\d{5}\.gguf$`)
+
+// modelFiles are the model files of -models, by the names that clients use.
+func (s *serving) modelFiles() (map[string]string, error) {
+	entries, err := os.ReadDir(s.models)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		if e.Type()&fs.ModeType&^fs.ModeSymlink != 0 || filepath.Ext(e.Name()) != ".gguf" {
+			continue
+		}
+		name := e.Name()
+		if part := laterPart.FindString(name); part != "" {
+			if !strings.HasPrefix(part, "-00001-") {
+				continue
+			}
+			name = strings.TrimSuffix(name, part) + ".gguf"
+		}
+		files[strings.TrimSuffix(name, ".gguf")] = filepath.Join(s.models, e.Name())
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("-models: %s has no GGUF files", s.models)
+	}
+	return files, nil
+}
+
+// sizes are the models that this program has kernels for, with the memory that each takes.
+func (s *serving) sizes(files map[string]string, log *slog.Logger) ([]fleet.Model, error) {
+	var list []fleet.Model
+	for name, path := range files {
+		bytes, err := s.size(path)
+		if err != nil {
+			log.Warn("a model is left out", "file", path, "error", err)
+			continue
+		}
+		list = append(list, fleet.Model{Name: name, Bytes: bytes})
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("-models: none of the files of %s can be run", s.models)
+	}
+	slices.SortFunc(list, func(a, b fleet.Model) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func (s *serving) size(path string) (bytes int64, err error) {
+	of := *s.flags
+	of.model = path
+	eng, err := of.open()
+	if err != nil {
+		return 0, err
+	}
+	defer closing(eng, &err)
+	context_, err := s.contextFor(eng)
+	if err != nil {
+		return 0, err
+	}
+	cfg, err := of.config(context_)
+	if err != nil {
+		return 0, err
+	}
+	cfg.Tables, cfg.Pages, cfg.Width = s.parallel, s.pages(context_), eng.Bundle().Width()
+	memory, err := eng.Estimate(cfg)
+	return memory.Total(), err
+}
+
+// frontFlags are those that are about clients, and so are not the workers'.
+var frontFlags = []string{"models", "models-memory", "models-idle", "host", "port", "api-key", "allow-host", "cors-origin", "max-connections", "log-json"}
+
+// serveModels answers requests for all models of a folder until it is interrupted.
+func (s *serving) serveModels(ctx context.Context) error {
+	log := s.logger()
+	s.quiet = true
+	files, err := s.modelFiles()
+	if err != nil {
+		return err
+	}
+	models, err := s.sizes(files, log)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	if err != nil {
+		return err
+	}
+	traces, err := tracing(ctx, log)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer traces.end(s.limits.Drain)
+	limit := int64(s.modelsMemory * (1 << 30))
+	if limit == 0 {
+		limit = engine.Available()
+	}
+	key := rand.Text()
+	f := fleet.New(fleet.Config{Models: models, Memory: limit, Idle: s.modelsIdle, Log: log,
+		Run: func(ctx context.Context, m fleet.Model, ready func(string)) error {
+			return s.worker(ctx, files[m.Name], m.Name, key, ready)
+		}})
+	defer f.Close()
+	web := server.NewRouter(server.Config{Keys: s.keys, Hosts: s.allowedHosts(), Origins: s.origins, Limits: s.limits, Log: log,
+		Tracer: traces.Tracer("mlarun"), Version: buildinfo.Version()}, f, key)
+	log.Info("listening", "address", "http://"+l.Addr().String(), "models", len(models), "memory", engine.Size(limit), "keys", len(s.keys))
+	return web.Serve(ctx, l)
+}
+
+// worker runs the server of a model in a process of its own.
+func (s *serving) worker(ctx context.Context, path, name, key string, ready func(string)) error {
+	args := []string{"serve", "-model", path, "-alias", name, "-port", "0", "-quiet"}
+	s.Visit(func(f *flag.Flag) {
+		if !slices.Contains(frontFlags, f.Name) && f.Name != "quiet" {
+			args = append(args, "-"+f.Name+"="+f.Value.String())
+		}
+	})
+	c, err := s.env.self(args)
+	if err != nil {
+		return err
+	}
+	c.Env = append(c.Env, "MLA_API_KEY="+key, "MLA_MODELS=", workerVariable+"=1")
+	c.Limit = math.MaxInt64 // until it is stopped
+	var once sync.Once
+	c.Line = func(line []byte) {
+		address, ok := strings.CutPrefix(string(line), "ready ")
+		if ok {
+			once.Do(func() { ready(address) })
+		}
+	}
+	if o := child.Run(ctx, c); o.End != child.Done && o.End != child.Stopped {
+		return fmt.Errorf("%s: %s", o.End, o.Reason)
+	}
+	return nil
+}
+
+// announce tells the one that started this worker when the model can run.
+func (s *serving) announce(ctx context.Context, address string, ready func() bool) {
+	if os.Getenv(workerVariable) == "" {
+		return
+	}
+	child.Guard()
+	go func() {
+		for !ready() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+		fmt.Fprintln(s.env.out, "ready", address)
+	}()
+}

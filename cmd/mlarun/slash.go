@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"mla/runtime/sample"
+)
+
+// slash is a command of a chat.
+type slash struct {
+	name, args, does string
+	// run obeys, and returns what to say.
+	run func(c *conversation, rest string) (string, error)
+}
+
+// errQuit ends a chat.
+var errQuit = errors.New("quit")
+
+// slashes are the commands of a chat, in the order of /help.
+var slashes []slash
+
+func init() { // /help lists them
+	slashes = []slash{
+		{"/help", "", "this list", func(*conversation, string) (string, error) { return slashHelp(), nil }},
+		{"/clear", "", "start a new conversation", func(c *conversation, _ string) (string, error) { c.clear(); return "New conversation.", nil }},
+		{"/read", "FILE", "put the text of a file before the next message", (*conversation).readFile},
+		{"/think", "[on|off|show|hide|N]", "think or not, show thoughts or not, or think N tokens at most", (*conversation).think},
+		{"/set", "[FLAG VALUE]", "change how tokens are picked, as in /set temp 0.2; without a flag, list all", (*conversation).set},
+		{"/ctx", "", "how full the context is", (*conversation).context},
+		{"/stats", "", "how long the last answer took", (*conversation).stats},
+		{"/save", "FILE", "write the conversation to a file", (*conversation).saveChat},
+		{"/load", "FILE", "go on with a conversation that /save wrote", (*conversation).loadChat},
+		{"/quit", "", "leave; so does Ctrl-D", func(*conversation, string) (string, error) { return "", errQuit }},
+	}
+}
+
+// slashHelp is what /help says.
+func slashHelp() string {
+	var out strings.Builder
+	for _, s := range slashes {
+		fmt.Fprintf(&out, "%-28s %s\n", strings.TrimSpace(s.name+" "+s.args), s.does)
+	}
+	out.WriteString(`""" begins and ends a message of several lines; what is pasted is one message.` + "\n")
+	out.WriteString("Ctrl-C stops an answer or drops a line, Tab completes a command, // begins a message with a slash.")
+	return out.String()
+}
+
+// slashNames are the commands, for completion.
+func slashNames() (names []string) {
+	for _, s := range slashes {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// slashOf is the command that a line begins with, nil if there is none.
+func slashOf(line string) *slash {
+	name := strings.Fields(line)[0]
+	if name == "/exit" || name == "/bye" { // other programs' names
+		name = "/quit"
+	}
+	for i := range slashes {
+		if slashes[i].name == name {
+			return &slashes[i]
+		}
+	}
+	return nil
+}
+
+// readFile has a file's text go before the next message.
+func (c *conversation) readFile(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("which file?")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := readText(path, file)
+	if err != nil {
+		return "", err
+	}
+	c.attached += strings.TrimRight(text, "\n") + "\n\n"
+	return fmt.Sprintf("%s, %d bytes, goes before your next message.", path, len(text)), nil
+}
+
+// think switches thinking; a template's default is to think.
+func (c *conversation) think(what string) (string, error) {
+	t := &c.settings.thinks
+	if what == "" {
+		what = "off"
+		if t.on != nil && !*t.on {
+			what = "on"
+		}
+	}
+	asked, err := parseThinking(what, *t)
+	if err != nil {
+		return "", err
+	}
+	*t = asked
+	return fmt.Sprintf("Thinking: %s.", asked), nil
+}
+
+// settable tells whether /set may change a flag.
+func (c *conversation) settable(fl *flag.Flag) bool {
+	f := c.settings.flags
+	o := optionOf(f.Name(), fl.Name)
+	return f.named[fl.Name] == "" && o != nil && (o.group == groupSampling && fl.Name != "stop" && fl.Name != "logit-bias" || fl.Name == "n")
+}
+
+// set changes a flag of sampling, or lists them.
+func (c *conversation) set(what string) (string, error) {
+	f, s := c.settings.flags, c.settings.sampling
+	name, value, _ := strings.Cut(what, " ")
+	if name == "" {
+		var lines []string
+		f.VisitAll(func(fl *flag.Flag) {
+			if c.settable(fl) {
+				lines = append(lines, fmt.Sprintf("%-20s %s", fl.Name, fl.Value))
+			}
+		})
+		return strings.Join(lines, "\n"), nil
+	}
+	fl := f.Lookup(f.own(strings.TrimLeft(name, "-")))
+	if fl == nil || !c.settable(fl) {
+		return "", fmt.Errorf("there is no %q; /set lists what can be set", name)
+	}
+	before := fl.Value.String()
+	err := f.Set(fl.Name, strings.TrimSpace(value))
+	if s.params.Seed = s.seed; err == nil {
+		if _, err = sample.New(s.params); err == nil && c.settings.max < -1 {
+			err = fmt.Errorf("%d; expected -1 or more", c.settings.max)
+		}
+	}
+	if err != nil {
+		return "", errors.Join(err, fl.Value.Set(before))
+	}
+	return fmt.Sprintf("%s is %s.", fl.Name, fl.Value), nil
+}
+
+// context says how full the context is.
+func (c *conversation) context(string) (string, error) {
+	used := len(c.Tokens())
+	return fmt.Sprintf("%d of %d tokens (%.0f %%), %d messages", used, c.Context(), 100*float64(used)/float64(max(c.Context(), 1)), len(c.messages)), nil
+}
+
+// stats says how long the last answer took.
+func (c *conversation) stats(string) (string, error) {
+	if c.last.Reason == "" {
+		return "There is no answer yet.", nil
+	}
+	return stats(c.last), nil
+}

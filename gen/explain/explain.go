@@ -1,0 +1,215 @@
+// Package explain says why a bundle's kernels are what they are: which passes brought their
+// ops together, what these decided, where the shape of the threadgroups is from, and what a
+// dispatch waits for. It compiles the spec once more and watches.
+package explain
+
+import (
+	"fmt"
+	"slices"
+
+	"mla/gen/ir"
+	"mla/gen/lower"
+	"mla/gen/msl"
+	"mla/gen/pass"
+	"mla/gen/spec"
+	"mla/runtime/plan"
+)
+
+// Kernel is what is to be said of one kernel. Kernels of other widths are kernels of their
+// own.
+type Kernel struct {
+	Name   string
+	Width  int   // rows of its sequence
+	Layers []int // that have a dispatch of it; -1: outside the layers
+	Does   string
+	Passes []string // that brought its ops together, with what they are for
+	Notes  []string // that passes have left
+	Shape  string   // of its threadgroups, and why
+	Waits  []string // what its dispatches wait for, each once; empty: for nothing
+	Types  string   // its variants
+}
+
+// Make explains the kernels of a bundle, which was compiled from a spec, in the order of
+// their first dispatch.
+func Make(s *spec.Spec, b *plan.Bundle) ([]Kernel, error) {
+	var all []Kernel
+	for _, width := range s.Widths() {
+		t, err := watch(s, width)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t.kernels(b, sequence(b, width))...)
+	}
+	return all, nil
+}
+
+// sequence is a bundle's for a number of rows.
+func sequence(b *plan.Bundle, width int) *plan.Sequence {
+	for i := range b.Batches {
+		if b.Batches[i].Width == width {
+			return &b.Batches[i]
+		}
+	}
+	return &plan.Sequence{Width: 1, Dispatches: b.Decode, Head: b.Head}
+}
+
+// trace is a program, and in which steps its ops were after every pass.
+type trace struct {
+	program *ir.Program
+	after   []stage
+}
+
+// stage is where ops are after a pass: the number of their steps.
+type stage struct {
+	pass string
+	step map[*ir.Op]int
+}
+
+// watch compiles a program.
+func watch(s *spec.Spec, width int) (*trace, error) {
+	t := &trace{program: lower.Lower(s, width)}
+	err := pass.Compile(t.program, pass.Options{Observe: func(name string, p *ir.Program) error {
+		at := map[*ir.Op]int{}
+		for i, s := range p.Steps {
+			for _, part := range s.Parts {
+				for _, op := range part.Ops {
+					at[op] = i
+				}
+			}
+		}
+		t.after = append(t.after, stage{name, at})
+		return nil
+	}})
+	return t, err
+}
+
+// kernels explains those of a sequence, whose dispatches are the program's steps; that which
+// moves the wanted rows to the front of the head has no step.
+func (t *trace) kernels(b *plan.Bundle, q *plan.Sequence) []Kernel {
+	var list []Kernel
+	at := map[int]int{} // of the list, by number of the kernel
+	steps := t.program.Steps
+	for i := range q.Dispatches {
+		d := &q.Dispatches[i]
+		k := &b.Kernels[d.Kernel]
+		n, known := at[d.Kernel]
+		if !known {
+			n = len(list)
+			at[d.Kernel] = n
+			list = append(list, Kernel{Name: k.Name, Width: q.Width, Does: k.Doc, Types: types(k)})
+		}
+		e := &list[n]
+		e.Layers = append(e.Layers, d.Layer)
+		if q.Width > 1 && i == q.Head {
+			e.Shape = shapeOf(k)
+			continue
+		}
+		s := steps[0]
+		steps = steps[1:]
+		if !known {
+			e.Passes, e.Notes, e.Shape = t.passes(s), notes(s), t.shape(k, s)
+		}
+		if s.Why != "" && !slices.Contains(e.Waits, s.Why) {
+			e.Waits = append(e.Waits, s.Why)
+		}
+	}
+	return list
+}
+
+// passes lists those that have changed which of a step's ops are together, or have made one
+// of them, with what they are for.
+func (t *trace) passes(s *ir.Step) (list []string) {
+	var ops []*ir.Op
+	for _, part := range s.Parts {
+		ops = append(ops, part.Ops...)
+	}
+	for i := 1; i < len(t.after); i++ {
+		if name := t.after[i].pass; !slices.Equal(together(ops, &t.after[i-1]), together(ops, &t.after[i])) {
+			p := slices.IndexFunc(pass.Pipeline, func(p pass.Pass) bool { return p.Name == name })
+			list = append(list, name+": "+pass.Pipeline[p].Doc)
+		}
+	}
+	return list
+}
+
+// together says of each op which is the first of the ops that is in one step with it; -1: the
+// op is not there yet.
+func together(ops []*ir.Op, at *stage) []int {
+	first := make([]int, len(ops))
+	for i, op := range ops {
+		n, ok := at.step[op]
+		if !ok {
+			first[i] = -1
+			continue
+		}
+		first[i] = slices.IndexFunc(ops, func(o *ir.Op) bool {
+			m, ok := at.step[o]
+			return ok && m == n
+		})
+	}
+	return first
+}
+
+// notes are those that passes have left on a step's ops.
+func notes(s *ir.Step) (list []string) {
+	for _, part := range s.Parts {
+		for _, op := range part.Ops {
+			list = append(list, op.Notes...)
+		}
+	}
+	return list
+}
+
+// shape says how a kernel's work is dealt, and why so.
+func (t *trace) shape(k *plan.Kernel, s *ir.Step) string {
+	text := shapeOf(k)
+	tuning := &t.program.Spec.Tuning
+	rows, cols := t.program.Results(s)
+	switch {
+	case s.Parts[0].Find(ir.AttendSplit) != nil:
+		return text + fmt.Sprintf("; tuning.attention: splits %d, tile %d, simdgroups %d%s", tuning.Attention.Splits, tuning.Attention.Tile, tuning.Attention.Simdgroups, registers(k))
+	case s.Parts[0].Find(ir.LatentAttn) != nil:
+		return text + fmt.Sprintf("; tuning.attend_rows: queries %d, tile %d, simdgroups %d", tuning.AttendRows.Queries, tuning.AttendRows.Tile, tuning.AttendRows.Simdgroups)
+	case rows == 0:
+		return text
+	}
+	shape := t.program.Shape(s)
+	text += fmt.Sprintf(": rows_per_simdgroup %d, simdgroups %d, split_k %d", shape.RowsPerSimdgroup, shape.Simdgroups, max(shape.SplitK, 1))
+	if t.program.Width > 1 {
+		return text + "; " + spec.WhyProduct(t.program.Width, rows, cols)
+	}
+	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + tuning.WhyShape(s.ShapeName(), rows, cols)
+}
+
+// shapeOf is how many threads a dispatch has.
+func shapeOf(k *plan.Kernel) string {
+	return fmt.Sprintf("%d threadgroups of %d threads", k.Groups(), k.Threads)
+}
+
+// registers says how far attention's tile and simdgroups are bounded by the registers that
+// its forms hold.
+func registers(k *plan.Kernel) (text string) {
+	forms, err := msl.AttentionRegisters(k)
+	if err != nil {
+		return ""
+	}
+	for _, r := range forms {
+		text += fmt.Sprintf("; the %s form on a cache of %v holds an estimated %d registers a thread", r.Form, r.Cache, r.Held())
+	}
+	return text
+}
+
+// types says how many variants there are, and of what.
+func types(k *plan.Kernel) string {
+	if len(k.TypedSlots()) == 0 {
+		return "one variant: it reads no weights or caches whose types differ"
+	}
+	text := fmt.Sprintf("%d variants, one for each combination of types that the quant profiles have:", len(k.Variants))
+	for i, v := range k.Variants {
+		if i == 6 {
+			return text + " …"
+		}
+		text += " " + v.Func
+	}
+	return text
+}

@@ -1,0 +1,44 @@
+// Package metallib has Apple's compiler compile the kernels of a bundle, on a Mac with
+// Xcode. It asks for what the runtime asks for when it compiles from source, as
+// scripts/metallib.sh does for the bundles of the repository.
+package metallib
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"mla/runtime/plan"
+)
+
+// Build returns a library of all kernels of b.
+func Build(b *plan.Bundle) ([]byte, error) {
+	work, err := os.MkdirTemp("", "metallib")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	source, air, library := filepath.Join(work, "kernels.metal"), filepath.Join(work, "kernels.air"), filepath.Join(work, "kernels.metallib")
+	if err := os.WriteFile(source, []byte(b.Metal()), 0o600); err != nil {
+		return nil, err
+	}
+	for _, args := range [][]string{
+		append(append([]string{"metal"}, flags(b)...), "-c", source, "-o", air),
+		{"metallib", air, "-o", library},
+	} {
+		if out, err := exec.Command("xcrun", append([]string{"-sdk", "macosx"}, args...)...).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("bundle %s: Apple's compiler (xcrun %s; it needs a Mac with Xcode 15 or later, and from Xcode 26 on its Metal toolchain): %w\n%.4000s", b.Name, args[0], err, out)
+		}
+	}
+	return os.ReadFile(library)
+}
+
+// flags are the version of the language and of macOS that a bundle needs, and arithmetic as
+// written with precise functions. That nothing is contracted is a pragma of the source.
+func flags(b *plan.Bundle) []string {
+	if b.HasTails() { // for its fences of device scope
+		return []string{"-std=metal3.2", "-mmacosx-version-min=15.0", "-fno-fast-math"}
+	}
+	return []string{"-std=metal3.1", "-mmacosx-version-min=14.0", "-fno-fast-math"}
+}

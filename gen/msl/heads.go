@@ -1,0 +1,82 @@
+package msl
+
+import (
+	"fmt"
+
+	"mla/gen/spec"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Expanded heads: templates/msl/expand_heads.msl and attend_heads.msl.
+
+// The threadgroup memory of the kernel that makes heads, in halves: a page's rows of latent columns, and
+// beside them weights, as the two structs of the template have them.
+const (
+	valuesTile = plan.PageRows*inputRow + 4*stagedRows*stagedRow
+	keysTile   = plan.PageRows*(64+8) + 64*(plan.ExpandColumns+8)
+)
+
+// HeadColumns is how many columns of a head a threadgroup makes at a time.
+func (v *partView) HeadColumns() int { return plan.ExpandColumns }
+
+// ColumnGroups is how many threadgroups make one head for a page.
+func (v *partView) ColumnGroups() int {
+	return ceil(v.P.(*plan.ExpandHeads).Dim, plan.ExpandColumns)
+}
+
+// HeadsPage is where a page of expanded heads has what.
+func (v *partView) HeadsPage() plan.HeadsPage { return v.printer.bundle.Model.HeadsPage() }
+
+// PageElements is how many elements so many columns of a page's rows have.
+func (v *partView) PageElements(columns int) int { return columns * plan.PageRows }
+
+// HeadMaker is the type that makes keys or values of a page.
+func (v *partView) HeadMaker() string {
+	p := v.P.(*plan.ExpandHeads)
+	kind := "value_maker"
+	if p.Keys {
+		kind = "key_maker"
+	}
+	return fmt.Sprintf("%s<%s, %s, %du, %du, %du, act_t>", kind, v.Tag(p.W), v.Tag(p.Cache.Slot), p.LatDim, p.PeDim, p.Dim)
+}
+
+// RowTiles is how many threadgroups share the rows of a head.
+func (v *partView) RowTiles() int { return ceil(v.Width, v.P.(*plan.AttendHeads).RowsPerGroup) }
+
+// QueryBlocks is how many blocks of queries a simdgroup has.
+func (v *partView) QueryBlocks() int {
+	p := v.P.(*plan.AttendHeads)
+	return p.RowsPerGroup * p.SplitK / v.Simdgroups() / block
+}
+
+// headsFloats is the threadgroup memory of a part about expanded heads.
+func (v *partView) headsFloats() int {
+	switch p := v.P.(type) {
+	case *plan.ExpandHeads:
+		if p.Keys {
+			return keysTile / 2
+		}
+		return valuesTile / 2
+	case *plan.AttendHeads:
+		return ceil(spec.AttendHeadsBytes(p.NopeDim+p.PeDim, p.VDim, p.Tile, v.Simdgroups(), p.SplitK, v.QueryBlocks()), 4)
+	}
+	return 0
+}
+
+// headsRegisters is of attention over heads of halves: a simdgroup's blocks of results and scores, those of
+// queries, of keys for two blocks of columns, and a thread's part of the next tile.
+func headsRegisters(p *plan.AttendHeads, threads int) Registers {
+	blocks, columns, each := p.RowsPerGroup*p.SplitK/block*simdWidth/threads, (p.NopeDim+p.PeDim)/block, p.Tile/p.SplitK/block
+	loads := ceil(p.Tile/block*(p.NopeDim+p.PeDim+p.VDim), threads)
+	return Registers{
+		Form: MatrixForm, Cache: quant.F16, Tile: p.Tile,
+		Accumulators: 2*blocks*(p.VDim/block) + 2*blocks*each,
+		Fragments:    blocks*columns + 2*each,
+		Loads:        4 * loads,
+		Addresses:    loopRegisters + 4*blocks,
+	}
+}
+
+func attendsHeads(p plan.Part) bool { _, ok := p.(*plan.AttendHeads); return ok }
+func expandsHeads(p plan.Part) bool { _, ok := p.(*plan.ExpandHeads); return ok }

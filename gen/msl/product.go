@@ -1,0 +1,163 @@
+package msl
+
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
+)
+
+// Products of weights and the inputs of many rows: templates/msl/product.msl. A simdgroup makes N rows
+// of results, a multiple of 8, for the Tokens inputs of its threadgroup's tile.
+
+// The layout of threadgroup memory, as product.msl has it.
+const (
+	inputRow   = 144 // halves of one input's columns of a step
+	stagedRow  = 40  // halves of a staged row of weights
+	stagedRows = 16  // that are staged at a time
+)
+
+// upOf is the slot of a part's second matrix, or -1.
+func upOf(p plan.Part) int {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.Up
+	case *plan.Experts:
+		return p.Up
+	}
+	return -1
+}
+
+// productRows is how many rows of weights a simdgroup multiplies.
+func (k *kernelView) productRows(perGroup, splitK int) int {
+	return perGroup * max(splitK, 1) / k.Simdgroups()
+}
+
+// Tiles is how many threadgroups share a threadgroup's weights, for a tile of rows each.
+func (v *partView) Tiles() int {
+	if p, ok := v.P.(*plan.MatVec); ok && p.Tokens > 0 {
+		return ceil(v.Width, p.Tokens)
+	}
+	return 1
+}
+
+// FirstRow is the first row of the threadgroup's tile.
+func (v *partView) FirstRow() string {
+	if v.Tiles() > 1 {
+		return "first_row"
+	}
+	return "0u"
+}
+
+// RowBlocks and TokenBlocks are how many blocks of 8 × 8 a simdgroup makes of one matrix, Blocks how many
+// of one or of both.
+func (v *partView) RowBlocks() int   { return v.N / block }
+func (v *partView) TokenBlocks() int { return verify.TokensOf(v.P) / block }
+func (v *partView) Blocks() int {
+	if upOf(v.P) >= 0 {
+		return 2 * v.RowBlocks() * v.TokenBlocks()
+	}
+	return v.RowBlocks() * v.TokenBlocks()
+}
+
+// WeightRows is the type of a lane's rows of the matrix in a slot.
+func (v *partView) WeightRows(slot int) string {
+	_, cols := matrix(v.P)
+	return fmt.Sprintf("weight_rows<%s, %du, %du>", v.Tag(slot), cols, v.RowBlocks())
+}
+
+// MatrixAt points to the matrix of the threadgroup's entry.
+func (v *partView) MatrixAt(slot int) (string, error) {
+	if v.Entries == 1 {
+		return v.Name(slot), nil
+	}
+	stride, err := v.Stride(slot)
+	return fmt.Sprintf("%s + entry * %s", v.Name(slot), stride), err
+}
+
+// RowsAt points to the simdgroup's first row of the matrix in a slot.
+func (v *partView) RowsAt(slot int) (string, error) {
+	m, err := v.MatrixAt(slot)
+	_, cols := matrix(v.P)
+	return fmt.Sprintf("%s + ulong(row) * %s::row_bytes(%du)", m, v.Tag(slot), cols), err
+}
+
+// Narrow says whether the part is of a batch, whose rows are less than a tile of inputs holds.
+func (v *partView) Narrow() bool { return verify.TokensOf(v.P) < verify.TileInputs }
+
+// TileInputs is where the inputs of the threadgroup's tile are.
+func (v *partView) TileInputs() string {
+	in, entry := v.input()
+	nth, rows := 0, "rows_between"
+	if p, ok := v.P.(*plan.Experts); ok {
+		entry, nth, rows = "", in.Stride, fmt.Sprintf("rows_selected<%d>", p.K)
+	}
+	elem := inNamespace.typeName(v.printer.elemType(v.Slots[in.Slot].Elem))
+	return fmt.Sprintf("tile_inputs<%s, %du, %du, %s>{%s, which}", elem, v.RowStride(in.Slot), nth, rows, v.kernelView.Ptr(in, entry))
+}
+
+// ResultTurns is how often a simdgroup's lanes go over results of eight inputs: those that share rows
+// share them out.
+func (v *partView) ResultTurns() int { return block * v.N / simdWidth / v.Slices() }
+
+// InputOf is which of eight inputs a lane's result is of in turn i.
+func (v *partView) InputOf(i string) string {
+	turn := i
+	if v.Slices() > 1 {
+		turn = fmt.Sprintf("(%s * %du + slice)", i, v.Slices())
+	}
+	if v.N == simdWidth {
+		return turn
+	}
+	return fmt.Sprintf("%s * %du + lane / %du", turn, simdWidth/v.N, v.N)
+}
+
+// stepsOfTile is how many steps of inputs the tile holds; simdgroups beyond that share a step.
+func (v *partView) stepsOfTile() int {
+	return min(v.Slices(), max(1, verify.TileInputs/verify.TokensOf(v.P)))
+}
+
+// FirstStep is the first step of a simdgroup.
+func (v *partView) FirstStep() string {
+	if n := v.stepsOfTile(); n > 1 {
+		return fmt.Sprintf("slice %% %du", n)
+	}
+	return "0u"
+}
+
+// TileFloats is the tile of inputs.
+func (v *partView) TileFloats() int { return v.stepsOfTile() * verify.TokensOf(v.P) * inputRow / 2 }
+
+// StagedHalves is a simdgroup's room for weights that pass through memory.
+func (v *partView) StagedHalves() int { return stagedRows * stagedRow }
+
+// BlockFloats is a simdgroup's room for results for eight inputs, of one matrix or of two.
+func (v *partView) BlockFloats() int {
+	n := block * (v.N + 4)
+	if upOf(v.P) >= 0 {
+		n *= 2
+	}
+	return n
+}
+
+// FactorsOfTile is where the factors of the inputs' norms are: behind what the tile and the results share.
+func (v *partView) FactorsOfTile() int {
+	return max(v.TileFloats()+v.Simdgroups()*v.StagedHalves()/2, v.Simdgroups()*v.BlockFloats())
+}
+
+// SelectionsOfTile is where the tile's selections are, behind the factors.
+func (v *partView) SelectionsOfTile() int {
+	if verify.RescaleOf(v.P) == nil {
+		return v.FactorsOfTile()
+	}
+	return v.FactorsOfTile() + verify.TokensOf(v.P)
+}
+
+// productFloats is all of it.
+func (v *partView) productFloats() int {
+	n := v.SelectionsOfTile()
+	if _, ok := v.P.(*plan.Experts); ok {
+		n += verify.TokensOf(v.P)
+	}
+	return n
+}

@@ -1,0 +1,103 @@
+package spec
+
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
+
+// The limits of attention over expanded heads; see runtime/plan/verify.
+const (
+	maxHeadsTile = 64
+	maxShares    = 256
+	headBlock    = 8 // columns that the blocks of its matrices have
+)
+
+// crossovers are from how many rows on expanded heads beat latent ones, by the columns of a
+// latent row, and of a head's keys and values, without the rotated ones: measured on an NVIDIA H200 with trial
+// kernels on tensor cores, at any depth of the cache. Not measured on Apple hardware.
+var crossovers = []struct{ lat, nope, v, rows int }{
+	{512, 128, 128, 155}, // DeepSeek-V2-Lite, Youtu-LLM: 16 heads
+	{512, 192, 256, 330}, // GLM-4.7-Flash: 20 heads
+}
+
+// Expands says whether a sequence of so many rows attends to expanded heads. Making them costs
+// (nope + v) · lat products for a head and cache row, once for all rows; then a query saves
+// 2 lat + pe - (nope + pe + v) products with each. So the depth of the cache does not matter,
+// and the quotient is what the crossover was measured at, or near it: 171 for 155, 398 for 330.
+func (s *Spec) Expands(width int) bool {
+	m := &s.Model
+	if width <= plan.MaxBatch || (m.KVLoraRank|m.QKRopeHeadDim|m.QKNopeHeadDim|m.VHeadDim)%headBlock != 0 || s.HeadsTile() == 0 {
+		return false
+	}
+	if from := s.Tuning.AttendHeads.From; from > 0 {
+		return width >= from
+	}
+	for _, c := range crossovers {
+		if c.lat == m.KVLoraRank && c.nope == m.QKNopeHeadDim && c.v == m.VHeadDim {
+			return width >= c.rows
+		}
+	}
+	heads := m.QKNopeHeadDim + m.VHeadDim
+	saved := 2*m.KVLoraRank - heads
+	return saved > 0 && width*saved >= heads*m.KVLoraRank
+}
+
+// HeadsTile is how many cache rows of halves attention over heads takes at a time: as many as
+// the tuning allows and threadgroup memory has room for; 0: none. See AttendHeadsBytes.
+func (s *Spec) HeadsTile() int {
+	t, m := &s.Tuning.AttendHeads, &s.Model
+	for tile := min(t.Tile, t.SplitK*simdgroup); tile >= 2*headBlock && tile >= headBlock*t.SplitK; tile /= 2 {
+		if AttendHeadsBytes(m.QKNopeHeadDim+m.QKRopeHeadDim, m.VHeadDim, tile, t.Simdgroups, t.SplitK, t.RowsPerSimdgroup/headBlock) <= maxMemory {
+			return tile
+		}
+	}
+	return 0
+}
+
+// AttendHeadsBytes is the threadgroup memory of attention over heads, of halves or of floats,
+// whichever is more: rows of keys, columns of values, and for each simdgroup a block of its
+// scores and by what its sums shrink. Floats are kept as two halves each, of half as many rows.
+// In the end results pass through the same memory. See templates/msl/attend_heads.msl.
+func AttendHeadsBytes(keys, values, tile, simdgroups, splitK, blocks int) int {
+	most := 0
+	for terms := 1; terms <= 2; terms++ {
+		rows := tile / terms
+		each := rows / max(min(rows/headBlock, splitK), 1)
+		most = max(most, 2*(tile*(keys+8)+terms*values*(rows+8))+4*simdgroups*(8*(each+4)+64))
+	}
+	return max(most, 4*simdgroups*(8*36+64+16*blocks))
+}
+
+func (a AttendHeads) check() error {
+	power := func(n int) bool { return n > 0 && n&(n-1) == 0 }
+	switch {
+	case a.RowsPerSimdgroup < 8 || a.RowsPerSimdgroup > simdgroup || a.RowsPerSimdgroup%headBlock != 0:
+		return fmt.Errorf("tuning.attend_heads.rows_per_simdgroup is %d; expected a multiple of %d up to %d", a.RowsPerSimdgroup, headBlock, simdgroup)
+	case a.Simdgroups < 1 || a.Simdgroups > maxSimdgroups:
+		return fmt.Errorf("tuning.attend_heads.simdgroups is %d; expected 1 to %d", a.Simdgroups, maxSimdgroups)
+	case !power(a.SplitK) || a.Simdgroups%a.SplitK != 0:
+		return fmt.Errorf("tuning.attend_heads.split_k is %d; expected a power of two that divides simdgroups, %d", a.SplitK, a.Simdgroups)
+	case !power(a.Tile) || a.Tile < 2*headBlock || a.Tile > maxHeadsTile:
+		return fmt.Errorf("tuning.attend_heads.tile is %d; expected a power of two from %d to %d", a.Tile, 2*headBlock, maxHeadsTile)
+	case a.From < 0 || a.From > plan.MaxWidth || a.Shares < 0 || a.Shares > maxShares:
+		return fmt.Errorf("tuning.attend_heads: from %d rows on, in %d shares; expected up to %d and %d", a.From, a.Shares, plan.MaxWidth, maxShares)
+	}
+	return nil
+}
+
+// ExpandShares is how many threadgroups share the pages of a head's columns: so many that a
+// large GPU has two or three threadgroups for each multiprocessor; of that many pages and more,
+// each goes over several with the weights of one head.
+func (s *Spec) ExpandShares() int {
+	if n := s.Tuning.AttendHeads.Shares; n > 0 {
+		return n
+	}
+	m := &s.Model
+	groups := m.NumAttentionHeads * (ceil(m.QKNopeHeadDim, plan.ExpandColumns) + ceil(m.VHeadDim, plan.ExpandColumns))
+	shares := 1
+	for shares < maxShares && 2*shares*groups <= 3*multiprocessors {
+		shares *= 2
+	}
+	return shares
+}

@@ -1,0 +1,68 @@
+package spec
+
+import "fmt"
+
+// A product multiplies weights by the inputs of many rows, Tokens at a time, in simdgroup matrices:
+// templates/msl/product.msl. A simdgroup makes 32 rows of results, or 16; simdgroups that share rows
+// take every SplitK-th step of 128 columns. The tile of inputs of all of them is what a threadgroup's
+// memory has room for.
+
+// productTile is how many inputs of a step the tile holds: 18 kB of halves, beside 10 kB of weights
+// on their way where a platform passes them through memory.
+const productTile = 64
+
+// ProductTokens is how many of a sequence's rows a threadgroup takes at a time.
+func ProductTokens(width int) int {
+	tokens := 8
+	for tokens < width && tokens < productTile {
+		tokens *= 2
+	}
+	return tokens
+}
+
+// ExpertTokens is the same for products of experts, each of which is selected by some of the
+// rows: the tile holds twice as many as select it on average. Of a tile that is less full most
+// products are of copies: with 16 rows and 64 experts, six of them for each, tiles of 16 left
+// the multiprocessors' matrix units busy for six times the products that count.
+func ExpertTokens(width, perRow, experts int) int {
+	return ProductTokens(min(width, (2*width*perRow+experts-1)/experts))
+}
+
+// multiprocessors is how many a large GPU has: an NVIDIA H100 or H200.
+const multiprocessors = 132
+
+// ProductShape is the shape of the threadgroups of a kernel of products with so many rows in all, of
+// cols columns each: measured on an NVIDIA H200 (docs/performance.md), not on Apple hardware.
+func ProductShape(width, rows, cols int) Shape {
+	if tokens := ProductTokens(width); tokens < productTile {
+		return narrowShape(tokens, rows, cols)
+	}
+	switch threadgroups := (width + productTile - 1) / productTile * ((rows + 127) / 128); {
+	case threadgroups <= multiprocessors: // one each: eight simdgroups, two of which share rows
+		return Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}
+	case threadgroups <= 2*multiprocessors: // twice as many do not leave half of them idle in the end
+		return Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1}
+	}
+	return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}
+}
+
+// WhyProduct says why ProductShape gives its shape.
+func WhyProduct(width, rows, cols int) string {
+	if ProductTokens(width) < productTile {
+		return fmt.Sprintf("so few rows wait for the weights (%d results of %d inputs each): simdgroups that share results read different columns; measured on an NVIDIA H200", rows, cols)
+	}
+	return fmt.Sprintf("%d results for tiles of %d rows: as many threadgroups as keep %d multiprocessors busy to the end; measured on an NVIDIA H200", rows, productTile, multiprocessors)
+}
+
+// narrowShape is for batches, where the weights' way from memory counts: simdgroups that share rows take
+// steps of their own, and make half as many rows where there are few.
+func narrowShape(tokens, rows, cols int) Shape {
+	s := Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}
+	for s.SplitK < s.Simdgroups && 2*s.SplitK*tokens <= productTile && 256*s.SplitK <= cols {
+		s.SplitK *= 2
+	}
+	if perGroup := 32 * s.Simdgroups / s.SplitK; (rows+perGroup-1)/perGroup < 2*multiprocessors {
+		s.RowsPerSimdgroup = 16
+	}
+	return s
+}

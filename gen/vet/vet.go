@@ -1,0 +1,161 @@
+// Package vet finds what is allowed in a spec and probably not meant: keys without effect,
+// bundles that no file needs, kernels that a device runs badly. A finding is no error: the
+// spec compiles.
+package vet
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"mla/gen"
+	"mla/gen/describe"
+	"mla/gen/ir"
+	"mla/gen/pass"
+	"mla/gen/spec"
+	"mla/runtime/plan"
+)
+
+// Rule is one thing to look at.
+type Rule struct {
+	Name, Doc string
+	find      func(all []variant) []string
+}
+
+// variant is one of a spec, with what it is compiled to.
+type variant struct {
+	spec    *spec.Spec
+	program *ir.Program // of one row
+	bundle  *plan.Bundle
+}
+
+// Rules is the list of rules.
+var Rules = []Rule{
+	{"same_profiles", "two quant profiles give every tensor the same type: the second matches no other file", sameProfiles},
+	{"same_shape", "tuning gives a kernel the shape that it has without the entry", sameShape},
+	{"same_class", "tuning.devices makes a bundle for a class of devices whose kernels are those for any", sameClass},
+	{"registers", "attention is estimated to hold more registers than a class of GPUs has room for", registers},
+	{"long_context", "max_position_embeddings is larger than what YaRN stretches the original context to", longContext},
+}
+
+// Finding is what a rule has found.
+type Finding struct{ Rule, Text string }
+
+// Look applies all rules to all variants of a spec.
+func Look(s *spec.Spec) (list []Finding, err error) {
+	var all []variant
+	for _, v := range s.Variants() {
+		p, err := gen.Program(v, 1, pass.Options{})
+		if err != nil {
+			return nil, err
+		}
+		b, err := gen.Compile(v, nil)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, variant{v, p, b})
+	}
+	for _, r := range Rules {
+		for _, text := range r.find(all) {
+			list = append(list, Finding{r.Name, text})
+		}
+	}
+	return list, nil
+}
+
+// general is the variant for devices of any class with a variant's activations.
+func general(all []variant, v *variant) *variant {
+	i := slices.IndexFunc(all, func(g variant) bool { return g.spec.Class == "" && g.spec.Activations == v.spec.Activations })
+	return &all[i]
+}
+
+func sameProfiles(all []variant) (list []string) {
+	profiles, quants := all[0].bundle.Profiles, all[0].spec.Quants
+	for i := range profiles {
+		for j := range i {
+			if reflect.DeepEqual(profiles[i].Types, profiles[j].Types) && quants[i].LegacyKVB == quants[j].LegacyKVB {
+				list = append(list, fmt.Sprintf("quant profile %q has the types of %q", profiles[i].Name, profiles[j].Name))
+				break
+			}
+		}
+	}
+	return list
+}
+
+func sameShape(all []variant) (list []string) {
+	for i := range all {
+		v := &all[i]
+		if v.spec.Activations != all[0].spec.Activations {
+			continue // the same entries again
+		}
+		for _, k := range v.spec.Tuning.Kernels {
+			without := without(v.spec.Tuning, k)
+			if v.spec.Class != "" {
+				without = general(all, v).spec.Tuning
+			}
+			if !inherited(&k, without) && alike(v, k.Kernel, without) {
+				list = append(list, fmt.Sprintf("line %d: kernel %s has this shape without the entry", k.Line, k.Kernel))
+			}
+		}
+	}
+	return list
+}
+
+// without is a tuning that lacks an entry.
+func without(t spec.Tuning, k spec.KernelShape) spec.Tuning {
+	t.Kernels = slices.DeleteFunc(slices.Clone(t.Kernels), func(o spec.KernelShape) bool { return o.Kernel == k.Kernel })
+	return t
+}
+
+// inherited says whether an entry of a class's tuning is that for any device.
+func inherited(k *spec.KernelShape, of spec.Tuning) bool {
+	return slices.ContainsFunc(of.Kernels, func(o spec.KernelShape) bool { return o.Kernel == k.Kernel && o.Line == k.Line })
+}
+
+// alike says whether all kernels of a name have the same shape with another tuning.
+func alike(v *variant, kernel string, other spec.Tuning) bool {
+	for _, s := range v.program.Steps {
+		rows, cols := v.program.Results(s)
+		if s.ShapeName() == kernel && other.ShapeFor(kernel, rows, cols) != v.program.Shape(s) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameClass(all []variant) (list []string) {
+	for i := range all {
+		v := &all[i]
+		if g := general(all, v); g != v && reflect.DeepEqual(v.bundle.Kernels, g.bundle.Kernels) {
+			list = append(list, fmt.Sprintf("bundle %s has the kernels of %s", v.bundle.Name, g.bundle.Name))
+		}
+	}
+	return list
+}
+
+func registers(all []variant) (list []string) {
+	for _, v := range all {
+		for _, a := range describe.Make(v.bundle, 0, 0).Attention {
+			if a.Over {
+				list = append(list, fmt.Sprintf("bundle %s: the %s form of %s on a cache of %s holds %d registers a thread in %d threads; the budget of %s is %d in %d",
+					v.bundle.Name, a.Form, a.Kernel, a.Cache, a.Held, a.Threads, cmp.Or(a.Class, "any GPU"), a.Budget, a.MostThreads))
+			}
+		}
+	}
+	return list
+}
+
+func longContext(all []variant) []string {
+	s := all[0].spec
+	y := s.Rope.Scaling
+	if y == nil {
+		return nil
+	}
+	most := y.Factor * float64(y.OriginalMaxPositionEmbeddings)
+	if float64(s.Model.MaxPositionEmbeddings) <= most {
+		return nil
+	}
+	return []string{fmt.Sprintf("max_position_embeddings is %d; YaRN stretches %d positions by %g, to %.0f",
+		s.Model.MaxPositionEmbeddings, y.OriginalMaxPositionEmbeddings, y.Factor, most)}
+}

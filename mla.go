@@ -1,0 +1,171 @@
+// Package mla runs language models with multi-head latent attention (DeepSeek-V2 and V3,
+// GLM-4.7-Flash, Kimi-K2, Mistral Large 3 and others) from GGUF files, in Go without cgo.
+//
+// [Open] brings a model to a device. [Model.NewSession] begins a text, which
+// [Session.Generate] continues piece by piece; [Model.NewChat] is a conversation, in the
+// model's own chat template; [Model.Batch] continues many texts side by side. [Session.Logits]
+// are the numbers behind all of them. The models give no embeddings of texts.
+//
+// What runs a model is its bundle: the kernels and dispatch tables that mlagen compiled for
+// it. Those of the models in specs/ are part of this module. For other models there are
+// bundle files (mlagen -gguf my.gguf writes my.mla, which Open finds beside the model), and
+// packages that mlagen -spec F -out DIR writes into any module ([Options].Bundles).
+//
+// A Model, its sessions and its chats are for one goroutine at a time.
+package mla
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"mla/generated"
+	"mla/runtime/bind"
+	"mla/runtime/bundlefile"
+	"mla/runtime/bundles"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/engine"
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+	"mla/runtime/tokenizer"
+)
+
+// Options say how a model is run. The zero value is a good choice.
+type Options struct {
+	// Device is "cpu", "cuda" or "metal"; "": an NVIDIA GPU if there is one that has
+	// kernels of the bundle, else the CPU.
+	Device string
+	// Context is how many tokens a session can have; 0: 4096, or what the model has if
+	// that is less.
+	Context int
+	// Sessions is how many can be open at a time, which is also how many texts of a batch
+	// run side by side; 0: 1. Memory for the latent caches of all is taken by Open.
+	Sessions int
+	// Bundle is a bundle file, or the name of a bundle; "": the one that fits best, of the
+	// bundle file beside the model, the user's folder of bundle files, and Bundles.
+	Bundle string
+	// Bundles are compiled ones to choose from, such as those of a package that mlagen
+	// wrote; nil: those of this module.
+	Bundles []*plan.Bundle
+	// Activations are "f32" or "f16"; "": f32, or what Bundle has.
+	Activations string
+	// Cache is the type of the latent caches: "f16", "f32" or "q8_0"; "": f16.
+	Cache string
+	// Threads is how many the CPU uses; 0: one per core.
+	Threads int
+	// ChatTemplate is a template in Jinja to use in place of the file's.
+	ChatTemplate string
+}
+
+// Model is a model on its device.
+type Model struct {
+	engine       *engine.Engine
+	model        *engine.Model
+	tokenizer    *tokenizer.Tokenizer
+	chatTemplate string
+}
+
+// defaultContext is Options.Context unless it is given, where the model allows it.
+const defaultContext = 4096
+
+// Open maps a GGUF file, chooses its bundle and brings the weights to the device. Of a split
+// model, path is the first file. An error that a model has no bundle says which command makes
+// one. Memory that is not there is an error too, before any is taken.
+func Open(path string, o Options) (*Model, error) {
+	file, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	e, err := o.engine(file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	m, err := o.load(e)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return m, nil
+}
+
+// engine joins an open file with its bundle and a device.
+func (o *Options) engine(file *gguf.File) (*engine.Engine, error) {
+	if _, err := gguf.ReadHParams(file); err != nil { // no bundle can be made for it
+		return nil, err
+	}
+	folder, _ := bundlefile.Folder() // a user without one has no bundle files there
+	finder := &bundles.Finder{Folder: folder, Program: bundles.Program{Bundles: o.Bundles, PTX: generated.PTX, HasPTX: generated.HasPTX}}
+	if o.Bundles == nil {
+		finder.Program.Bundles = generated.Bundles()
+	}
+	d, err := openDevice(o.Device, finder)
+	if err != nil {
+		return nil, err
+	}
+	wish := bind.Wish{Bundle: o.Bundle, Act: o.Activations, Class: d.Class()}
+	b, err := finder.Choose(file.Path, file, wish)
+	if err != nil {
+		return nil, err
+	}
+	if o.Device == "" && d.Class() == plan.ClassNVIDIA && finder.HasPTX(b) != nil {
+		d = cpu.New()
+		wish.Class = d.Class()
+		if b, err = finder.Choose(file.Path, file, wish); err != nil {
+			return nil, err
+		}
+	}
+	return engine.New(file, b, d)
+}
+
+// load brings a model to its device.
+func (o *Options) load(e *engine.Engine) (*Model, error) {
+	kv, ok := quant.ByName(cmp.Or(o.Cache, "f16"))
+	if !ok {
+		return nil, fmt.Errorf("a cache of type %q; expected f16, f32 or q8_0", o.Cache)
+	}
+	tok, err := e.Tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	cfg := device.Config{
+		Context: cmp.Or(o.Context, min(defaultContext, e.MaxContext())), Tables: max(o.Sessions, 1),
+		KV: kv.Type, Threads: o.Threads, Width: e.Bundle().Width()}
+	cfg.Pages = min(cfg.Tables*plan.Pages(max(cfg.Context, 0)), device.MaxPages)
+	memory, err := e.Estimate(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := memory.Check(); err != nil {
+		return nil, err
+	}
+	m, err := e.Load(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{engine: e, model: m, tokenizer: tok, chatTemplate: o.ChatTemplate}, nil
+}
+
+// Close ends all sessions, frees what the device has of the model, and unmaps the file.
+func (m *Model) Close() error { return errors.Join(m.model.Close(), m.engine.Close()) }
+
+// Bundle is the name of the bundle that runs the model.
+func (m *Model) Bundle() string { return m.engine.Bundle().Name }
+
+// Device is the name of the device that the model is on.
+func (m *Model) Device() string { return m.engine.Device().Name() }
+
+// Context is how many tokens a session can have.
+func (m *Model) Context() int { return m.model.Context() }
+
+// VocabSize is how many tokens the model knows, and the length of its logits.
+func (m *Model) VocabSize() int { return m.engine.Bundle().Model.VocabSize }
+
+// Tokenize returns the tokens of a text, with the one that begins a text in front if the
+// model wants that. Names of control tokens are text.
+func (m *Model) Tokenize(text string) []int32 {
+	return m.tokenizer.Encode(text, tokenizer.EncodeOptions{AddBOS: true})
+}
+
+// Detokenize returns the text of tokens.
+func (m *Model) Detokenize(tokens []int32) string { return m.tokenizer.Decode(tokens) }

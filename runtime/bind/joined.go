@@ -1,0 +1,28 @@
+package bind
+
+import (
+	"mla/runtime/gguf"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Joined is one of the weights that the host makes inputs of: rows as they lie in the file.
+type Joined struct {
+	Format   *quant.Format
+	Rows     []byte
+	RowBytes int
+}
+
+// FindJoined finds Bundle.Joined in f, which must stay open while they are in use. A file
+// that does not fit gives a *FitError.
+func FindJoined(f *gguf.File, b *plan.Bundle) ([]Joined, error) {
+	var list []Joined
+	for i := range b.Joined {
+		src, bad := find(f, b, &b.Joined[i], 0)
+		if bad != nil {
+			return nil, &FitError{File: f.Path, Bundle: b.Name, Mismatches: []Mismatch{*bad}}
+		}
+		list = append(list, Joined{mustLookup(src.typ), src.tensor.Data[:src.bytes], int(src.stride) / src.rows})
+	}
+	return list, nil
+}

@@ -1,0 +1,251 @@
+// Package completion continues texts for many clients at a time. A Service owns a loaded
+// model and the goroutine that runs it; clients start requests from any goroutine and get
+// tokens with their text while others get theirs.
+//
+// A service takes in as many requests as its model has sessions, and some more that wait
+// for one; further ones fail with *BusyError. A request ends when its context does. If
+// the device fails, all requests at hand fail with the reason, and the model is loaded
+// again; until then new ones fail with *UnavailableError.
+package completion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mla/runtime/engine"
+	"mla/runtime/paging"
+	"mla/runtime/scheduler"
+	"mla/runtime/tokenizer"
+)
+
+// Config says what a service runs, and for how many.
+type Config struct {
+	// Load brings the model to its device. The service closes it.
+	Load      func(ctx context.Context) (*engine.Model, error)
+	Tokenizer *tokenizer.Tokenizer
+	Queue     int // requests that may wait for a session
+	Scheduler scheduler.Config
+	// Draft is scheduler.Request.Draft of all requests.
+	Draft func(*engine.Session) (engine.Drafter, error)
+	// Retry is how long the service waits before it loads a model again whose device
+	// has failed; 0: DefaultRetry. It doubles with every failure without a request done.
+	Retry time.Duration
+	// Prompts keeps what prompts have left in the caches; nil: nothing is kept.
+	Prompts *Prompts
+	Log     *slog.Logger
+}
+
+// DefaultRetry is Config.Retry unless it is given, maxRetry what it doubles up to.
+const (
+	DefaultRetry = time.Second
+	maxRetry     = time.Minute
+)
+
+// State says what a service can do.
+type State string
+
+// The states.
+const (
+	Loading State = "loading"
+	Ready   State = "ready"
+	Failed  State = "failed" // the device; the model will be loaded again
+	Closed  State = "closed"
+)
+
+// Stats are a service's numbers.
+type Stats struct {
+	State     State
+	Cause     error // of Failed
+	Sessions  int   // requests that can run at a time
+	Scheduler scheduler.Stats
+	Pages     paging.Stats
+	Completed int // requests that ended neither with an error nor before their end
+	Failures  int // of the device
+}
+
+// BusyError says that as many requests wait as may.
+type BusyError struct {
+	Waiting    int
+	RetryAfter time.Duration // until there may be room
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%d requests are waiting already, as many as may; try again in %v", e.Waiting, e.RetryAfter)
+}
+
+// UnavailableError says that there is no model to run a request.
+type UnavailableError struct {
+	State State
+	Cause error
+}
+
+func (e *UnavailableError) Error() string {
+	switch e.State {
+	case Loading:
+		return "the model is being loaded"
+	case Failed:
+		return fmt.Sprintf("the device failed, and the model will be loaded again: %v", e.Cause)
+	}
+	return "the server is shutting down"
+}
+
+// errClosed is why requests end that are at hand when a service is closed.
+var errClosed = errors.New("the server is shutting down")
+
+// Service runs requests on one model.
+type Service struct {
+	cfg  Config
+	wake chan struct{}
+	last atomic.Int64 // id of a request
+
+	mu       sync.Mutex
+	stats    Stats
+	sched    *scheduler.Scheduler
+	requests map[int64]*request
+	took     time.Duration // a request, in the mean of the last ones
+}
+
+// New is a service that has nothing loaded before Run.
+func New(cfg Config) *Service {
+	if cfg.Retry == 0 {
+		cfg.Retry = DefaultRetry
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Service{cfg: cfg, wake: make(chan struct{}, 1), stats: Stats{State: Loading}, requests: map[int64]*request{}}
+}
+
+// Run loads the model and runs requests until ctx is done; then those at hand end. A
+// model that cannot be loaded at first is an error.
+func (s *Service) Run(ctx context.Context) error {
+	defer s.become(Closed, nil)
+	pause := s.cfg.Retry
+	for loaded := false; ; {
+		m, err := s.load(ctx)
+		if err != nil && !loaded {
+			return err
+		}
+		if err == nil {
+			loaded = true
+			before := s.Stats().Completed
+			if err = s.serve(ctx, m); s.Stats().Completed > before {
+				pause = s.cfg.Retry
+			}
+			if err == nil {
+				return nil
+			}
+		}
+		s.become(Failed, err)
+		s.cfg.Log.Error("the device failed", "error", err, "retry", pause)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, maxRetry)
+		s.become(Loading, nil)
+	}
+}
+
+// load loads the model, with what is kept of prompts.
+func (s *Service) load(ctx context.Context) (*engine.Model, error) {
+	m, err := s.cfg.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.cfg.Prompts != nil {
+		if err := s.cfg.Prompts.restore(ctx, m, s.cfg.Log); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+	return m, nil
+}
+
+// become changes the state. From then on no request is taken in, unless it is Ready.
+func (s *Service) become(state State, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state == Failed && s.stats.State != Failed {
+		s.stats.Failures++
+	}
+	s.stats.State, s.stats.Cause = state, cause
+}
+
+// serve runs requests on a loaded model until ctx is done, and closes it. It returns the
+// device's error.
+func (s *Service) serve(ctx context.Context, m *engine.Model) error {
+	sched, err := scheduler.New(m, s.cfg.Scheduler)
+	if err != nil {
+		return errors.Join(err, m.Close())
+	}
+	s.mu.Lock()
+	s.sched, s.stats.Sessions, s.stats.State, s.stats.Cause = sched, m.Sessions(), Ready, nil
+	s.mu.Unlock()
+	for {
+		more, err := sched.Step()
+		s.look(sched, m)
+		switch {
+		case err != nil:
+			s.become(Failed, err)
+			_, _ = sched.Step() // requests that came meanwhile fail for the same reason
+			s.look(sched, m)
+			return errors.Join(err, m.Close())
+		case ctx.Err() != nil:
+			return s.close(sched, m)
+		case !more:
+			select {
+			case <-s.wake:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// close ends the requests at hand, and keeps their prompts.
+func (s *Service) close(sched *scheduler.Scheduler, m *engine.Model) error {
+	s.become(Closed, nil)
+	s.cancel(errClosed)
+	err := sched.Run()
+	s.look(sched, m)
+	if err == nil {
+		err = s.cfg.Prompts.save(m, s.cfg.Log)
+	}
+	if err = errors.Join(err, m.Close()); err != nil {
+		s.cfg.Log.Error("the model was not closed well", "error", err)
+	}
+	return nil
+}
+
+// look notes the numbers of the scheduler and the model, which only the goroutine that
+// runs them may ask for.
+func (s *Service) look(sched *scheduler.Scheduler, m *engine.Model) {
+	numbers, pages := sched.Stats(), m.Pages()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Scheduler, s.stats.Pages = numbers, pages
+}
+
+// cancel ends all requests.
+func (s *Service) cancel(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.requests {
+		r.cancel(cause)
+	}
+}
+
+// Stats are the numbers of this moment.
+func (s *Service) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+// Tokenizer is the model's.
+func (s *Service) Tokenizer() *tokenizer.Tokenizer { return s.cfg.Tokenizer }

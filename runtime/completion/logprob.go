@@ -1,0 +1,114 @@
+package completion
+
+import (
+	"math"
+	"slices"
+
+	"mla/runtime/engine"
+	"mla/runtime/guided"
+	"mla/runtime/sample"
+)
+
+// Logprob is how likely a token was: the logarithm of its share of the softmax of the
+// model's logits, before bias, penalties and temperature.
+type Logprob struct {
+	ID  int32
+	Log float64
+	Top []Logprob // the likeliest tokens, if asked for; theirs is nil
+}
+
+// sampler picks a request's tokens.
+func (r *Request) sampler() (engine.Sampler, error) {
+	own, err := sample.New(r.Params)
+	if err != nil {
+		return nil, err
+	}
+	var s engine.Sampler = own
+	if r.Guide != nil {
+		s = guided.New(own, r.Guide)
+	}
+	if r.Logprobs >= 0 || r.Force != nil {
+		s = &observer{sampler: s, request: r}
+	}
+	return s, nil
+}
+
+// misguided is why no token could be picked by the request's grammar; nil otherwise.
+func (r *request) misguided() error {
+	s := r.sampler
+	if o, ok := s.(*observer); ok {
+		s = o.sampler
+	}
+	if g, ok := s.(*guided.Sampler); ok {
+		return g.Err()
+	}
+	return nil
+}
+
+// observer is a sampler that notes how likely its choice was, and may be told it. It
+// cannot be Portable: it has to see the logits.
+type observer struct {
+	sampler engine.Sampler
+	request *Request
+	last    *Logprob
+}
+
+// Next implements engine.Sampler.
+func (o *observer) Next(logits []float32) int32 {
+	id := o.sampler.Next(logits)
+	if o.request.Force != nil {
+		if forced := o.request.Force(); forced >= 0 {
+			id = forced
+		}
+	}
+	if o.last = nil; id >= 0 && o.request.Logprobs >= 0 {
+		o.last = logprob(logits, id, o.request.Logprobs)
+	}
+	return id
+}
+
+// Accept implements engine.Sampler.
+func (o *observer) Accept(id int32) { o.sampler.Accept(id) }
+
+// logprob is that of a token, with the n likeliest ones.
+func logprob(logits []float32, id int32, n int) *Logprob {
+	most := math.Inf(-1)
+	for _, x := range logits {
+		most = max(most, settled(x))
+	}
+	sum := 0.
+	var top []int32 // best first
+	for i, x := range logits {
+		x := settled(x)
+		sum += math.Exp(x - most)
+		if n == 0 || len(top) == n && x <= settled(logits[top[n-1]]) {
+			continue
+		}
+		at := len(top)
+		for at > 0 && x > settled(logits[top[at-1]]) {
+			at--
+		}
+		top = slices.Insert(top, at, int32(i))
+		top = top[:min(n, len(top))]
+	}
+	norm := most + math.Log(sum)
+	out := &Logprob{ID: id, Log: settled(logits[id]) - norm}
+	for _, t := range top {
+		out.Top = append(out.Top, Logprob{ID: t, Log: settled(logits[t]) - norm})
+	}
+	return out
+}
+
+// lowest takes the place of -Inf, which JSON does not have.
+const lowest = -1e9
+
+// settled is a logit as a sampler takes it, within limits.
+func settled(x float32) float64 {
+	switch {
+	case x != x || x < lowest:
+		return lowest
+	case x > math.MaxFloat32:
+		return math.MaxFloat32
+	}
+	return float64(x)
+}

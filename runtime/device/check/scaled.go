@@ -1,0 +1,75 @@
+package check
+
+import (
+	"math"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Caches of Q8_0: see plan.Planes.
+
+// stepsOff is the share of a row's numbers that may be the next multiple of their scale: a
+// kernel's sums differ from the twin's in their last bits, and so rarely a number lies so
+// near the middle between two multiples that it is rounded the other way. A kernel that
+// rounds in another way is a step off in half of its numbers.
+const stepsOff = 1.0 / 64
+
+// scaled says whether a slot is a cache of Q8_0.
+func (m *memory) scaled(slot int) bool {
+	return m.kernel.Slots[slot].Space == plan.SpaceKV && m.types[slot] == quant.Q8_0
+}
+
+// pagesOf cuts a cache of Q8_0 into the bytes and the scales of its pages.
+func (m *memory) pagesOf(cache []byte) (qs [][]byte, scales [][]uint16) {
+	numbers := plan.PageRows * m.model.Bundle.Model.CacheDim()
+	size := len(cache) / m.config.Pages
+	for ; len(cache) > 0; cache = cache[size:] {
+		qs, scales = append(qs, cache[:numbers]), append(scales, halves(cache[numbers:size]))
+	}
+	return qs, scales
+}
+
+// fillScaled fills a cache with normally distributed numbers.
+func (m *memory) fillScaled(slot int) {
+	qs, scales := m.pagesOf(m.buffers[slot])
+	for i := range qs {
+		quant.FloatsToScaledBytes(qs[i], scales[i], m.normal(len(qs[i]), 0, 1))
+	}
+}
+
+// scaled compares caches of Q8_0, page by page and row by row. The twin leaves the rows that
+// it does not write as they were: there every bit has to be the same.
+func (d *difference) scaled(m *memory, got, want []byte) {
+	gotQs, gotScales := m.pagesOf(got)
+	wantQs, wantScales := m.pagesOf(want)
+	dim := m.model.Bundle.Model.CacheDim()
+	blocks := dim / 32
+	for page := range wantQs {
+		for row := range plan.PageRows {
+			d.scaledRow(page*plan.PageRows+row, gotQs[page][row*dim:][:dim], wantQs[page][row*dim:][:dim],
+				gotScales[page][row*blocks:][:blocks], wantScales[page][row*blocks:][:blocks])
+		}
+	}
+}
+
+// scaledRow compares a row: scales as halves are compared, its numbers in steps.
+func (d *difference) scaledRow(row int, got, want []byte, gotScales, wantScales []uint16) {
+	off := 0
+	for i := range want {
+		g, w := float64(quant.HalfToFloat(gotScales[i/32])), float64(quant.HalfToFloat(wantScales[i/32]))
+		switch step := int(int8(got[i])) - int(int8(want[i])); {
+		case step == 0 && gotScales[i/32] == wantScales[i/32]: // NaNs, too, where nothing was written
+		case !(math.Abs(g-w) <= halfTolerance*w):
+			d.add(math.Inf(1), "cache row %d: the scale of column %d is %g; the twin's %g", row, i, g, w)
+		case step == 0:
+		case step != 1 && step != -1:
+			d.add(math.Inf(1), "cache row %d: column %d is %d; the twin's %d", row, i, int8(got[i]), int8(want[i]))
+		default:
+			off++
+		}
+	}
+	if share := float64(off) / float64(len(want)); share > stepsOff {
+		d.add(math.Inf(1), "cache row %d: %d of %d columns are a step from the twin's; expected at most one in %g", row, off, len(want), 1/stepsOff)
+	}
+}

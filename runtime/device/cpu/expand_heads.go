@@ -1,0 +1,144 @@
+package cpu
+
+import (
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// headPages is a bound slot of SpaceHeads: pages of the keys and values of all heads.
+type headPages struct {
+	numbers
+	page     plan.HeadsPage
+	tables   []uint32
+	maxPages int
+}
+
+// headPages binds pages of so many heads with keys and values of so many columns.
+func (b *binder) headPages(p plan.Paged, write bool) headPages {
+	b.slot(p.Tables, plan.SpaceTables)
+	slot, op := b.slot(p.Slot, plan.SpaceHeads)
+	if slot == nil {
+		return headPages{}
+	}
+	if have := b.model.Bundle.Model.MaxPages(); p.MaxPages != have {
+		b.fail("slot %s: block tables of %d entries; expected %d", slot.Name, p.MaxPages, have)
+		return headPages{}
+	}
+	if write {
+		b.writable(slot)
+	}
+	h := headPages{page: b.model.Bundle.Model.HeadsPage(), tables: b.r.tables.Entries, maxPages: p.MaxPages}
+	h.numbers = b.numbers(slot, op, product(int64(b.r.pages), int64(h.page.Elements)))
+	return h
+}
+
+// at is where the heads of page i of a block table begin.
+func (h *headPages) at(table uint32, i int) int {
+	return int(h.tables[int(table)*h.maxPages+i]) * h.page.Elements
+}
+
+// expand is the twin of plan.ExpandHeads. A unit is a head's share of the pages: it decodes the
+// head's weights once.
+type expand struct {
+	w             weight
+	keys          bool
+	heads, dim    int
+	latDim, width int // latent columns, and all of a cache row
+	shares        int
+	cache         paged
+	out           headPages
+}
+
+func bindExpandHeads(b *binder, p *plan.ExpandHeads) *expand {
+	b.dims(p.Heads, p.Dim, p.LatDim, p.PeDim, p.Shares)
+	rows, cols := p.Dim, p.LatDim
+	if p.Keys {
+		rows, cols = cols, rows
+	}
+	t := &expand{
+		w:    b.matrix(p.W, p.Heads, rows, cols),
+		keys: p.Keys, heads: p.Heads, dim: p.Dim, latDim: p.LatDim, width: p.LatDim + p.PeDim, shares: p.Shares,
+		cache: b.cache(p.Cache, p.LatDim+p.PeDim, false),
+		out:   b.headPages(plan.Paged{Slot: p.Out, Tables: p.Cache.Tables, MaxPages: p.Cache.MaxPages}, true),
+	}
+	if m := &b.model.Bundle.Model; b.err == nil && (m.NumAttentionHeads != p.Heads || p.Keys && m.QKNopeHeadDim != p.Dim || !p.Keys && m.VHeadDim != p.Dim || m.KVLoraRank != p.LatDim) {
+		b.fail("%d heads of %d columns of %d; the model has others", p.Heads, p.Dim, p.LatDim)
+	}
+	if b.err == nil {
+		b.r.need.tile = max(b.r.need.tile, plan.PageRows*(t.width+t.latDim))
+		b.r.need.query = max(b.r.need.query, p.Dim*p.LatDim)
+		b.r.need.sums = max(b.r.need.sums, plan.PageRows*max(p.Dim, p.PeDim))
+	}
+	return t
+}
+
+func (t *expand) size() (units, cost int) { return t.heads * t.shares, 0 }
+
+func (t *expand) run(w *worker, lo, hi int) {
+	for u := lo; u < hi; u++ {
+		head, share := u/t.shares, u%t.shares
+		panel := w.query[:t.dim*t.latDim] // a unit of attention prepares its own
+		w.queryKey = key{}
+		t.w.format.Dequantize(panel, t.w.data[head*t.w.stride:][:len(panel)/t.w.format.BlockElems*t.w.format.BlockBytes])
+		eachTable(w.rows, func(table uint32, nkv int) {
+			for i := share; i*plan.PageRows < nkv; i += t.shares {
+				t.expandPage(w, panel, table, i, min(nkv-i*plan.PageRows, plan.PageRows), head)
+			}
+		})
+	}
+}
+
+// expandPage makes one head of page i of a block table, of which n rows are there.
+func (t *expand) expandPage(w *worker, panel []float32, table uint32, i, n, head int) {
+	tile := w.tile[:plan.PageRows*t.width]
+	copy(tile, t.cache.read(table, i*plan.PageRows, n, tile))
+	for r := n; r < plan.PageRows; r++ {
+		copy(tile[r*t.width:(r+1)*t.width], tile[(n-1)*t.width:])
+	}
+	sums := w.sums[:plan.PageRows*t.dim]
+	clear(sums)
+	rows := matrix(tile, plan.PageRows, t.latDim, t.width)
+	at := t.out.at(table, i)
+	if t.keys {
+		keys, weights := matrix(sums, plan.PageRows, t.dim, t.dim), matrix(panel, t.latDim, t.dim, t.dim)
+		quant.AddProduct(&keys, &rows, &weights)
+		t.out.write(at+t.out.page.Keys+head*len(sums), sums)
+		if head == 0 {
+			t.rotated(w, tile, at)
+		}
+		return
+	}
+	turned := w.tile[len(tile):][:plan.PageRows*t.latDim]
+	for r := range plan.PageRows {
+		for c, v := range tile[r*t.width:][:t.latDim] {
+			turned[c*plan.PageRows+r] = v
+		}
+	}
+	values, weights, latents := matrix(sums, t.dim, plan.PageRows, plan.PageRows), matrix(panel, t.dim, t.latDim, t.latDim), matrix(turned, t.latDim, plan.PageRows, plan.PageRows)
+	quant.AddProduct(&values, &weights, &latents)
+	t.out.write(at+t.out.page.Values+head*len(sums), sums)
+}
+
+// rotated brings the rotated columns of a page's rows over.
+func (t *expand) rotated(w *worker, tile []float32, at int) {
+	pe := t.width - t.latDim
+	for r := range plan.PageRows {
+		t.out.write(at+t.out.page.Rotated+r*pe, tile[r*t.width+t.latDim:(r+1)*t.width])
+	}
+}
+
+// eachTable calls f for every block table of some rows, with how many cache rows are attended
+// to in it at most.
+func eachTable(rows []plan.Row, f func(table uint32, nkv int)) {
+	for i, r := range rows {
+		first, nkv := true, 0
+		for j, o := range rows {
+			if o.Table == r.Table {
+				first, nkv = first && j >= i, max(nkv, int(o.NKV))
+			}
+		}
+		if first && nkv > 0 {
+			f(r.Table, nkv)
+		}
+	}
+}

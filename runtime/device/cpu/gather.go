@@ -1,0 +1,56 @@
+package cpu
+
+import (
+	"errors"
+
+	"mla/runtime/plan"
+)
+
+var errNoPlace = errors.New("a row that is wanted has no place")
+
+// ofWanted is a twin of a kernel whose rows are those that are wanted.
+type ofWanted struct{ twin }
+
+func (t ofWanted) run(w *worker, lo, hi int) {
+	w.rows = w.wanted
+	t.twin.run(w, lo, hi)
+	w.rows = w.all
+}
+
+// gather is the twin of plan.GatherVec. It moves rows one after the other: as they come in
+// the order of their places, none is overwritten before it has moved.
+type gather struct {
+	data         []byte // of all rows
+	bytes, apart int    // of a vector, and from one to the next
+}
+
+func bindGather(b *binder, p *plan.GatherVec) *gather {
+	b.dims(p.Dim, p.PerGroup)
+	slot, op := b.slot(p.Vec, plan.SpaceArena)
+	if slot == nil {
+		return nil
+	}
+	b.writable(slot)
+	size := 4
+	if b.half(slot) {
+		size = 2
+	}
+	t := &gather{data: b.memory(slot, op), bytes: size * p.Dim, apart: size * slot.Stride}
+	if b.err == nil && (slot.Stride < p.Dim || len(t.data) < b.kernel.Width*t.apart) {
+		b.fail("slot %s: %d bytes do not hold %d vectors of %d, %d apart", slot.Name, len(t.data), b.kernel.Width, p.Dim, slot.Stride)
+	}
+	return t
+}
+
+func (t *gather) size() (units, cost int) { return 1, 2 * t.bytes }
+
+func (t *gather) run(w *worker, _, _ int) {
+	for i, r := range w.rows {
+		from := int(r.Token) * t.apart
+		if from > len(t.data)-t.bytes {
+			w.fail(errNoPlace)
+			return
+		}
+		copy(t.data[i*t.apart:][:t.bytes], t.data[from:])
+	}
+}

@@ -1,0 +1,122 @@
+package cpu
+
+import (
+	"fmt"
+	"slices"
+
+	"mla/runtime/plan"
+)
+
+// groupExperts is the twin of plan.GroupExperts. Its unit is all of the work: a counting sort
+// of some thousand numbers.
+type groupExperts struct {
+	rows            [][]plan.Routing
+	starts, members []uint32
+}
+
+func bindGroupExperts(b *binder, p *plan.GroupExperts) *groupExperts {
+	t := &groupExperts{rows: perRow(b, func() []plan.Routing { return b.routing(p.Routing, p.Grouping.K, false) })}
+	t.starts, t.members = b.lists(&p.Grouping, true)
+	return t
+}
+
+func (t *groupExperts) size() (units, cost int) { return 1, 8 * len(t.members) }
+
+func (t *groupExperts) run(w *worker, _, _ int) {
+	clear(t.starts)
+	for _, routing := range t.rows[:len(w.rows)] {
+		for _, r := range routing {
+			if int(r.Expert) >= len(t.starts)-1 {
+				w.fail(fmt.Errorf("routing names expert %d of %d", r.Expert, len(t.starts)-1))
+				return
+			}
+			t.starts[r.Expert+1]++ // so far how many, not where
+		}
+	}
+	for e := range t.starts[1:] {
+		t.starts[e+1] += t.starts[e]
+	}
+	for row, routing := range t.rows[:len(w.rows)] {
+		for i, r := range routing {
+			t.members[t.starts[r.Expert]] = uint32(row*len(routing) + i)
+			t.starts[r.Expert]++
+		}
+	}
+	copy(t.starts[1:], t.starts) // each is now where the next one begins
+	t.starts[0] = 0
+}
+
+// routeBatch is the twin of plan.RouteBatch.
+type routeBatch struct {
+	rows   []*routeVec
+	groups *groupExperts
+}
+
+func (t *routeBatch) size() (units, cost int) {
+	_, cost = t.rows[0].size()
+	return 1, cost * len(t.rows)
+}
+
+func (t *routeBatch) run(w *worker, _, _ int) {
+	for r := range w.rows {
+		w.row = w.rows[r]
+		t.rows[r].run(w, 0, 1)
+	}
+	t.groups.run(w, 0, 1)
+}
+
+// groupedExperts is the twin of plan.Experts of several rows: entry e of the split is expert e
+// of the model.
+type groupedExperts struct {
+	rows            []*experts
+	starts, members []uint32
+}
+
+func bindGroupedExperts(b *binder, p *plan.Experts) *groupedExperts {
+	t := &groupedExperts{rows: perRow(b, func() *experts { return bindExperts(b, p) })}
+	t.starts, t.members = b.lists(p.Grouping, false)
+	if n := b.model.Bundle.Model.MoE.NRoutedExperts; p.Grouping.Experts != n {
+		b.fail("groups of %d experts of %d", p.Grouping.Experts, n)
+	}
+	return t
+}
+
+func (t *groupedExperts) size() (units, cost int) {
+	_, cost = t.rows[0].size()
+	return (len(t.starts) - 1) * t.rows[0].groups, cost
+}
+
+func (t *groupedExperts) run(w *worker, lo, hi int) {
+	t.rows[0].each(lo, hi, func(expert, r0, r1 int) {
+		first, behind := t.starts[expert], t.starts[expert+1]
+		if first > behind || int(behind) > len(t.members) {
+			w.fail(fmt.Errorf("expert %d was selected %d to %d of %d times", expert, first, behind, len(t.members)))
+			return
+		}
+		if members := t.members[first:behind]; len(members) > 0 {
+			t.expert(w, expert, members, r0, r1)
+		}
+	})
+}
+
+// expert computes rows [r0, r1) of the expert of some selections.
+func (t *groupedExperts) expert(w *worker, expert int, members []uint32, r0, r1 int) {
+	k := t.rows[0].k
+	if s := slices.Max(members); int(s)/k >= len(t.rows) || len(members) > len(t.rows) {
+		w.fail(fmt.Errorf("selection %d, one of %d, of %d rows of %d", s, len(members), len(t.rows), k))
+		return
+	}
+	all := &w.together
+	all.begin()
+	for _, s := range members {
+		all.add(t.rows[int(s)/k].in.load(w, int(s)%k))
+	}
+	all.prepare(key{w.token, t.rows[0].in.id, expert}, &t.rows[0].projection)
+	pieces(r0, r1, func(r0, r1 int) {
+		ys := t.rows[0].projection.rowsMany(all, expert, r0, r1-r0)
+		for i, s := range members {
+			x := t.rows[int(s)/k]
+			x.out.write(int(s)%k*x.out.stride+r0, ys[i])
+		}
+	})
+}

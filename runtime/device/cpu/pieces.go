@@ -1,0 +1,66 @@
+package cpu
+
+import (
+	"slices"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+)
+
+// leastShared is how many cache rows few rows attend to before they are run in batches.
+var leastShared = 1024
+
+// inBatches says whether rows that a sequence with expanded heads holds run faster in batches,
+// which attend to latent rows: where they are so few for each cache row that making its heads
+// costs twice what it saves; see spec.Expands. A core does not mind narrow sequences as much
+// as a GPU, which always takes the widest.
+func (r *runner) inBatches(sequence int, rows []plan.Row) bool {
+	if !r.expands[sequence] || r.pool.sequences[r.narrow()].width < 2 {
+		return false
+	}
+	m := &r.bundle.Model
+	heads := m.QKNopeHeadDim + m.VHeadDim
+	saved := 2*m.KVLoraRank - heads // for each row and cache row
+	pairs, shared := 0, 0
+	for _, row := range rows {
+		pairs += int(row.NKV)
+	}
+	eachTable(rows, func(_ uint32, nkv int) { shared += nkv })
+	return shared >= leastShared && 2*pairs*saved < shared*heads*m.KVLoraRank
+}
+
+// narrow is the widest sequence that attends to latent rows.
+func (r *runner) narrow() int { return max(slices.Index(r.expands, true)-1, 0) }
+
+// batches runs rows through a sequence that does not hold them all, and returns their logits.
+func (r *runner) batches(sequence int, rows []plan.Row, wanted []int) ([]float32, error) {
+	vocab, width := r.bundle.Model.VocabSize, r.pool.sequences[sequence].width
+	if r.gathered == nil && len(wanted) > 0 {
+		r.gathered = make([]float32, len(r.logits))
+	}
+	done := 0
+	for first := 0; first < len(rows); first += width {
+		piece := rows[first:min(first+width, len(rows))]
+		var own []int
+		for _, i := range wanted[done:] {
+			if i < first+len(piece) {
+				own = append(own, i-first)
+			}
+		}
+		last := r.pool.sequences[sequence].head
+		if len(own) > 0 {
+			last = len(r.pool.sequences[sequence].phases)
+		}
+		r.wanted = device.Wanted(r.wanted[:0], piece, own)
+		r.pool.run(sequence, piece, r.wanted, last)
+		if err := r.failure(); err != nil {
+			return nil, err
+		}
+		copy(r.gathered[done*vocab:], r.logits[:len(own)*vocab])
+		done += len(own)
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	return r.gathered[:len(wanted)*vocab], nil
+}

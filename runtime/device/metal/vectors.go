@@ -1,0 +1,39 @@
+package metal
+
+import (
+	"mla/runtime/device"
+	"mla/runtime/device/metal/mtl"
+)
+
+// SetInput implements device.Vectored. GPU and CPU share the memory.
+func (r *runner) SetInput(vectors []float32) error {
+	if r.closed {
+		return errClosed
+	}
+	_, v, err := device.Vectors(r.bundle, vectors, r.width, device.InputOf)
+	if err != nil {
+		return err
+	}
+	return r.idle(func() { device.PutVectors(r.memory.arena.Bytes()[v.Offset:], v, r.bundle.Activations, vectors) })
+}
+
+// Hidden implements device.Vectored.
+func (r *runner) Hidden(dst []float32) error {
+	if r.closed {
+		return errClosed
+	}
+	_, v, err := device.Vectors(r.bundle, dst, r.width, device.HiddenOf)
+	if err != nil {
+		return err
+	}
+	return r.idle(func() { device.TakeVectors(dst, r.memory.arena.Bytes()[v.Offset:], v) })
+}
+
+// arenaStorage is where the arena of a bundle lies: what the host writes or reads has to be
+// shared.
+func arenaStorage(m *device.Model) uint64 {
+	if b := m.Bundle; b.Input != nil || b.Hidden != nil {
+		return mtl.StorageShared
+	}
+	return mtl.StoragePrivate
+}

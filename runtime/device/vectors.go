@@ -1,0 +1,81 @@
+package device
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Vectored is a Runner of a bundle whose sequences have vectors that the host writes or
+// reads: the inputs of a layer that predicts, and hidden states.
+type Vectored interface {
+	Runner
+	// SetInput makes vectors, one behind the other, the inputs of the next Replay or Pick,
+	// which has to run as many rows.
+	SetInput(vectors []float32) error
+	// Hidden copies the hidden states of the rows of the last Replay or Pick to dst, one
+	// behind the other. It has to have room for all of them.
+	Hidden(dst []float32) error
+}
+
+// rowsOf is how many vectors of n elements there are; it fails if they are not whole ones,
+// or more than width.
+func rowsOf(vectors []float32, v *plan.Vectors, width int) (int, error) {
+	if v == nil {
+		return 0, fmt.Errorf("the bundle has no such vectors")
+	}
+	n := len(vectors) / v.Len
+	if n*v.Len != len(vectors) || n < 1 || n > width {
+		return 0, fmt.Errorf("%d numbers are not 1 to %d vectors of %d", len(vectors), width, v.Len)
+	}
+	return n, nil
+}
+
+// Vectors finds the sequence of a bundle that runs as many rows as a list has vectors, up
+// to width. which gives the vectors of a sequence.
+func Vectors(b *plan.Bundle, vectors []float32, width int, which func(*plan.Sequence) *plan.Vectors) (rows int, v *plan.Vectors, err error) {
+	all := b.Sequences()
+	if rows, err = rowsOf(vectors, which(&all[0]), width); err != nil {
+		return 0, nil, err
+	}
+	for i := range all {
+		if all[i].Width >= rows {
+			return rows, which(&all[i]), nil
+		}
+	}
+	return 0, nil, fmt.Errorf("no sequence runs %d rows", rows)
+}
+
+// InputOf and HiddenOf are the vectors of a sequence.
+func InputOf(q *plan.Sequence) *plan.Vectors  { return q.Input }
+func HiddenOf(q *plan.Sequence) *plan.Vectors { return q.Hidden }
+
+// PutVectors writes vectors to dst, the memory at the first one's place in the arena.
+func PutVectors(dst []byte, v *plan.Vectors, act plan.Elem, vectors []float32) {
+	size := v.ElemBytes(act)
+	for row := 0; row*v.Len < len(vectors); row++ {
+		at := dst[row*v.Stride*size:]
+		for i, x := range vectors[row*v.Len:][:v.Len] {
+			if size == 2 {
+				binary.LittleEndian.PutUint16(at[2*i:], quant.FloatToHalf(x))
+			} else {
+				binary.LittleEndian.PutUint32(at[4*i:], math.Float32bits(x))
+			}
+		}
+	}
+}
+
+// TakeVectors reads vectors of floats from src, the memory at the first one's place in the
+// arena.
+func TakeVectors(dst []float32, src []byte, v *plan.Vectors) {
+	for row := 0; row*v.Len < len(dst); row++ {
+		at := src[row*v.Stride*4:]
+		to := dst[row*v.Len:][:v.Len]
+		for i := range to {
+			to[i] = math.Float32frombits(binary.LittleEndian.Uint32(at[4*i:]))
+		}
+	}
+}

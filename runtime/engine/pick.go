@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+)
+
+// Pick is Step, behind which the rows' samplers pick: picked has what is behind each row
+// that has one: a token, negative if none is possible, and one more for every guess that
+// was right, of which the sampler has accepted all but the last. Guesses that were wrong
+// are forgotten. A device that can do so picks for samplers that are Portable, whose logits
+// then stay there; the tokens are the same. No two rows have one sampler.
+func (m *Model) Pick(rows []Row) (picked [][]int32, err error) {
+	picked = make([][]int32, len(rows))
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Guesses = m.allowed(&rows[i])
+	}
+	err = m.pieces(rows, func(first int, piece []Row) error {
+		var list []Row
+		var states []*device.Sampling
+		for i := range piece {
+			own, with := piece[i].guessed()
+			list, states = append(list, own...), append(states, with...)
+		}
+		out, err := m.replay(list, states)
+		if err != nil {
+			return err
+		}
+		pickAll(piece, out, picked[first:])
+		for i, r := range piece {
+			if wrong := len(r.Guesses) + 1 - len(picked[first+i]); r.Sampler != nil && wrong > 0 {
+				if err := r.Session.rewind(len(r.Session.tokens) - wrong); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return picked, err
+}
+
+// allowed is those of a row's guesses that can be run.
+func (m *Model) allowed(r *Row) []int32 {
+	most := min(len(r.Guesses), m.Width()-1, plan.MaxWanted-1)
+	if r.Sampler == nil || most < 1 {
+		return nil
+	}
+	for i, t := range r.Guesses[:most] {
+		if t < 0 || int(t) >= m.vocab {
+			return r.Guesses[:i]
+		}
+	}
+	return r.Guesses[:most]
+}
+
+// guessed is a row and those of its guesses, with the state that its sampler has behind
+// each if it picks the guesses before.
+func (r *Row) guessed() (rows []Row, states []*device.Sampling) {
+	var state *device.Sampling
+	if p, ok := r.Sampler.(Portable); ok {
+		state = p.Sampling()
+	}
+	own := Row{Session: r.Session, Token: r.Token, Logits: r.Sampler != nil}
+	rows, states = append(rows, own), append(states, state)
+	for _, t := range r.Guesses {
+		if state != nil {
+			state = state.After(t)
+		}
+		own.Token = t
+		rows, states = append(rows, own), append(states, state)
+	}
+	return rows, states
+}
+
+// pickAll lets samplers pick behind rows and their guesses, all at a time: to look at the
+// whole vocabulary takes about as long as a row.
+func pickAll(rows []Row, out []outcome, picked [][]int32) {
+	var all sync.WaitGroup
+	for i, r := range rows {
+		own := out[:1+len(r.Guesses)]
+		out = out[len(own):]
+		switch {
+		case r.Sampler == nil:
+		case own[0].picked:
+			picked[i] = r.verify(own)
+		default:
+			all.Go(func() { picked[i] = r.verify(own) })
+		}
+	}
+	all.Wait()
+}
+
+// verify picks behind a row, and behind each of its guesses while they are what is picked.
+func (r *Row) verify(out []outcome) (picked []int32) {
+	for i := range out {
+		t := out[i].next(r.Sampler)
+		if picked = append(picked, t); i == len(r.Guesses) || t != r.Guesses[i] {
+			break
+		}
+		r.Sampler.Accept(t)
+	}
+	return picked
+}

@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"mla/runtime/bind"
+	"mla/runtime/device"
+	"mla/runtime/gguf"
+	"mla/runtime/nextn"
+	"mla/runtime/plan"
+)
+
+// layer is a layer that predicts the token after next, where a file has it, and the bundle
+// that runs it.
+type layer struct {
+	file   *gguf.File
+	bundle *plan.Bundle
+}
+
+// Predict gives the engine the layer that predicts, which bundle b runs, of a file: its
+// own, or one that it closes. Models that are loaded afterwards can draft with it; see
+// Session.Predictor.
+func (e *Engine) Predict(f *gguf.File, b *plan.Bundle) error {
+	m, own := &e.bundle.Model, &b.Model
+	switch {
+	case own.NextN != m.NumHiddenLayers || own.HiddenSize != m.HiddenSize || own.VocabSize != m.VocabSize || own.MaxPositionEmbeddings < e.context:
+		return fmt.Errorf("bundle %s is for layer %d of models of %d × %d and %d positions; %s has %d layers, %d × %d and %d positions", b.Name,
+			own.NextN, own.HiddenSize, own.VocabSize, own.MaxPositionEmbeddings, e.bundle.Name, m.NumHiddenLayers, m.HiddenSize, m.VocabSize, e.context)
+	case e.bundle.Hidden == nil:
+		return fmt.Errorf("bundle %s keeps no hidden states to predict by; to make one that does: %s", e.bundle.Name, bind.Command(e.file.Path, e.bundle.Act()))
+	}
+	e.layer = &layer{f, b}
+	return nil
+}
+
+// load brings the layer to the device, for the same sessions and pages as the model.
+func (l *layer) load(d device.Device, cfg device.Config) (*predictor, error) {
+	m, err := bind.Bind(l.file, l.bundle)
+	if err != nil {
+		return nil, err
+	}
+	join, err := nextn.New(l.file, l.bundle)
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.Load(m, cfg)
+	if err != nil {
+		return nil, err
+	}
+	runner, ok := r.(device.Vectored)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("device %s has no way to a layer that predicts", d.Name()), r.Close())
+	}
+	return &predictor{runner, join}, nil
+}
+
+// joiner makes inputs of the layer that predicts; see nextn.Joiner.
+type joiner interface {
+	Dim() int
+	Model(x []float32)
+	Own(x []float32)
+	Input(dst []float32, token int32, hidden []float32) error
+}
+
+// predictor is a layer that predicts on its device. Its cache has rows in the same pages
+// as the model's: what is copied, shared or forgotten there is so here.
+type predictor struct {
+	device.Vectored
+	join joiner
+}
+
+// fed is how far a session's tokens have gone through the layer that predicts: the rows of
+// positions before n are in its cache. The row of a position takes the token there and the
+// hidden state of the position before; so it can be run as soon as the token is known,
+// before the model runs it.
+type fed struct {
+	n int
+	// states are the hidden states of the model from position n-1 on: one more than there
+	// are tokens from n on. nil stands for one that is not known, since the row was another
+	// session's, or that there is not, in front of position 0.
+	states [][]float32
+	token  int32 // of the last row
+}
+
+// from forgets all behind so many tokens.
+func (f *fed) from(tokens int) {
+	if tokens < f.n || len(f.states) < tokens-f.n+1 {
+		*f = fed{n: tokens, states: [][]float32{nil}}
+		return
+	}
+	f.states = f.states[:tokens-f.n+1]
+}
+
+// hidden are the hidden states behind the last norm of the rows that the model has just
+// run; none where nothing predicts.
+func (m *Model) hidden(rows int) ([]float32, error) {
+	if m.predictor == nil {
+		return nil, nil
+	}
+	x := make([]float32, rows*m.predictor.join.Dim())
+	if err := m.runner.(device.Vectored).Hidden(x); err != nil {
+		return nil, err
+	}
+	m.predictor.join.Model(x)
+	return x, nil
+}
+
+// keep keeps the hidden state of the row that comes next, and runs the layer once there
+// is enough for its widest sequence.
+func (s *Session) keep(token int32, hidden []float32) error {
+	if s.model.predictor == nil {
+		return nil
+	}
+	if len(s.tokens) < s.fed.n && (len(s.tokens)+1 != s.fed.n || s.fed.token != token) {
+		s.fed.from(len(s.tokens)) // another token than the one that drafts came behind
+	}
+	s.fed.states = append(s.fed.states, hidden)
+	if len(s.fed.states) < s.model.predictor.Width()+2 {
+		return nil
+	}
+	return s.model.fail(s.feed())
+}
+
+// feed runs the rows that the layer has not run, and those of next, and leaves in the
+// predictor's runner what the last piece left.
+func (s *Session) feed(next ...int32) error {
+	_, err := s.predict(next, false)
+	return err
+}
+
+// feedOn feeds the rows of a session, before others can have its pages.
+func (s *Session) feedOn() error {
+	if s.model.predictor == nil || s.model.failed != nil {
+		return nil
+	}
+	return s.model.fail(s.feed())
+}
+
+// feedAll feeds the rows of all sessions: whoever finds their pages finds them there.
+func (m *Model) feedAll() error {
+	for _, s := range m.sessions {
+		if s != nil {
+			if err := s.feedOn(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// predict is feed, and picks the most likely token behind the last row if it is wanted.
+func (s *Session) predict(next []int32, wanted bool) (picked int32, err error) {
+	p := s.model.predictor
+	tokens := slices.Concat(s.tokens[min(s.fed.n, len(s.tokens)):], next)
+	for len(tokens) > 0 {
+		n := min(len(tokens), p.Width())
+		if picked, err = p.run(s.place(s.fed.n), tokens[:n], s.fed.states[:n], wanted && n == len(tokens)); err != nil {
+			return 0, err
+		}
+		s.fed = fed{s.fed.n + n, s.fed.states[n:], tokens[n-1]}
+		tokens = tokens[n:]
+	}
+	return picked, nil
+}
+
+// place is the row of a position, without a token.
+func (s *Session) place(pos int) plan.Row {
+	return plan.Row{Pos: uint32(pos), NKV: uint32(pos) + 1, Table: uint32(s.table)}
+}
+
+// run runs tokens with the hidden states before them, from a place on, and picks the most
+// likely token behind the last if it is wanted.
+func (p *predictor) run(at plan.Row, tokens []int32, hidden [][]float32, wanted bool) (int32, error) {
+	size := 2 * p.join.Dim()
+	input := make([]float32, size*len(tokens))
+	rows := make([]plan.Row, len(tokens))
+	for i, t := range tokens {
+		if err := p.join.Input(input[i*size:], t, hidden[i]); err != nil {
+			return 0, err
+		}
+		rows[i] = at
+		rows[i].Token = uint32(t)
+		at.Pos, at.NKV = at.Pos+1, at.NKV+1
+	}
+	if err := p.SetInput(input); err != nil {
+		return 0, err
+	}
+	if !wanted {
+		_, err := p.Replay(rows, nil)
+		return 0, err
+	}
+	last := len(rows) - 1
+	if d, ok := p.Vectored.(device.Picker); ok {
+		greedy := plan.Sampling{TopP: plan.SampleTopPOff, RepeatPenalty: 1, InvRepeatPenalty: 1}
+		picked, err := d.Pick(rows, []device.Pick{{Row: last, Sampling: greedy}})
+		if err == nil {
+			return picked[0], nil
+		}
+		if !errors.Is(err, device.ErrSampling) {
+			return 0, err
+		}
+	}
+	logits, err := p.Replay(rows, []int{last})
+	if err != nil {
+		return 0, err
+	}
+	return int32(slices.Index(logits, slices.MaxFunc(logits, cmp.Compare[float32]))), nil
+}
+
+// own is the hidden state that the layer has left of the last of so many rows.
+func (p *predictor) own(rows int) ([]float32, error) {
+	x := make([]float32, rows*p.join.Dim())
+	if err := p.Hidden(x); err != nil {
+		return nil, err
+	}
+	x = x[(rows-1)*p.join.Dim():]
+	p.join.Own(x)
+	return x, nil
+}
+
+// maxPredicted is how many tokens the layer guesses at a time. Each guess takes a replay of
+// the layer behind the one before, and is right only if all before it are.
+const maxPredicted = 4
+
+// predicted guesses by the layer that predicts: how many at a time follows from how many of
+// the last ones were right.
+type predicted struct {
+	session *Session
+	length  int     // of the next guess
+	text    int     // tokens in front of the last guess
+	last    []int32 // guess
+}
+
+// Predictor guesses what follows this session's text by the model's layer that predicts.
+// It fails if the engine has none (Engine.Predict).
+func (s *Session) Predictor() (Drafter, error) {
+	if s.model.predictor == nil {
+		return nil, errors.New("the model was loaded without a layer that predicts")
+	}
+	return &predicted{session: s, length: maxPredicted / 2}, nil
+}
+
+// Propose implements Drafter. text is the session's timeline and the token behind it. If the
+// device fails nothing is guessed; whatever the model runs next says so.
+func (p *predicted) Propose(text []int32, n int) []int32 {
+	p.learn(text)
+	s, n := p.session, min(n, p.length)
+	if n < 1 || s.Reserve(n) != nil {
+		return nil
+	}
+	out, err := s.draft(text[len(text)-1], n)
+	if s.model.fail(err) != nil {
+		return nil
+	}
+	p.text, p.last = len(text), slices.Clone(out)
+	return out
+}
+
+// learn makes guesses longer where all were right, and shorter where one was not.
+func (p *predicted) learn(text []int32) {
+	if len(p.last) == 0 || len(text) <= p.text {
+		return
+	}
+	if right := text[p.text:]; len(right) > len(p.last) && slices.Equal(right[:len(p.last)], p.last) {
+		p.length = min(p.length+1, maxPredicted)
+	} else {
+		p.length = max(p.length-1, 1)
+	}
+	p.last = nil
+}
+
+// draft guesses n tokens behind one that comes behind the timeline, which has pages for
+// that and all but the last guess.
+func (s *Session) draft(token int32, n int) (out []int32, err error) {
+	if s.fed.n > len(s.tokens) {
+		s.fed.from(len(s.tokens)) // the token that it was fed was never run
+	}
+	p, rows := s.model.predictor, (len(s.tokens)-s.fed.n)%s.model.predictor.Width()+1
+	token, err = s.predict([]int32{token}, true)
+	if err != nil {
+		return nil, err
+	}
+	for at := len(s.tokens) + 1; ; at++ {
+		if token < 0 {
+			return out, nil // none was possible
+		}
+		if out = append(out, token); len(out) == n {
+			return out, nil
+		}
+		hidden, err := p.own(rows)
+		if err != nil {
+			return nil, err
+		}
+		rows = 1
+		if token, err = p.run(s.place(at), []int32{token}, [][]float32{hidden}, true); err != nil {
+			return nil, err
+		}
+	}
+}

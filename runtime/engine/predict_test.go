@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"mla/runtime/device"
+	"mla/runtime/device/fake"
+	"mla/runtime/plan"
+	"mla/runtime/sample"
+)
+
+// numbers is a joiner of hidden states of one number; unknown stands for none.
+type numbers struct{}
+
+const unknown = -1
+
+func (numbers) Dim() int          { return 1 }
+func (numbers) Model(x []float32) {}
+func (numbers) Own(x []float32)   {}
+func (numbers) Input(dst []float32, token int32, hidden []float32) error {
+	if dst[0], dst[1] = float32(token), unknown; hidden != nil {
+		dst[1] = hidden[0]
+	}
+	return nil
+}
+
+// predicting is a model with a layer that predicts, of which every row is checked: its
+// input is the row's token and the hidden state of exactly the tokens before, and the
+// layer's cache has the rows of these.
+type predicting struct {
+	*Model
+	layer          *fake.Runner
+	rows, unknowns int
+}
+
+func newPredicting(t *testing.T, cfg device.Config) *predicting {
+	t.Helper()
+	p := &predicting{layer: fake.New(fakeVocab, cfg)}
+	r := fake.New(fakeVocab, cfg)
+	text := func(_ plan.Row, hash uint64, logits []float32) {
+		rng := rand.New(rand.NewPCG(hash, 1))
+		for i := range logits {
+			logits[i] = 4 * rng.Float32()
+		}
+	}
+	r.Logits, p.layer.Logits = text, text // as it hashes the same tokens, it is often right
+	p.layer.Input = func(row plan.Row, in []float32) {
+		p.rows++
+		before := p.layer.Tokens(row.Table, int(row.Pos))
+		if row.Pos > 0 && in[1] == unknown {
+			p.unknowns++
+		} else if row.Pos > 0 && in[1] != fake.State(before) || in[0] != float32(row.Token) {
+			t.Errorf("position %d of table %d, behind %d: input %v; expected token %d and state %v", row.Pos, row.Table, before, in, row.Token, fake.State(before))
+		}
+		for _, s := range p.sessions {
+			if s != nil && s.table == int(row.Table) && !slices.Equal(before[:min(len(before), len(s.tokens))], s.tokens[:min(len(before), len(s.tokens))]) {
+				t.Errorf("the layer's cache has rows of %d; the session is %d", before, s.tokens)
+			}
+		}
+	}
+	var err error
+	if p.Model, err = NewModel(r, fakeVocab, cfg); err != nil {
+		t.Fatal(err)
+	}
+	p.predictor = &predictor{p.layer, numbers{}}
+	return p
+}
+
+// TestPredictedDrafts: sessions that share pages, go back, are closed and opened, and draft
+// now and then, have the text that they have without drafts; and what the layer is fed is
+// right, whatever was run in between.
+func TestPredictedDrafts(t *testing.T) {
+	rows, unknowns, accepted, drafted := 0, 0, 0, 0
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		cfg := device.Config{Context: 300, Width: []int{2, 5, 16}[rng.IntN(3)], Tables: 3, Pages: 30}
+		p := newPredicting(t, cfg)
+		p.layer.NoPicks = rng.IntN(2) == 0
+		plain, err := NewModel(p.runner, fakeVocab, cfg) // for texts without drafts, afterwards
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sessions [3]*Session
+		var prompts, texts [][]int32
+		var samplers []sample.Params
+		for range 12 {
+			i := rng.IntN(3)
+			if sessions[i] == nil || rng.IntN(4) == 0 {
+				if sessions[i] != nil {
+					if err := sessions[i].Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if sessions[i], err = p.NewSession(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := sessions[i]
+			prompt := []int32{1, 2, 3}
+			if len(texts) > 0 && rng.IntN(4) > 0 { // one that begins as another, or as the session
+				prompt = slices.Clone(texts[rng.IntN(len(texts))])
+				prompt = append(prompt[:1+rng.IntN(len(prompt))], rng.Int32N(fakeVocab))
+			}
+			for range rng.IntN(40) {
+				prompt = append(prompt, rng.Int32N(fakeVocab))
+			}
+			prompt = prompt[:min(len(prompt), 200)]
+			params := sample.Off()
+			params.Temperature, params.Seed = float32(rng.IntN(2)), rng.Uint64()
+			req := Request{Prompt: prompt, Max: rng.IntN(40), Sampler: newSampler(t, params)}
+			if rng.IntN(3) > 0 {
+				if req.Draft, err = s.Predictor(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			res, err := s.Generate(context.Background(), req, func(int32) bool { return true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			accepted, drafted = accepted+res.Accepted, drafted+res.Drafted
+			prompts, texts, samplers = append(prompts, prompt), append(texts, slices.Concat(prompt, res.Tokens)), append(samplers, params)
+		}
+		for i, prompt := range prompts {
+			s, err := plain.NewPrivateSession()
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := s.Generate(context.Background(), Request{Prompt: prompt, Max: len(texts[i]) - len(prompt), Sampler: newSampler(t, samplers[i])}, func(int32) bool { return true })
+			if err != nil || !slices.Equal(slices.Concat(prompt, res.Tokens), texts[i]) {
+				t.Fatalf("seed %d, text %d: %d, %v; with drafts %d", seed, i, res.Tokens, err, texts[i][len(prompt):])
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows, unknowns = rows+p.rows, unknowns+p.unknowns
+	}
+	t.Logf("%d rows, %d without a hidden state; %d of %d guesses right", rows, unknowns, accepted, drafted)
+	if accepted == 0 || drafted <= accepted || unknowns == 0 || unknowns > rows/20 {
+		t.Error("too few guesses, or too many hidden states that are not known")
+	}
+}
+
+// TestPredictorAlone: a model without the layer has nothing to draft by.
+func TestPredictorAlone(t *testing.T) {
+	s, _ := draftSession(t, device.Config{Context: 20, Width: 4})
+	if _, err := s.Predictor(); err == nil {
+		t.Error("a model without a layer that predicts drafts by it")
+	}
+}
+
+// TestLearn: guesses become longer while all are right, and shorter when one is not.
+func TestLearn(t *testing.T) {
+	p := &predicted{length: 2}
+	for i, step := range []struct {
+		text []int32
+		want int
+	}{{[]int32{9, 1, 2, 5}, 3}, {[]int32{9, 1, 5}, 1}, {[]int32{9, 5}, 1}, {[]int32{9}, 2}} {
+		p.text, p.last, p.length = 1, []int32{1, 2}, 2
+		if p.learn(step.text); p.length != step.want {
+			t.Errorf("step %d: guesses of %d; expected %d", i, p.length, step.want)
+		}
+	}
+}
+
+// TestInVain: the layer forgets tokens that it was fed and the model never ran.
+func TestInVain(t *testing.T) {
+	p := newPredicting(t, device.Config{Context: 100, Width: 8})
+	s, err := p.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sync(context.Background(), []int32{1, 2, 3}, nil); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Predictor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []int32{4, 5, 5} { // what comes next is only asked
+		if got := d.Propose(append(slices.Clone(s.Tokens()), token), 3); len(got) == 0 {
+			t.Error("nothing is guessed")
+		}
+	}
+	for range 2 { // and then something else, or the same
+		if err := s.Append(5); err != nil {
+			t.Fatal(err)
+		}
+		d.Propose(append(slices.Clone(s.Tokens()), 6), 3)
+		if err := s.Append(7); err != nil {
+			t.Fatal(err)
+		}
+		d.Propose(append(slices.Clone(s.Tokens()), 5), 3)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

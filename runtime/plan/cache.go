@@ -1,0 +1,67 @@
+package plan
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"mla/runtime/quant"
+)
+
+// CacheTypes lists the types that a latent cache with rows of so many latent and rotated
+// columns can have. Q8_0 wants whole blocks of both: kernels write them by themselves.
+func CacheTypes(latDim, peDim int) []quant.Type {
+	types := []quant.Type{quant.F32, quant.F16}
+	if f, _ := quant.Lookup(quant.Q8_0); latDim%f.BlockElems == 0 && peDim%f.BlockElems == 0 {
+		types = append(types, quant.Q8_0)
+	}
+	return types
+}
+
+// CacheTypes lists the types that the model's caches can have.
+func (m *Model) CacheTypes() []quant.Type { return CacheTypes(m.KVLoraRank, m.QKRopeHeadDim) }
+
+// Planes says how a page keeps its PageRows rows: plane behind plane, each with its part of
+// every row. The numbers are the bytes of that part. F32 and F16 have one plane, their
+// elements. Q8_0 has the fields of its blocks apart, as quant.SplitRows would leave all rows
+// of a page as one: a plane of signed bytes and one of scales. So rows of bytes begin at
+// multiples of 32 bytes, which a GPU loads as one.
+type Planes []int
+
+// CachePlanes is how caches of a type keep the model's rows.
+func (m *Model) CachePlanes(t quant.Type) (Planes, error) {
+	f, ok := quant.Lookup(t)
+	if !ok || !slices.Contains(CacheTypes(0, 0), t) {
+		return nil, fmt.Errorf("KV cache of %s; expected f16, f32 or q8_0", t)
+	}
+	if !slices.Contains(m.CacheTypes(), t) {
+		return nil, fmt.Errorf("KV cache of %s for rows of %d + %d columns; expected multiples of %d: use f16", t, m.KVLoraRank, m.QKRopeHeadDim, f.BlockElems)
+	}
+	dim := m.CacheDim()
+	if t == quant.Q8_0 {
+		return Planes{dim, dim / f.BlockElems * (f.BlockBytes - f.BlockElems)}, nil
+	}
+	return Planes{dim * f.BlockBytes}, nil
+}
+
+// RowBytes is the size of a row.
+func (p Planes) RowBytes() int {
+	n := 0
+	for _, bytes := range p {
+		n += bytes
+	}
+	return n
+}
+
+// Rows yields where n rows of a page are from the first on: offsets and lengths in bytes.
+func (p Planes) Rows(first, n int) iter.Seq2[int, int] {
+	return func(yield func(offset, bytes int) bool) {
+		at := 0
+		for _, bytes := range p {
+			if !yield(at+first*bytes, n*bytes) {
+				return
+			}
+			at += PageRows * bytes
+		}
+	}
+}

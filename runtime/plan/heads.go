@@ -1,0 +1,86 @@
+package plan
+
+import "slices"
+
+// HeadsPage is how a page of SpaceHeads keeps the heads of its PageRows cache rows: where each
+// part begins, in elements of the activations' type. Pages are those of the caches, so block
+// tables lead to both; all layers share them, one after the other.
+type HeadsPage struct {
+	Keys     int // [heads][PageRows][QKNopeHeadDim]
+	Values   int // [heads][VHeadDim][PageRows]: products with weights take a value's rows side by side
+	Rotated  int // [PageRows][QKRopeHeadDim]: the part of the keys that all heads share
+	Elements int // of a page
+}
+
+// HeadsPage is how pages keep the model's heads.
+func (m *Model) HeadsPage() HeadsPage {
+	p := HeadsPage{Values: m.NumAttentionHeads * m.QKNopeHeadDim * PageRows}
+	p.Rotated = p.Values + m.NumAttentionHeads*m.VHeadDim*PageRows
+	p.Elements = p.Rotated + m.QKRopeHeadDim*PageRows
+	return p
+}
+
+// HeadsBytes is the size of a page of SpaceHeads; 0: none of the dispatches uses it.
+func (b *Bundle) HeadsBytes(list []Dispatch) int64 {
+	uses := func(d Dispatch) bool {
+		return slices.ContainsFunc(d.Operands, func(o Operand) bool { return o.Space == SpaceHeads })
+	}
+	if !slices.ContainsFunc(list, uses) {
+		return 0
+	}
+	size := int64(4)
+	if b.Activations == ElemF16 {
+		size = 2
+	}
+	return size * int64(b.Model.HeadsPage().Elements)
+}
+
+// ExpandHeads makes keys or values of all heads, W · c, of the latent cache rows c that a replay's
+// rows attend to: of every block table among them those of all pages up to the longest of its
+// rows. Rows of the last page behind it are made of the last row. The heads of a prompt are
+// cheaper than the latent rows where many queries share them; see AttendHeads.
+type ExpandHeads struct {
+	W      int // typed: keys [Heads][LatDim][Dim], transposed, as queries are multiplied by it; values [Heads][Dim][LatDim]
+	Keys   bool
+	Heads  int
+	Dim    int // of a head's keys or values
+	LatDim int
+	PeDim  int   // rotated columns of a cache row, which keys bring over as they are
+	Cache  Paged // in front of them are LatDim latent ones
+	Out    int   // of SpaceHeads
+	Shares int   // threadgroups that take every Shares-th page of the same head's columns
+}
+
+// ExpandColumns is how many columns of a head a threadgroup of an ExpandHeads makes at a time.
+const ExpandColumns = 128
+
+// Groups implements Part.
+func (p *ExpandHeads) Groups() int { return p.Heads * ceil(p.Dim, ExpandColumns) * p.Shares }
+
+func (p *ExpandHeads) groupsOfAll(*Kernel) int { return p.Groups() }
+
+// AttendHeads is attention of many rows over keys and values that ExpandHeads has made: a query
+// and a cache row cost PeDim + NopeDim + VDim products a head in place of the 2 LatDim + PeDim
+// of latent attention. A threadgroup has one head of RowsPerGroup rows; as of AttendRows, a
+// query gets no weight of cache rows behind its own row's number of them, and Out is not
+// written for dead rows.
+type AttendHeads struct {
+	QNope        Vec // [Heads] × NopeDim
+	QPe          Vec // [Heads] × PeDim
+	Heads        int
+	NopeDim      int
+	PeDim        int
+	VDim         int
+	Scale        float64
+	Temperature  Temperature // as in Attend
+	KV           Paged       // of SpaceHeads
+	Out          Vec         // [Heads] × VDim
+	RowsPerGroup int         // queries of a threadgroup
+	SplitK       int         // simdgroups that share queries and take different cache rows of a tile
+	Tile         int         // cache rows at a time, of halves; half as many of floats
+}
+
+// Groups implements Part.
+func (p *AttendHeads) Groups() int { return p.Heads }
+
+func (p *AttendHeads) groupsOfAll(k *Kernel) int { return p.Heads * ceil(k.Width, p.RowsPerGroup) }

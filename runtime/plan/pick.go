@@ -1,0 +1,102 @@
+package plan
+
+// Pick says behind which row a token is picked, and how (80 bytes). Unlike a chain, whose
+// state the device moves on, a pick depends on nothing but this: what the sampler has
+// accepted comes with it, as adjustments of logits. So sessions come and go, and rows of
+// guesses are picked behind, without any state on the device.
+type Pick struct {
+	Sampling        // Window, Accepted and Picked are not used
+	Row      uint32 // of SpaceLogits; PickNone: there is no such pick
+	First    uint32 // of its entries in PickLayout.Adjusts, which are in the order of their tokens
+	Entries  uint32
+	Mask     uint32 // where its words begin in PickLayout.Masks, which has a bit for each token that may be picked; PickNone: all may
+}
+
+// Adjust changes the logit of a token (12 bytes).
+type Adjust struct {
+	Token uint32
+	Count uint32  // how often the token is among the recent ones
+	Bias  float32 // added before the penalties
+}
+
+const (
+	// PickNone is Pick.Row of a pick that there is not, and Pick.Mask of one without a mask.
+	PickNone = 1<<32 - 1
+	// PickAdjusts is how many entries a pick has at most.
+	PickAdjusts = 4096
+)
+
+// The sizes of Pick and Adjust, in bytes.
+const (
+	PickBytes   = 80
+	AdjustBytes = 12
+)
+
+// MaskWords is how many words have a bit for each token.
+func MaskWords(vocab int) int { return ceil(vocab, 32) }
+
+// PickLayout says where the arrays of SpacePick begin, in bytes.
+type PickLayout struct {
+	Picks   int64 // [MaxWanted]Pick, from the host
+	Adjusts int64 // [MaxWanted*PickAdjusts]Adjust, from the host, right behind
+	Masks   int64 // [MaxWanted][MaskWords]uint32, from the host, the lowest bit for the first token
+	Tokens  int64 // [MaxWanted]uint32: what is picked, or SampleNone
+	Values  int64 // [MaxWanted][vocab]float32: logits after bias and penalties
+	Tops    int64 // [MaxWanted][groups]float32: the best value of each threadgroup that scans
+	TopIDs  int64 // [MaxWanted][groups]uint32: the first token that has it
+	Kept    int64 // [MaxWanted][vocab]float32: the values that top-k leaves, and some more
+	KeptIDs int64 // [MaxWanted][vocab]uint32: their tokens, in ascending order
+	Bytes   int64 // of all
+}
+
+// PickLayoutOf lays out SpacePick for a vocabulary that groups threadgroups scan. Arrays
+// begin at multiples of 256 bytes.
+func PickLayoutOf(vocab, groups int) PickLayout {
+	var l PickLayout
+	l.Bytes = layOut([]array{
+		{&l.Picks, MaxWanted * PickBytes}, {&l.Adjusts, MaxWanted * PickAdjusts * AdjustBytes}, {&l.Masks, 4 * MaxWanted * MaskWords(vocab)}, {&l.Tokens, 4 * MaxWanted},
+		{&l.Values, 4 * MaxWanted * vocab}, {&l.Tops, 4 * MaxWanted * groups}, {&l.TopIDs, 4 * MaxWanted * groups},
+		{&l.Kept, 4 * MaxWanted * vocab}, {&l.KeptIDs, 4 * MaxWanted * vocab},
+	})
+	return l
+}
+
+// array is where an array begins, and how many bytes it has.
+type array struct {
+	at    *int64
+	bytes int
+}
+
+// layOut puts arrays one behind the other, and returns how long they are.
+func layOut(arrays []array) (bytes int64) {
+	for _, a := range arrays {
+		*a.at = bytes
+		bytes += (int64(a.bytes) + 255) &^ 255
+	}
+	return bytes
+}
+
+// ScanPicks does for every pick what ScanLogits does for a chain. Fields are slots of the
+// arrays of PickLayout.
+type ScanPicks struct {
+	Logits, Picks, Adjusts, Masks int
+	Values, Tops, TopIDs          int
+	Vocab, PerGroup               int // PerGroup: values per threadgroup
+}
+
+// Scanned is how many threadgroups scan the logits of one pick.
+func (p *ScanPicks) Scanned() int { return ceil(p.Vocab, p.PerGroup) }
+
+// Groups implements Part.
+func (p *ScanPicks) Groups() int { return MaxWanted * p.Scanned() }
+
+// PickTokens picks a token from the Values of every pick.
+type PickTokens struct {
+	Picks, Tokens        int
+	Values, Tops, TopIDs int
+	Kept, KeptIDs        int
+	Vocab, Scanned       int // Scanned: threadgroups of ScanPicks for one pick
+}
+
+// Groups implements Part.
+func (p *PickTokens) Groups() int { return MaxWanted }

@@ -1,0 +1,67 @@
+// Package ptxfile reads a bundle's kernels compiled for NVIDIA GPUs: PTX, compressed by
+// gzip, headed by the hash of the Metal source that it was made from. gen/ptx writes it.
+package ptxfile
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"mla/runtime/plan"
+)
+
+const (
+	// headBytes holds the first lines, which say what the text was made from.
+	headBytes = 1024
+	// maxText bounds what a file may unpack to; some 64 times what the largest bundle has.
+	maxText = 1 << 28
+)
+
+// Check says why a file is not the PTX of b's very source; nil: it is, if nothing behind
+// its first lines is wrong.
+func Check(b *plan.Bundle, file []byte) error {
+	_, err := open(b, file)
+	return err
+}
+
+// Text is the PTX of a bundle: one .entry for each variant, under its name, with a pointer
+// parameter for each slot of its kernel. PTX of another source is an error.
+func Text(b *plan.Bundle, file []byte) (string, error) {
+	r, err := open(b, file)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	n, err := io.Copy(&text, io.LimitReader(r, maxText))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("its PTX: %w", err)
+	case n == maxText:
+		return "", fmt.Errorf("its PTX: %d bytes or more", maxText)
+	}
+	return text.String(), nil
+}
+
+// open begins to read PTX that was made from the bundle's own source.
+func open(b *plan.Bundle, file []byte) (io.Reader, error) {
+	r, err := gzip.NewReader(bytes.NewReader(file))
+	if err != nil {
+		return nil, fmt.Errorf("its PTX: %w", err)
+	}
+	text := bufio.NewReaderSize(r, headBytes)
+	head, err := text.Peek(headBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("its PTX: %w", err)
+	}
+	source := sha256.Sum256([]byte(b.Metal()))
+	if want := "kernels.metal sha256:" + hex.EncodeToString(source[:]) + "\n"; !strings.Contains(string(head), want) {
+		return nil, errors.New("its PTX is not from this Metal source")
+	}
+	return text, nil
+}

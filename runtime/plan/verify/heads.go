@@ -1,0 +1,82 @@
+package verify
+
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
+
+// sharesHeads says whether a part makes expanded heads or reads them: what is of a kernel with
+// them has no other memory of that kind.
+func sharesHeads(p plan.Part) bool {
+	switch p.(type) {
+	case *plan.ExpandHeads, *plan.AttendHeads:
+		return true
+	}
+	return false
+}
+
+// The shapes that the templates expand.msl and attend_heads.msl have.
+const (
+	expandThreads = 128 // of ExpandHeads: four simdgroups, each with 32 of ExpandColumns
+	maxTile       = 64  // cache rows of a tile, which a page is a multiple of
+	maxShares     = 256
+)
+
+// checkExpand wants whole blocks of columns, and as many threads as the template shares them
+// out to.
+func checkExpand(k *plan.Kernel, p *plan.ExpandHeads) error {
+	if p.Dim%Block != 0 || p.LatDim%Block != 0 || p.PeDim%Block != 0 || k.Threads != expandThreads || p.Shares > maxShares {
+		return fmt.Errorf("heads of %d columns of rows of %d and %d in %d shares, by %d threads; expected multiples of %d and %d threads",
+			p.Dim, p.LatDim, p.PeDim, p.Shares, k.Threads, Block, expandThreads)
+	}
+	return nil
+}
+
+// checkHeads wants simdgroups that share queries and tiles evenly, in whole blocks.
+func checkHeads(k *plan.Kernel, p *plan.AttendHeads) error {
+	simdgroups := k.Threads / SimdWidth
+	blocks := p.RowsPerGroup * p.SplitK / Block / simdgroups // of a simdgroup's queries
+	power := p.Tile&(p.Tile-1) == 0 && p.SplitK&(p.SplitK-1) == 0
+	switch {
+	case p.NopeDim%Block != 0 || p.PeDim%Block != 0 || p.VDim%Block != 0:
+		return fmt.Errorf("heads of %d + %d and %d columns; expected multiples of %d", p.NopeDim, p.PeDim, p.VDim, Block)
+	case !power || p.Tile > maxTile || p.Tile < 2*Block || p.SplitK*Block > p.Tile || p.Tile > p.SplitK*SimdWidth:
+		return fmt.Errorf("tiles of %d cache rows for %d simdgroups; expected powers of two up to %d, and %d to %d rows for each", p.Tile, p.SplitK, maxTile, Block, SimdWidth)
+	case blocks*Block*simdgroups != p.RowsPerGroup*p.SplitK || blocks < 1 || blocks > 4 || simdgroups%p.SplitK != 0:
+		return fmt.Errorf("%d queries for %d simdgroups, %d to a query; expected 8 to 32 for each", p.RowsPerGroup, simdgroups, p.SplitK)
+	}
+	for _, v := range []plan.Vec{p.QNope, p.QPe} {
+		if v.Offset%inputAlign != 0 || v.Stride%inputAlign != 0 {
+			return fmt.Errorf("queries at %d, %d apart; expected multiples of %d", v.Offset, v.Stride, inputAlign)
+		}
+	}
+	return nil
+}
+
+// expand is what a part that makes heads reaches.
+func (r *reach) expand(p *plan.ExpandHeads) {
+	m, dim := r.model, r.model.VHeadDim
+	if p.Keys {
+		dim = m.QKNopeHeadDim
+	}
+	r.want(p.Heads == m.NumAttentionHeads && p.Dim == dim && p.LatDim == m.KVLoraRank && p.PeDim == m.QKRopeHeadDim,
+		"%d heads of %d columns of rows of %d and %d; the model has others", p.Heads, p.Dim, p.LatDim, p.PeDim)
+	if p.Keys {
+		r.matrix(p.W, p.Heads, p.LatDim, p.Dim)
+	} else {
+		r.matrix(p.W, p.Heads, p.Dim, p.LatDim)
+	}
+	r.cache(p.Cache, p.LatDim+p.PeDim)
+}
+
+// attendHeads is what attention to heads reaches.
+func (r *reach) attendHeads(p *plan.AttendHeads) {
+	m := r.model
+	r.want(p.Heads == m.NumAttentionHeads && p.NopeDim == m.QKNopeHeadDim && p.PeDim == m.QKRopeHeadDim && p.VDim == m.VHeadDim,
+		"%d heads of %d + %d and %d columns; the model has others", p.Heads, p.NopeDim, p.PeDim, p.VDim)
+	r.want(p.KV.MaxPages == m.MaxPages() && r.kernel.Slots[p.KV.Tables].Space == plan.SpaceTables, "block tables of %d entries; expected %d", p.KV.MaxPages, m.MaxPages())
+	r.vec(p.QNope, p.Heads, p.NopeDim)
+	r.vec(p.QPe, p.Heads, p.PeDim)
+	r.vec(p.Out, p.Heads, p.VDim)
+}

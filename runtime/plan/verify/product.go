@@ -1,0 +1,72 @@
+package verify
+
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
+
+// The shape of the products of weights and the inputs of many rows, as the template
+// product.msl has it.
+const (
+	Block       = 8   // rows and columns of a simdgroup matrix
+	StepColumns = 128 // columns that a tile's inputs are loaded by
+	TileInputs  = 64  // inputs of a step that a tile holds, or those of several steps
+)
+
+// TokensOf is how many rows a part multiplies its weights by at a time; 0 for parts of one row.
+func TokensOf(p plan.Part) int {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.Tokens
+	case *plan.Experts:
+		return p.Tokens
+	}
+	return 0
+}
+
+// RescaleOf is the norm that a part finishes, or nil.
+func RescaleOf(p plan.Part) *plan.Rescale {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.Rescale
+	case *plan.Experts:
+		return p.Rescale
+	}
+	return nil
+}
+
+// weightRowsOf is how many rows of weights a threadgroup of a part multiplies; 0 for parts
+// that are never of several rows together.
+func weightRowsOf(p plan.Part) int {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.RowsPerGroup
+	case *plan.Experts:
+		return p.RowsPerGroup
+	}
+	return 0
+}
+
+// checkProduct wants simdgroups that share the tile's loads and results evenly.
+func checkProduct(k *plan.Kernel, p plan.Part) error {
+	tokens, perGroup := TokensOf(p), weightRowsOf(p)
+	if tokens < 0 || (tokens > 0) != (k.Width > 0 && perGroup > 0) {
+		return fmt.Errorf("%T of %d rows at a time in a kernel of %d", p, tokens, k.Width)
+	}
+	if tokens == 0 {
+		return nil
+	}
+	slices, simdgroups := max(SplitKOf(p), 1), k.Threads/SimdWidth
+	rows := perGroup * slices / simdgroups // of weights, for a simdgroup
+	switch {
+	case tokens%Block != 0 || tokens > TileInputs || slices > 1 && tokens*slices > 2*TileInputs || min(TileInputs, tokens*slices)*StepColumns/8%k.Threads != 0:
+		return fmt.Errorf("tiles of %d rows for %d threads, %d of %d simdgroups to a row; expected as many loads for each", tokens, k.Threads, slices, simdgroups)
+	case rows*simdgroups != perGroup*slices || rows != 2*Block && rows != 4*Block || Block*rows/SimdWidth%slices != 0:
+		return fmt.Errorf("%d rows of weights for a threadgroup of %d simdgroups, %d to a row; expected 16 or 32 for each", perGroup, simdgroups, slices)
+	}
+	if r := RescaleOf(p); r != nil && r.Count < 1 {
+		return fmt.Errorf("a norm of no sums of squares")
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"mla/runtime/plan"
+)
+
+// checkBatch holds a part to the number of rows of its kernel: what computes several takes
+// its inputs as they are.
+func checkBatch(k *plan.Kernel, p plan.Part) error {
+	if k.Width < 0 || k.Width == 1 || k.Width > plan.MaxWidth {
+		return fmt.Errorf("a kernel of %d rows; expected 0 for one, or 2 to %d", k.Width, plan.MaxWidth)
+	}
+	if err := checkStrides(k); err != nil {
+		return err
+	}
+	several := k.Width > 0
+	wrong := func(what string) error { return fmt.Errorf("%T with %s in a kernel of %d rows", p, what, k.Width) }
+	switch p := p.(type) {
+	case *plan.MatVec:
+		if several && (p.Norm != nil || p.Combine != nil) {
+			return wrong("a norm or a combine of its own")
+		}
+	case *plan.Experts:
+		if several != (p.Grouping != nil) || several && (p.Norm != nil || p.Gating != nil) {
+			return wrong("a norm or gating of its own, or without groups")
+		}
+		if several && (p.Grouping.K != p.K || p.Grouping.Experts < 1) {
+			return wrong(fmt.Sprintf("groups of %d of %d experts", p.Grouping.K, p.Grouping.Experts))
+		}
+	case *plan.RouteBatch:
+		if k.Width < 2 || k.Width > plan.MaxBatch {
+			return wrong("one threadgroup")
+		}
+		if p.Grouping.K != p.Gating.K || p.Grouping.Experts != p.Gating.Experts {
+			return wrong(fmt.Sprintf("groups of %d of %d experts", p.Grouping.K, p.Grouping.Experts))
+		}
+	case *plan.GroupExperts:
+		if !several {
+			return wrong("groups")
+		}
+	case *plan.AttendRows:
+		if !several {
+			return wrong("attention of many")
+		}
+		return checkQueries(k, p)
+	case *plan.ExpandHeads:
+		if !several {
+			return wrong("heads of the cache rows of many")
+		}
+		return checkExpand(k, p)
+	case *plan.AttendHeads:
+		if !several {
+			return wrong("attention of many")
+		}
+		return checkHeads(k, p)
+	case *plan.GatherVec:
+		if !several || p.PerGroup != k.Threads || k.Slots[p.Vec].Stride < p.Dim {
+			return wrong(fmt.Sprintf("%d elements per threadgroup, of vectors of %d that are %d apart", p.PerGroup, p.Dim, k.Slots[p.Vec].Stride))
+		}
+	case *plan.ExpertsSum:
+		if several {
+			return wrong("experts of one row")
+		}
+	}
+	return nil
+}
+
+// maxElements is how many elements of all rows a uint can index.
+const maxElements = 1 << 32
+
+// checkQueries wants numbers of queries that a uint holds.
+func checkQueries(k *plan.Kernel, p *plan.AttendRows) error {
+	if p.Queries < 1 || p.Heads > math.MaxInt32/k.Width || p.Queries > math.MaxInt32/2 {
+		return fmt.Errorf("%d queries of %d heads of %d rows", p.Queries, p.Heads, k.Width)
+	}
+	return nil
+}
+
+// checkStrides wants the rows, and vectors as aligned as the first.
+func checkStrides(k *plan.Kernel) error {
+	rows := 0
+	for _, s := range k.Slots {
+		if s.Elem == plan.ElemRow && (s.Space == plan.SpaceRow || s.Space == plan.SpaceWanted) {
+			rows++
+		}
+	}
+	if rows > 1 || k.Width > 0 && (rows == 0 || len(k.Tails) > 0) {
+		return errors.New("a kernel of several rows without a slot for them, or with tails; or one with two such slots")
+	}
+	for _, s := range k.Slots {
+		aligned := s.Stride%plan.StrideAlign == 0 || s.Space == plan.SpaceLogits
+		if s.Stride < 0 || s.Stride > 0 && k.Width == 0 || !aligned {
+			return fmt.Errorf("slot %s has vectors %d apart; expected multiples of %d, and none in a kernel of one row", s.Name, s.Stride, plan.StrideAlign)
+		}
+		if s.Stride > maxElements/max(k.Width, 1) {
+			return fmt.Errorf("slot %s has %d vectors %d apart; expected at most %d elements", s.Name, k.Width, s.Stride, maxElements)
+		}
+	}
+	return nil
+}
+
+// wanted says whether a kernel computes the rows that are wanted, instead of all.
+func wanted(k *plan.Kernel) bool {
+	return slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceWanted })
+}

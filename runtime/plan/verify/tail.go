@@ -1,0 +1,84 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"mla/runtime/plan"
+)
+
+// checkTails holds the tails of a kernel to what their templates take for granted:
+// they read rows of one group that the part before them makes, by whole threadgroups.
+func checkTails(k *plan.Kernel) error {
+	for i := range k.Tails {
+		t := &k.Tails[i]
+		if err := checkTail(k, t); err != nil {
+			return fmt.Errorf("tail %d: %w", i, err)
+		}
+		if slices.ContainsFunc(k.Tails[:i], func(other plan.Tail) bool { return other.After == t.After || other.Counters == t.Counters }) {
+			return fmt.Errorf("tail %d: part %d has two, or they share counters", i, t.After)
+		}
+	}
+	return nil
+}
+
+// turns is a tail's part as the limits on rows see it: its threadgroup takes them in turns.
+func turns(p plan.Part) plan.Part {
+	if m, ok := p.(*plan.MatVec); ok {
+		one := *m
+		one.RowsPerGroup = 1
+		return &one
+	}
+	return p
+}
+
+func checkTail(k *plan.Kernel, t *plan.Tail) error {
+	if t.Part == nil || t.After < 0 || t.After >= len(k.Parts) {
+		return fmt.Errorf("behind part %d of %d", t.After, len(k.Parts))
+	}
+	after, ok := k.Parts[t.After].(*plan.MatVec)
+	if !ok || after.Batch != 1 || after.Out.Offset != 0 {
+		return fmt.Errorf("behind a %T; expected one mat-vec", k.Parts[t.After])
+	}
+	if err := (Use{Slot: t.Counters, As: Counters}).check(k); err != nil {
+		return err
+	}
+	if err := errors.Join(checkSizes(t.Part), checkPart(k, turns(t.Part))); err != nil {
+		return err
+	}
+	groups := t.Part.Groups()
+	made := after.Rows / max(groups, 1)
+	if after.Rows%max(groups, 1) != 0 || groups > 1 && made%after.RowsPerGroup != 0 {
+		return fmt.Errorf("%d groups of %d rows, %d per threadgroup; expected whole threadgroups for each", groups, after.Rows, after.RowsPerGroup)
+	}
+	inputs, end, stride, err := tailReads(t.Part, made)
+	if err != nil {
+		return err
+	}
+	for _, in := range inputs {
+		if k.Slots[in.Slot].Elem != plan.ElemAct {
+			return fmt.Errorf("reads slot %d, which does not hold activations", in.Slot)
+		}
+		if in.Slot != after.Out.Slot || end > made || stride != made {
+			return fmt.Errorf("reads %d elements of slot %d, %d apart; expected what part %d makes, %d apart", end, in.Slot, stride, t.After, made)
+		}
+	}
+	return nil
+}
+
+// tailReads lists the inputs of a tail's part, where they end within a group, and the
+// distance of two groups; a part with only one has that of its row.
+func tailReads(p plan.Part, row int) (inputs []plan.Vec, end, stride int, err error) {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		if p.Norm != nil || p.Rescale != nil || p.Combine != nil || p.Up >= 0 || p.SquaredReLU || p.Rope != nil || p.Add >= 0 || p.HandOver != nil || p.SplitK > 1 ||
+			p.RowsPerGroup != p.Rows || p.Out.Slot < 0 {
+			return nil, 0, 0, fmt.Errorf("a mat-vec that fuses something, or of %d rows per group; expected all %d", p.RowsPerGroup, p.Rows)
+		}
+		return []plan.Vec{p.In}, p.In.Offset + p.Cols, p.In.Stride, nil
+	case *plan.StoreKV:
+		return []plan.Vec{p.Lat, p.KPe}, max(p.Lat.Offset+p.LatDim, p.KPe.Offset+p.PeDim), row, nil
+	}
+	return nil, 0, 0, fmt.Errorf("no template for a %T as a tail", p)
+}

@@ -1,0 +1,110 @@
+package scheduler
+
+import (
+	"slices"
+	"time"
+
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+)
+
+// run runs the rows of a step, with guesses of what follows where nothing else would use
+// their places and they pay.
+func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err error) {
+	start := time.Now()
+	guesses := 0
+	quiet := !slices.ContainsFunc(s.active, func(t *task) bool { return t.waits || !t.started() || t.left() > 1 })
+	if quiet && s.pays.now(len(rows)) {
+		guesses = s.guess(rows, tasks)
+	}
+	if picked, err = s.model.Pick(rows); err != nil || !quiet {
+		return picked, err
+	}
+	tokens := 0
+	for _, p := range picked {
+		tokens += len(p)
+	}
+	s.pays.ran(len(rows), guesses, tokens, time.Since(start))
+	return picked, nil
+}
+
+// guess adds guesses to rows, one of each task, as far as there is room, which they share.
+func (s *Scheduler) guess(rows []engine.Row, tasks []*task) (n int) {
+	room := min(s.width, plan.MaxWanted) - len(rows)
+	for i, t := range tasks {
+		own := t.guess(room / (len(rows) - i))
+		rows[i].Guesses = own
+		room, n = room-len(own), n+len(own)
+	}
+	return n
+}
+
+// guess is at most n tokens that may follow, for which the session has pages.
+func (t *task) guess(n int) []int32 {
+	if t.Max >= 0 {
+		n = min(n, t.Max-len(t.result.Tokens)-1)
+	}
+	n = min(n, t.session.Context()-len(t.text))
+	// What picks by more than what it has accepted, such as the text that was emitted, has
+	// to see a token before it picks the next.
+	if _, alone := t.Sampler.(engine.Portable); t.drafter == nil || n < 1 || !alone {
+		return nil
+	}
+	list := t.drafter.Propose(t.text, n)
+	list = list[:min(n, len(list))]
+	if t.session.Reserve(1+len(list)) != nil { // the row alone has its page
+		return nil
+	}
+	t.result.Drafted += len(list)
+	return list
+}
+
+// pays decides whether guesses are worth their time: steps with them must bring more
+// tokens than the time that they take would have brought without.
+type pays struct {
+	alone        map[int]time.Duration // of a step without guesses, by its rows, running means
+	spent, worth time.Duration         // of the last steps with guesses, and of as many tokens without
+	steps        int
+	rest         int // steps until guesses are tried again
+}
+
+// The steps that decide, and how long guesses are left out if they did not pay.
+const (
+	paySteps = 8
+	payRest  = 128
+)
+
+// ran counts a step that brought so many tokens.
+func (p *pays) ran(rows, guesses, tokens int, took time.Duration) {
+	if guesses == 0 {
+		if p.alone == nil {
+			p.alone = map[int]time.Duration{}
+		}
+		if mean := p.alone[rows]; mean == 0 {
+			p.alone[rows] = took
+		} else {
+			p.alone[rows] += (took - mean) / 8
+		}
+		p.rest = max(p.rest-1, 0)
+		return
+	}
+	p.steps++
+	p.spent += took
+	p.worth += p.alone[rows] * time.Duration(tokens) / time.Duration(rows)
+}
+
+// now says whether a step of so many rows gets guesses.
+func (p *pays) now(rows int) bool {
+	if p.rest > 0 || p.alone[rows] == 0 {
+		return false
+	}
+	if p.steps < paySteps {
+		return true
+	}
+	lost := p.spent > p.worth
+	p.steps, p.spent, p.worth = 0, 0, 0
+	if lost {
+		p.rest = payRest
+	}
+	return !lost
+}

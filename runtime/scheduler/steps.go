@@ -1,0 +1,31 @@
+package scheduler
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Steps are numbers of the steps since the scheduler was made.
+type Steps struct {
+	Prompt, Decode int // rows: of prompts, with those that are run again, and of picked tokens
+	Busy           time.Duration
+	Rows           [sizes]uint64 // steps by how many rows they had: at most MostRows(i)
+}
+
+// sizes is how many sizes of steps are told apart; the last one is plan.MaxWidth's.
+const sizes = 13
+
+// MostRows is the greatest number of rows of steps in Steps.Rows[i].
+func MostRows(i int) int { return 1 << i }
+
+// begin counts a step by the tasks of its rows, before they are run.
+func (s *Steps) begin(tasks []*task) {
+	s.Rows[bits.Len(uint(len(tasks)-1))]++
+	for _, t := range tasks {
+		if t.decoding() {
+			s.Decode++
+		} else {
+			s.Prompt++
+		}
+	}
+}

@@ -1,0 +1,364 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"mla/runtime/chat"
+	"mla/runtime/chat/output"
+)
+
+// messagesRequest is the body of POST /v1/messages.
+type messagesRequest struct {
+	sampling
+	structured
+	MaxTokens     *int              `json:"max_tokens"`
+	Messages      []anthropicTurn   `json:"messages"`
+	System        content           `json:"system"`
+	StopSequences texts             `json:"stop_sequences"`
+	Stream        bool              `json:"stream"`
+	Tools         []anthropicTool   `json:"tools"`
+	ToolChoice    anthropicChoice   `json:"tool_choice"`
+	Thinking      anthropicThinking `json:"thinking"`
+	Output        struct {
+		Format *responseFormat `json:"format"`
+	} `json:"output_config"`
+}
+
+type anthropicTurn struct {
+	Role    string `json:"role"`
+	Content blocks `json:"content"`
+}
+
+type anthropicTool struct {
+	Type        string `json:"type"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	InputSchema raw    `json:"input_schema"`
+	Strict      bool   `json:"strict"`
+}
+
+type anthropicChoice struct {
+	Type    string `json:"type"`
+	Name    string `json:"name"`
+	OneCall bool   `json:"disable_parallel_tool_use"`
+}
+
+type anthropicThinking struct {
+	Type   string `json:"type"`
+	Budget *int   `json:"budget_tokens"`
+}
+
+// block is a piece of a turn.
+type block struct {
+	Type      string  `json:"type"`
+	Text      string  `json:"text"`
+	Thinking  string  `json:"thinking"`
+	ID        string  `json:"id"`
+	Name      string  `json:"name"`
+	Input     raw     `json:"input"`
+	ToolUseID string  `json:"tool_use_id"`
+	Content   content `json:"content"`
+	IsError   bool    `json:"is_error"`
+}
+
+// blocks are a text or a list of blocks.
+type blocks []block
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *blocks) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		*b = blocks{{Type: "text"}}
+		return json.Unmarshal(data, &(*b)[0].Text)
+	}
+	err := json.Unmarshal(data, (*[]block)(b))
+	var known *apiError
+	if err != nil && !errors.As(err, &known) {
+		return bad("messages.content", "expected a text or a list of blocks")
+	}
+	return err
+}
+
+// conversation is what the request wants answered.
+func (q *messagesRequest) conversation(s *Server) (*conversation, error) {
+	c := &conversation{oneCall: q.ToolChoice.OneCall}
+	if q.System != "" {
+		c.messages = append(c.messages, chat.Message{Role: chat.System, Content: string(q.System)})
+	}
+	for i, turn := range q.Messages {
+		messages, err := s.turn(fmt.Sprintf("messages[%d]", i), turn)
+		if err != nil {
+			return nil, err
+		}
+		c.messages = append(c.messages, messages...)
+	}
+	switch q.Thinking.Type {
+	case "":
+	case "enabled", "adaptive":
+		on := true
+		c.thinking, c.budget = &on, q.Thinking.Budget
+	case "disabled":
+		c.thinking = new(bool)
+	default:
+		return nil, bad("thinking.type", "%q; expected enabled, adaptive or disabled", clip(q.Thinking.Type, 50))
+	}
+	return c, q.tools(c)
+}
+
+// turn is the messages of a turn: results of tools come before what a user says.
+func (s *Server) turn(param string, t anthropicTurn) (list []chat.Message, err error) {
+	m := chat.Message{Role: t.Role}
+	if t.Role != chat.User && t.Role != chat.Assistant {
+		return nil, bad(param+".role", "%q; expected user or assistant", clip(t.Role, 50))
+	}
+	results := 0
+	for _, b := range t.Content {
+		switch b.Type {
+		case "text":
+			m.Content += b.Text
+		case "thinking":
+			m.Reasoning += b.Thinking
+		case "redacted_thinking":
+		case "tool_use":
+			call, err := s.replay(param+".content", b.ID, b.Name, string(b.Input))
+			if err != nil {
+				return nil, err
+			}
+			m.ToolCalls = append(m.ToolCalls, call)
+		case "tool_result":
+			list = append(list, chat.Message{Role: chat.Tool, Content: string(b.Content), ToolCallID: b.ToolUseID})
+			results++
+		default:
+			return nil, bad(param+".content", "a block of type %q; the model reads only text", clip(b.Type, 50))
+		}
+	}
+	if results > 0 && m.Content == "" {
+		return list, nil
+	}
+	return append(list, m), nil
+}
+
+// tools reads what may be called.
+func (q *messagesRequest) tools(c *conversation) error {
+	if len(q.Tools) > maxTools {
+		return bad("tools", "more than %d", maxTools)
+	}
+	for i, t := range q.Tools {
+		param := fmt.Sprintf("tools[%d]", i)
+		if t.Type != "" && t.Type != "custom" {
+			return bad(param, "a tool of type %q; expected custom", clip(t.Type, 50))
+		}
+		tool, err := declare(param+".name", t.Name, t.Description, t.Strict, t.InputSchema)
+		if err != nil {
+			return err
+		}
+		c.tools = append(c.tools, tool)
+	}
+	switch q.ToolChoice.Type {
+	case "", "auto":
+	case "none":
+		c.choice.none = true
+	case "any":
+		c.choice.must = true
+	case "tool":
+		c.choice = toolChoice{must: true, name: q.ToolChoice.Name}
+		return declares("tool_choice", c.tools, q.ToolChoice.Name)
+	default:
+		return bad("tool_choice.type", "%q; expected auto, any, tool or none", clip(q.ToolChoice.Type, 50))
+	}
+	return nil
+}
+
+// job is the job of the request.
+func (q *messagesRequest) job(s *Server) (*job, error) {
+	c, err := q.conversation(s)
+	if err != nil {
+		return nil, err
+	}
+	if f := q.Output.Format; f != nil {
+		f.Strict = new(bool)
+		*f.Strict = true // the API has no other
+	}
+	if c.grammar, err = s.grammarOf(q.structured, q.Output.Format, "output_config.format"); err != nil {
+		return nil, err
+	}
+	j, err := s.chatJob(c)
+	if err != nil {
+		return nil, err
+	}
+	if q.MaxTokens == nil || *q.MaxTokens < 1 {
+		return nil, bad("max_tokens", "is missing; expected 1 or more")
+	}
+	j.max = *q.MaxTokens
+	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
+		return nil, err
+	}
+	j.stops = q.StopSequences
+	return j, q.StopSequences.check("stop_sequences")
+}
+
+// anthropicMessage is an answer, or its head in a stream.
+type anthropicMessage struct {
+	ID           string         `json:"id"`
+	Type         string         `json:"type"`
+	Role         string         `json:"role"`
+	Model        string         `json:"model"`
+	Content      []any          `json:"content"`
+	StopReason   *string        `json:"stop_reason"`
+	StopSequence *string        `json:"stop_sequence"`
+	Usage        anthropicUsage `json:"usage"`
+}
+
+// anthropicUsage counts tokens of a prompt that were found in the caches apart.
+type anthropicUsage struct {
+	Input  int `json:"input_tokens"`
+	Output int `json:"output_tokens"`
+	Cached int `json:"cache_read_input_tokens"`
+	Create int `json:"cache_creation_input_tokens"`
+}
+
+func (u *account) anthropic() anthropicUsage {
+	return anthropicUsage{Input: u.prompt - u.cached, Output: u.generated, Cached: u.cached}
+}
+
+// stopReason is why an answer ended, in Anthropic's words, and at which sequence.
+func (e *ending) stopReason() (reason, sequence *string) {
+	word := map[string]string{"tool_calls": "tool_use", "length": "max_tokens", "stop": "end_turn"}[e.finish()]
+	if e.matched != "" {
+		word = "stop_sequence"
+		sequence = &e.matched
+	}
+	return &word, sequence
+}
+
+func (s *Server) newMessage() anthropicMessage {
+	return anthropicMessage{ID: newID("msg_"), Type: "message", Role: chat.Assistant, Model: s.cfg.Model, Content: []any{}}
+}
+
+// messages is POST /v1/messages.
+func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
+	var q messagesRequest
+	if err := s.decode(w, r, &q); err != nil {
+		return err
+	}
+	j, err := q.job(s)
+	if err != nil {
+		return err
+	}
+	st, err := s.start(r, j)
+	if err != nil {
+		return err
+	}
+	m := s.newMessage()
+	if q.Stream {
+		out := s.newSSE(w)
+		m.Usage.Input = len(j.prompts[0])
+		out.event("message_start", map[string]any{"type": "message_start", "message": m})
+		return s.pump(r, st, out, &messageWriter{out: out})
+	}
+	answers, err := s.collect(r.Context(), st, 1)
+	if err != nil {
+		return err
+	}
+	a := answers[0]
+	if a.reasoning != "" {
+		m.Content = append(m.Content, map[string]any{"type": "thinking", "thinking": a.reasoning, "signature": ""})
+	}
+	if a.content != "" || len(a.calls) == 0 {
+		m.Content = append(m.Content, map[string]any{"type": "text", "text": a.content})
+	}
+	for _, c := range a.calls {
+		m.Content = append(m.Content, map[string]any{"type": "tool_use", "id": c.id, "name": c.name, "input": raw(c.arguments)})
+	}
+	m.StopReason, m.StopSequence = a.stopReason()
+	u := s.account(r, answers, 1)
+	m.Usage = u.anthropic()
+	writeJSON(w, http.StatusOK, m)
+	return nil
+}
+
+// messageWriter writes a stream of blocks.
+type messageWriter struct {
+	out   *sse
+	index int
+	open  output.Kind // of the block; valid if is open
+	is    bool
+	used  account
+	last  *ending
+}
+
+// begin begins a block, unless one of the kind is open.
+func (w *messageWriter) begin(kind output.Kind, block map[string]any) {
+	if w.is && w.open == kind && kind != output.CallBegin {
+		return
+	}
+	w.stop()
+	w.is, w.open = true, kind
+	w.out.event("content_block_start", map[string]any{"type": "content_block_start", "index": w.index, "content_block": block})
+}
+
+// stop ends the block that is open.
+func (w *messageWriter) stop() {
+	if w.is {
+		w.out.event("content_block_stop", map[string]any{"type": "content_block_stop", "index": w.index})
+		w.index++
+		w.is = false
+	}
+}
+
+func (w *messageWriter) delta(delta map[string]any) {
+	w.out.event("content_block_delta", map[string]any{"type": "content_block_delta", "index": w.index, "delta": delta})
+}
+
+func (w *messageWriter) event(e event) {
+	if e.end != nil {
+		w.used.add(e.end, true)
+		w.last = e.end
+		return
+	}
+	switch e.Kind {
+	case output.Reasoning:
+		w.begin(e.Kind, map[string]any{"type": "thinking", "thinking": "", "signature": ""})
+		w.delta(map[string]any{"type": "thinking_delta", "thinking": e.Text})
+	case output.Content:
+		w.begin(e.Kind, map[string]any{"type": "text", "text": ""})
+		w.delta(map[string]any{"type": "text_delta", "text": e.Text})
+	case output.CallBegin:
+		w.begin(e.Kind, map[string]any{"type": "tool_use", "id": e.id, "name": e.Text, "input": map[string]any{}})
+	case output.Arguments:
+		w.delta(map[string]any{"type": "input_json_delta", "partial_json": e.Text})
+	case output.CallEnd:
+		w.stop()
+	}
+}
+
+func (w *messageWriter) ping() { w.out.event("ping", map[string]any{"type": "ping"}) }
+
+func (w *messageWriter) end() {
+	w.stop()
+	reason, sequence := w.last.stopReason()
+	w.out.event("message_delta", map[string]any{"type": "message_delta", "usage": w.used.anthropic(), "delta": map[string]any{"stop_reason": reason, "stop_sequence": sequence}})
+	w.out.event("message_stop", map[string]any{"type": "message_stop"})
+}
+
+func (w *messageWriter) fail(e *apiError) { w.out.event("error", e.body("/v1/messages")) }
+
+// countTokens is POST /v1/messages/count_tokens.
+func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
+	var q messagesRequest
+	if err := s.decode(w, r, &q); err != nil {
+		return err
+	}
+	c, err := q.conversation(s)
+	if err != nil {
+		return err
+	}
+	text, err := s.render(c)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"input_tokens": len(s.encode(text.text))})
+	return nil
+}

@@ -1,0 +1,196 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"mla/runtime/chat"
+	"mla/runtime/chat/output"
+	"mla/runtime/tokenizer"
+)
+
+// conversation is what is to be answered, whatever API it came by.
+type conversation struct {
+	messages []chat.Message
+	tools    []json.RawMessage // as OpenAI declares them
+	choice   toolChoice
+	oneCall  bool    // at most one call in an answer
+	thinking *bool   // nil: as the template has it
+	keep     bool    // the thoughts of earlier turns
+	budget   *int    // tokens of thoughts
+	grammar  *wanted // of the answer's text; nil: none
+}
+
+// toolChoice says whether tools may be called, must be, or which one must be.
+type toolChoice struct {
+	none, must bool
+	name       string
+}
+
+// Limits on a conversation, beside that on the body.
+const (
+	maxTools = 512
+	maxName  = 128 // bytes of a tool's name
+)
+
+// rendered is a conversation as the model gets it.
+type rendered struct {
+	text     string
+	opening  string // what of the answer text ends with
+	thinking bool   // the answer begins within thoughts
+}
+
+// render writes a conversation in the model's format.
+func (s *Server) render(c *conversation) (*rendered, error) {
+	if len(c.messages) == 0 {
+		return nil, bad("messages", "there is none")
+	}
+	opts := chat.Options{AddGenerationPrompt: true, Thinking: c.thinking, KeepThinking: c.keep}
+	if !c.choice.none {
+		opts.Tools = c.tools
+	}
+	if len(opts.Tools) > 0 && s.format == nil {
+		return nil, bad("tools", "the model's chat template says nothing about calls, or in a way that is not known")
+	}
+	if c.choice.must {
+		if len(c.tools) == 0 {
+			return nil, bad("tool_choice", "there are no tools")
+		}
+		if c.thinking == nil { // a call has to come first
+			off := false
+			opts.Thinking = &off
+		}
+	}
+	text, err := s.cfg.Chat.Render(c.messages, opts)
+	if err != nil && c.thinking == nil && opts.Thinking != nil { // the template always thinks
+		opts.Thinking = nil
+		text, err = s.cfg.Chat.Render(c.messages, opts)
+	}
+	if err != nil {
+		return nil, bad("messages", "%v", err)
+	}
+	r := &rendered{text: text, thinking: strings.HasSuffix(strings.TrimRight(text, "\n"), "<think>")}
+	if c.choice.must {
+		r.opening = s.format.Opening(c.choice.name)
+		if r.thinking {
+			r.text = strings.TrimRight(r.text, "\n") + "\n</think>\n\n"
+			r.thinking = false
+		}
+		r.text += r.opening
+	}
+	return r, nil
+}
+
+// encode makes a prompt of a text whose markers are tokens.
+func (s *Server) encode(text string) []int32 {
+	return s.tok.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true})
+}
+
+// chatJob is the job to answer a conversation.
+func (s *Server) chatJob(c *conversation) (*job, error) {
+	r, err := s.render(c)
+	if err != nil {
+		return nil, err
+	}
+	config := output.Config{Thinking: r.thinking}
+	if len(c.tools) > 0 && !c.choice.none {
+		config.Format, config.Tools = s.format, c.tools
+	}
+	budget := -1
+	if c.budget != nil {
+		if budget = *c.budget; budget < 0 {
+			return nil, bad("budget", "%d; expected 0 or more", budget)
+		}
+	}
+	if config.Format != nil && !c.choice.must {
+		c.grammar = s.orCalls(c.grammar)
+	}
+	content, err := s.grammars.get(c.grammar)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := s.callGrammar(c)
+	if err != nil {
+		return nil, err
+	}
+	return &job{
+		grammar: content, calls: calls, budget: budget, unthink: s.tok.Encode("</think>", tokenizer.EncodeOptions{ParseSpecial: true}),
+		prompts: [][]int32{s.encode(r.text)}, n: 1, max: -1, logprobs: -1, visible: s.visible, opening: r.opening, oneCall: c.oneCall,
+		end:    func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] },
+		parser: func() *output.Parser { return output.New(config) },
+	}, nil
+}
+
+// declare checks the declaration of a tool, {"name": …}, and returns it as OpenAI's.
+func declare(param, name, description string, strict bool, parameters json.RawMessage) (json.RawMessage, error) {
+	if err := checkName(param, name); err != nil {
+		return nil, err
+	}
+	function := struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters,omitempty"`
+		Strict      bool            `json:"strict,omitempty"`
+	}{name, description, parameters, strict}
+	return json.Marshal(map[string]any{"type": "function", "function": function})
+}
+
+// checkName looks at the name of a tool, which becomes a part of the prompt.
+func checkName(param, name string) error {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-.", r)
+	}
+	if name == "" || len(name) > maxName || strings.ContainsFunc(name, odd) {
+		return bad(param, "a tool's name has letters, digits, _, - and ., at most %d; this is %q", maxName, clip(name, 200))
+	}
+	return nil
+}
+
+// replay is a call that the model made before, as it has written it.
+func (s *Server) replay(param, id, name, arguments string) (chat.ToolCall, error) {
+	if err := checkName(param, name); err != nil {
+		return chat.ToolCall{}, err
+	}
+	if strings.TrimSpace(arguments) == "" {
+		arguments = "{}"
+	}
+	args, err := s.calls.arguments(id, arguments)
+	if err == nil && !strings.HasPrefix(args, "{") {
+		err = errors.New("expected a JSON object")
+	}
+	if err != nil {
+		return chat.ToolCall{}, bad(param, "the arguments of %s: %v", name, err)
+	}
+	return chat.ToolCall{ID: id, Name: name, Arguments: args}, nil
+}
+
+// part is a piece of a message's content, in any of the APIs.
+type part struct {
+	Type string  `json:"type"`
+	Text *string `json:"text"`
+}
+
+// content is a text, or a list of parts that are texts.
+type content string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *content) UnmarshalJSON(data []byte) error {
+	switch data[0] {
+	case 'n':
+		return nil
+	case '"':
+		return json.Unmarshal(data, (*string)(c))
+	}
+	var parts []part
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return bad("content", "expected a text, or a list of parts")
+	}
+	for _, p := range parts {
+		if p.Text == nil || !strings.HasSuffix(p.Type, "text") {
+			return bad("content", "a part of type %q; the model reads only text", clip(p.Type, 50))
+		}
+		*c += content(*p.Text)
+	}
+	return nil
+}

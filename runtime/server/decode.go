@@ -1,0 +1,105 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// maxDepth is how deep a body's JSON may be.
+const maxDepth = 100
+
+// decode reads a body that is one JSON object into v. Fields that v does not have are
+// passed over: clients send more than any one server knows.
+func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any) error {
+	data, err := s.read(w, r)
+	if err != nil {
+		return err
+	}
+	return decodeJSON(data, v)
+}
+
+// read reads a body within its limits.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, &apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error", Code: "encoding", Message: "a body must not be compressed"}
+	}
+	rc := http.NewResponseController(w)
+	// A connection that cannot have deadlines is a test's.
+	_ = rc.SetReadDeadline(time.Now().Add(s.cfg.Limits.Read))
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.cfg.Limits.Body))
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		_ = rc.SetReadDeadline(time.Time{}) // from now on, reading only tells whether the client is there
+	case !errors.As(err, &large):
+		return nil, &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "body", Message: "the body did not come: " + err.Error()}
+	}
+	return data, err
+}
+
+func decodeJSON(data []byte, v any) error {
+	if err := checkJSON(data); err != nil {
+		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "invalid_json", Message: err.Error()}
+	}
+	err := json.Unmarshal(data, v)
+	var kind *json.UnmarshalTypeError
+	var known *apiError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &kind):
+		return bad(strings.TrimPrefix(strings.TrimPrefix(kind.Field, "sampling."), "structured."), "%s is not what is expected there, which is %s", kind.Value, words(kind.Type.String()))
+	}
+	return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "invalid_json", Message: err.Error()}
+}
+
+// words says what a Go type is in JSON.
+func words(kind string) string {
+	switch kind = strings.TrimLeft(kind, "*"); {
+	case strings.HasPrefix(kind, "[]"):
+		return "a list"
+	case strings.Contains(kind, "int"):
+		return "a whole number within limits"
+	case strings.HasPrefix(kind, "float"):
+		return "a number within limits"
+	case kind == "string", kind == "bool":
+		return "a " + kind
+	}
+	return "an object"
+}
+
+// checkJSON looks at what the decoder would forgive or go too deep into.
+func checkJSON(data []byte) error {
+	if !utf8.Valid(data) {
+		return errors.New("the body is not UTF-8")
+	}
+	if start := bytes.TrimLeft(data, " \t\r\n"); len(start) == 0 || start[0] != '{' {
+		return errors.New("the body is not a JSON object")
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("the body has more than %d levels", maxDepth)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}

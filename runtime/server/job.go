@@ -1,0 +1,399 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"mla/runtime/chat/output"
+	"mla/runtime/completion"
+	"mla/runtime/engine"
+	"mla/runtime/grammar"
+	"mla/runtime/guided"
+	"mla/runtime/sample"
+	"mla/runtime/tokenizer"
+)
+
+// job is what an endpoint wants continued.
+type job struct {
+	prompts  [][]int32 // each for n choices
+	n        int
+	max      int // tokens; negative: as many as fit
+	params   sample.Params
+	logprobs int // likeliest tokens beside each; negative: no logprobs
+	stops    []string
+	end      func(id int32) bool
+	visible  map[int32]bool
+	parser   func() *output.Parser // of an answer in a chat; nil: all is text
+	opening  string                // what the prompt already has of the answer
+	oneCall  bool                  // the answer ends with its first call
+	budget   int                   // tokens of thoughts; negative: any number
+	grammar  *grammar.Compiled     // of what comes behind the thoughts; nil: none
+	calls    *grammar.Compiled     // of a call behind its marker; nil: none
+	unthink  []int32               // tokens that end thoughts
+}
+
+// event is something that a choice has written, or its end.
+type event struct {
+	choice int
+	output.Event
+	call     int                // number of the choice's call, from 0
+	id       string             // of the call
+	logprobs []completion.Token // of the tokens since the last event
+	end      *ending
+}
+
+// ending is what became of a choice.
+type ending struct {
+	result    engine.Result
+	err       error
+	matched   string // the stop that ended it
+	calls     int
+	reasoning int // tokens of thoughts
+	prompt    int // tokens of the prompt
+}
+
+// finish is why a choice ended, in OpenAI's words.
+func (e *ending) finish() string {
+	switch {
+	case e.calls > 0:
+		return "tool_calls"
+	case e.result.Reason == engine.ReasonLength, e.result.Reason == engine.ReasonContext:
+		return "length"
+	}
+	return "stop"
+}
+
+// stream is a job under way. Events wait in it for the client, which may be slow: there
+// are no more of them than tokens.
+type stream struct {
+	cancel context.CancelFunc
+	left   int // choices that have not ended
+
+	mu     sync.Mutex
+	events []event
+	more   chan struct{}
+}
+
+// start begins a job, which ends when ctx does or the stream is closed.
+func (s *Server) start(r *http.Request, j *job) (*stream, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	st := &stream{cancel: cancel, more: make(chan struct{}, 1)}
+	var requests []completion.Request
+	for _, prompt := range j.prompts {
+		for range j.n {
+			requests = append(requests, s.choice(ctx, st, j, prompt, len(requests)))
+		}
+	}
+	st.left = len(requests)
+	if s.cfg.LogPrompts {
+		for _, p := range j.prompts {
+			s.cfg.Log.InfoContext(ctx, "prompt", "text", s.tok.Decode(p))
+		}
+	}
+	if err := s.cfg.Service.Start(ctx, requests...); err != nil {
+		cancel()
+		return nil, err
+	}
+	return st, nil
+}
+
+// close ends what is still under way.
+func (st *stream) close() { st.cancel() }
+
+// push adds an event.
+func (st *stream) push(e event) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.events = append(st.events, e)
+	select {
+	case st.more <- struct{}{}:
+	default:
+	}
+}
+
+// next returns what has come, waiting for something no longer than a tick; then it is
+// nothing. It fails with the cause of the context's end.
+func (st *stream) next(ctx context.Context, tick time.Duration) ([]event, error) {
+	timer := time.NewTimer(tick)
+	defer timer.Stop()
+	for {
+		st.mu.Lock()
+		events := st.events
+		st.events = nil
+		st.mu.Unlock()
+		if len(events) > 0 {
+			for _, e := range events {
+				if e.end != nil {
+					st.left--
+				}
+			}
+			return events, nil
+		}
+		select {
+		case <-st.more:
+		case <-timer.C:
+			return nil, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// done says whether all choices have ended.
+func (st *stream) done() bool { return st.left == 0 }
+
+// choice is one answer on its way. All but next runs on the service's goroutine.
+type choice struct {
+	*stream
+	metrics  *metrics
+	memory   *memory
+	number   int
+	parser   *output.Parser
+	stops    *sample.Stopper
+	oneCall  bool
+	pending  []completion.Token // whose logprobs go with the next event
+	begun    int                // calls
+	calls    int                // that are complete
+	current  call
+	args     strings.Builder   // of the current call
+	closed   bool              // nothing more is passed on
+	last     time.Time         // when the last token came
+	thought  int               // tokens of thoughts
+	unsaid   []int32           // tokens that are to end the thoughts
+	matcher  *grammar.Matcher  // of the answer; nil: it follows no grammar
+	thoughts *grammar.Matcher  // before it
+	tools    *grammar.Compiled // of calls
+	calling  bool              // the model is at a call
+	tok      *tokenizer.Tokenizer
+	broken   error // the answer has left its grammar
+}
+
+// choice is a request for one answer.
+func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32, number int) completion.Request {
+	c := &choice{stream: st, metrics: s.metrics, memory: s.calls, number: number, stops: sample.NewStopper(j.stops), oneCall: j.oneCall}
+	if j.parser != nil {
+		c.parser = j.parser()
+	}
+	c.tools, c.tok = j.calls, s.tok
+	if j.grammar != nil {
+		c.matcher = j.grammar.NewMatcher()
+	}
+	if j.opening != "" {
+		c.pass(c.parser.Push(j.opening))
+		c.call()
+	}
+	var guide guided.Guide
+	if j.grammar != nil || j.calls != nil {
+		c.thoughts, guide = s.grammars.thoughts(), c.guide
+	}
+	var force func() int32
+	if j.parser != nil && j.budget >= 0 && len(j.unthink) > 0 {
+		c.unsaid = j.unthink
+		force = func() int32 { return c.force(j.budget) }
+	}
+	params := j.params
+	params.Seed += uint64(number)
+	return completion.Request{
+		Prompt: prompt, Max: j.max, Params: params, Logprobs: j.logprobs, Stop: j.end, Visible: j.visible, Force: force, Guide: guide,
+		Emit: func(t completion.Token) bool {
+			c.time()
+			if t.Logprob != nil {
+				c.pending = append(c.pending, t)
+			}
+			return c.token(t)
+		},
+		Done: func(res engine.Result, err error) {
+			c.finish()
+			end := &ending{result: res, err: cmp.Or(err, c.broken), matched: c.stops.Matched(), calls: c.calls, reasoning: c.thought, prompt: len(prompt)}
+			s.metrics.ended(end)
+			s.trace(ctx, number, end)
+			st.push(event{choice: number, end: end, logprobs: c.pending})
+		},
+	}
+}
+
+// time measures the time between tokens.
+func (c *choice) time() {
+	now := time.Now()
+	if !c.last.IsZero() {
+		c.metrics.between.Observe(now.Sub(c.last).Seconds())
+	}
+	c.last = now
+}
+
+// force ends thoughts that have used up their budget.
+func (c *choice) force(budget int) int32 {
+	if !c.parser.Thinking() || c.thought < budget || len(c.unsaid) == 0 {
+		return -1
+	}
+	id := c.unsaid[0]
+	c.unsaid = c.unsaid[1:]
+	return id
+}
+
+// token takes apart what a token has added; false ends the answer.
+func (c *choice) token(t completion.Token) bool {
+	thought := c.parser != nil && c.parser.Thinking()
+	if thought {
+		c.thought++
+	}
+	var events []output.Event
+	switch {
+	case t.Text == "":
+	case c.parser == nil:
+		events = []output.Event{{Kind: output.Content, Text: t.Text}}
+	default:
+		events = c.parser.Push(t.Text)
+	}
+	more := c.follow(t.ID, thought, events)
+	return c.pass(events) && more
+}
+
+// pass passes events on, up to a stop in the text of the answer.
+func (c *choice) pass(events []output.Event) bool {
+	for _, e := range events {
+		if c.closed {
+			return false
+		}
+		if e.Kind == output.Content {
+			e.Text, c.closed = c.stops.Push(e.Text)
+		} else {
+			c.put(output.Event{Kind: output.Content, Text: c.stops.Flush()})
+		}
+		c.put(e)
+	}
+	return !c.closed
+}
+
+// put passes an event on.
+func (c *choice) put(e output.Event) {
+	switch e.Kind {
+	case output.CallBegin:
+		c.current = call{id: newID("call_"), name: e.Text}
+		c.args.Reset()
+	case output.Arguments:
+		c.args.WriteString(e.Text)
+	case output.Content, output.Reasoning:
+		if e.Text == "" {
+			return
+		}
+	}
+	c.push(event{choice: c.number, Event: e, call: c.begun, id: c.current.id, logprobs: c.pending})
+	c.pending = nil
+	if e.Kind != output.CallEnd {
+		return
+	}
+	c.begun++
+	c.closed = c.closed || c.oneCall
+	if e.Valid {
+		c.calls++
+		c.current.arguments = c.args.String()
+		c.memory.add(c.current)
+	}
+}
+
+// finish passes on what was held back.
+func (c *choice) finish() {
+	if c.closed {
+		return
+	}
+	if c.parser != nil {
+		c.pass(c.parser.Close())
+	}
+	if !c.closed {
+		c.put(output.Event{Kind: output.Content, Text: c.stops.Flush()})
+	}
+}
+
+// answer is all that a choice has written.
+type answer struct {
+	reasoning, content string
+	calls              []call
+	logprobs           []completion.Token
+	*ending
+}
+
+// call is a call of a tool.
+type call struct{ id, name, arguments string }
+
+// collect waits for the ends of all choices. A call whose arguments are no object is text.
+func (s *Server) collect(ctx context.Context, st *stream, choices int) ([]answer, error) {
+	defer st.close()
+	answers := make([]answer, choices)
+	for !st.done() {
+		events, err := st.next(ctx, s.cfg.Limits.Request)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			a := &answers[e.choice]
+			a.logprobs = append(a.logprobs, e.logprobs...)
+			if e.end != nil {
+				if a.ending = e.end; e.end.err != nil {
+					return nil, e.end.err
+				}
+				continue
+			}
+			a.add(e)
+		}
+	}
+	return answers, nil
+}
+
+// add adds an event.
+func (a *answer) add(e event) {
+	last := len(a.calls) - 1
+	switch e.Kind {
+	case output.Content:
+		a.content += e.Text
+	case output.Reasoning:
+		a.reasoning += e.Text
+	case output.CallBegin:
+		a.calls = append(a.calls, call{id: e.id, name: e.Text})
+	case output.Arguments:
+		a.calls[last].arguments += e.Text
+	case output.CallEnd:
+		if !e.Valid {
+			a.calls = a.calls[:last]
+			a.content += e.Text
+		}
+	}
+}
+
+// newID is a name that nothing else has.
+func newID(prefix string) string { return prefix + rand.Text() }
+
+// account is what a job has used.
+type account struct{ prompt, cached, generated, reasoning int }
+
+// add counts a choice; a prompt counts once.
+func (u *account) add(e *ending, first bool) {
+	if first {
+		u.prompt += e.prompt
+		u.cached += min(e.result.Reused, e.prompt)
+	}
+	u.generated += len(e.result.Tokens)
+	u.reasoning += e.reasoning
+}
+
+// log adds an account to the request's line in the log.
+func (u *account) log(r *http.Request) {
+	n := noted(r)
+	n.attrs = append(n.attrs, slog.Int("prompt", u.prompt), slog.Int("cached", u.cached), slog.Int("generated", u.generated))
+}
+
+// account is that of all answers.
+func (s *Server) account(r *http.Request, answers []answer, n int) account {
+	var u account
+	for i, a := range answers {
+		u.add(a.ending, i%n == 0)
+	}
+	u.log(r)
+	return u
+}

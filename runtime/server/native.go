@@ -1,0 +1,111 @@
+package server
+
+import (
+	"net/http"
+	"time"
+
+	"mla/runtime/completion"
+	"mla/runtime/tokenizer"
+)
+
+// The endpoints of llama-server that no other API has.
+
+// health is GET /health: 200 if requests can run, else 503 with the reason.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
+	st := s.cfg.Service.Stats()
+	if st.State == completion.Ready {
+		writeJSON(w, http.StatusOK, map[string]any{"status": "ok"})
+		return nil
+	}
+	return &completion.UnavailableError{State: st.State, Cause: st.Cause}
+}
+
+// tokenize is POST /tokenize.
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
+	var q struct {
+		Content    string `json:"content"`
+		AddSpecial bool   `json:"add_special"`
+		Special    *bool  `json:"parse_special"`
+		Pieces     bool   `json:"with_pieces"`
+	}
+	if err := s.decode(w, r, &q); err != nil {
+		return err
+	}
+	ids := s.tok.Encode(q.Content, tokenizer.EncodeOptions{AddBOS: q.AddSpecial, ParseSpecial: q.Special == nil || *q.Special})
+	list := make([]any, len(ids))
+	for i, id := range ids {
+		if list[i] = id; q.Pieces {
+			list[i] = map[string]any{"id": id, "piece": string(s.tokenBytes(id))}
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"tokens": list})
+	return nil
+}
+
+// detokenize is POST /detokenize.
+func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) error {
+	var q struct {
+		Tokens []int32 `json:"tokens"`
+	}
+	if err := s.decode(w, r, &q); err != nil {
+		return err
+	}
+	for i, id := range q.Tokens {
+		if id < 0 || int(id) >= s.tok.VocabSize() {
+			return bad("tokens", "token %d is %d; the vocabulary has %d", i, id, s.tok.VocabSize())
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"content": s.tok.Decode(q.Tokens)})
+	return nil
+}
+
+// applyTemplate is POST /apply-template: a chat as the model gets it.
+func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request) error {
+	var q chatRequest
+	if err := s.decode(w, r, &q); err != nil {
+		return err
+	}
+	c, err := q.conversation(s)
+	if err != nil {
+		return err
+	}
+	text, err := s.render(c)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"prompt": text.text})
+	return nil
+}
+
+// props is GET /props.
+func (s *Server) props(w http.ResponseWriter, _ *http.Request) error {
+	format := ""
+	if s.format != nil {
+		format = s.format.Name
+	}
+	writeJSON(w, http.StatusOK, map[string]any{
+		"model_alias": s.cfg.Model, "total_slots": s.cfg.Service.Stats().Sessions, "build_info": s.cfg.Version,
+		"chat_template": s.tok.ChatTemplate(), "chat_format": s.cfg.Chat.Name(), "tool_format": format,
+		"default_generation_settings": map[string]any{"n_ctx": s.cfg.Context, "params": map[string]any{
+			"temperature": s.cfg.Sampling.Temperature, "top_k": s.cfg.Sampling.TopK, "top_p": s.cfg.Sampling.TopP, "min_p": s.cfg.Sampling.MinP,
+			"repeat_penalty": s.cfg.Sampling.RepeatPenalty,
+		}},
+	})
+	return nil
+}
+
+// slots is GET /slots: the sessions, and what runs in them. Requests that wait have
+// numbers behind the last session.
+func (s *Server) slots(w http.ResponseWriter, _ *http.Request) error {
+	requests := s.cfg.Service.Requests()
+	list := make([]map[string]any, max(s.cfg.Service.Stats().Sessions, len(requests)))
+	for i := range list {
+		list[i] = map[string]any{"id": i, "n_ctx": s.cfg.Context, "is_processing": i < len(requests)}
+		if i < len(requests) {
+			q := requests[i]
+			list[i]["id_task"], list[i]["n_prompt"], list[i]["n_decoded"], list[i]["seconds"] = q.ID, q.Prompt, q.Tokens, time.Since(q.Since).Seconds()
+		}
+	}
+	writeJSON(w, http.StatusOK, list)
+	return nil
+}

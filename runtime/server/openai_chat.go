@@ -1,0 +1,335 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"mla/runtime/chat"
+	"mla/runtime/chat/output"
+)
+
+// chatRequest is the body of POST /v1/chat/completions.
+type chatRequest struct {
+	sampling
+	structured
+	Messages        []chatMessage   `json:"messages"`
+	Tools           []raw           `json:"tools"`
+	ToolChoice      raw             `json:"tool_choice"`
+	ParallelCalls   *bool           `json:"parallel_tool_calls"`
+	MaxTokens       *int            `json:"max_tokens"`
+	MaxCompletion   *int            `json:"max_completion_tokens"`
+	N               *int            `json:"n"`
+	Stop            texts           `json:"stop"`
+	Stream          bool            `json:"stream"`
+	StreamOptions   streamOptions   `json:"stream_options"`
+	Logprobs        bool            `json:"logprobs"`
+	TopLogprobs     int             `json:"top_logprobs"`
+	ResponseFormat  *responseFormat `json:"response_format"`
+	ReasoningEffort string          `json:"reasoning_effort"`
+	ReasoningBudget *int            `json:"reasoning_budget"` // tokens; llama-server's name
+	Template        struct {
+		EnableThinking *bool `json:"enable_thinking"`
+		ClearThinking  *bool `json:"clear_thinking"`
+	} `json:"chat_template_kwargs"`
+}
+
+// chatMessage is a message of a chat.
+type chatMessage struct {
+	Role       string     `json:"role"`
+	Content    content    `json:"content"`
+	Reasoning  string     `json:"reasoning_content"`
+	Name       string     `json:"name"`
+	ToolCallID string     `json:"tool_call_id"`
+	ToolCalls  []chatCall `json:"tool_calls"`
+}
+
+// chatCall is a call of a tool, or a piece of one in a stream.
+type chatCall struct {
+	Index    *int   `json:"index,omitempty"` // in a stream
+	ID       string `json:"id,omitempty"`
+	Type     string `json:"type,omitempty"`
+	Function struct {
+		Name      string `json:"name,omitempty"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// conversation is what the request wants answered.
+func (q *chatRequest) conversation(s *Server) (*conversation, error) {
+	c := &conversation{oneCall: q.ParallelCalls != nil && !*q.ParallelCalls, budget: q.ReasoningBudget, thinking: q.Template.EnableThinking,
+		keep: q.Template.ClearThinking != nil && !*q.Template.ClearThinking}
+	if q.ReasoningEffort == "none" && c.thinking == nil {
+		c.thinking = new(bool)
+	}
+	for i, m := range q.Messages {
+		out := chat.Message{Role: m.Role, Content: string(m.Content), Reasoning: m.Reasoning, Name: m.Name, ToolCallID: m.ToolCallID}
+		if m.Role == "developer" {
+			out.Role = chat.System
+		}
+		for _, t := range m.ToolCalls {
+			call, err := s.replay(fmt.Sprintf("messages[%d].tool_calls", i), t.ID, t.Function.Name, t.Function.Arguments)
+			if err != nil {
+				return nil, err
+			}
+			out.ToolCalls = append(out.ToolCalls, call)
+		}
+		c.messages = append(c.messages, out)
+	}
+	return c, q.tools(c)
+}
+
+// tools reads what may be called.
+func (q *chatRequest) tools(c *conversation) (err error) {
+	if len(q.Tools) > maxTools {
+		return bad("tools", "more than %d", maxTools)
+	}
+	for i, text := range q.Tools {
+		param := fmt.Sprintf("tools[%d]", i)
+		var t struct {
+			Type     string `json:"type"`
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"`
+		}
+		if json.Unmarshal(text, &t) != nil || t.Type != "function" {
+			return bad(param, "expected a tool of type function")
+		}
+		if err := checkName(param+".function.name", t.Function.Name); err != nil {
+			return err
+		}
+		c.tools = append(c.tools, text) // as it is, with the order of its keys
+	}
+	c.choice, err = readChoice(q.ToolChoice, c.tools)
+	return err
+}
+
+// readChoice reads OpenAI's tool_choice.
+func readChoice(text raw, tools []raw) (toolChoice, error) {
+	if len(text) == 0 || text[0] == 'n' {
+		return toolChoice{}, nil
+	}
+	var word string
+	var named struct {
+		Name     string `json:"name"` // of the responses API
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	if json.Unmarshal(text, &word) == nil {
+		switch word {
+		case "auto":
+			return toolChoice{}, nil
+		case "none":
+			return toolChoice{none: true}, nil
+		case "required":
+			return toolChoice{must: true}, nil
+		}
+		return toolChoice{}, bad("tool_choice", "%q; expected auto, none, required, or a function", clip(word, 50))
+	}
+	if json.Unmarshal(text, &named) != nil {
+		return toolChoice{}, bad("tool_choice", "expected auto, none, required, or a function")
+	}
+	set(&named.Name, named.Function.Name)
+	return toolChoice{must: true, name: named.Name}, declares("tool_choice", tools, named.Name)
+}
+
+// declares fails if a tool is not among the declared ones.
+func declares(param string, tools []raw, name string) error {
+	for _, text := range tools {
+		var t struct {
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"`
+		}
+		if json.Unmarshal(text, &t) == nil && t.Function.Name == name {
+			return nil
+		}
+	}
+	return bad(param, "there is no tool %q", clip(name, 100))
+}
+
+// job is the job of the request.
+func (q *chatRequest) job(s *Server) (*job, error) {
+	c, err := q.conversation(s)
+	if err != nil {
+		return nil, err
+	}
+	if c.grammar, err = s.grammarOf(q.structured, q.ResponseFormat, "response_format"); err != nil {
+		return nil, err
+	}
+	j, err := s.chatJob(c)
+	if err != nil {
+		return nil, err
+	}
+	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
+		return nil, err
+	}
+	if q.MaxCompletion == nil {
+		j.max, err = most("max_tokens", q.MaxTokens)
+	} else {
+		j.max, err = most("max_completion_tokens", q.MaxCompletion)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if j.n, err = choices(q.N); err != nil {
+		return nil, err
+	}
+	if j.stops = q.Stop; q.Stop.check("stop") != nil {
+		return nil, q.Stop.check("stop")
+	}
+	if q.TopLogprobs < 0 || q.TopLogprobs > maxTop || q.TopLogprobs > 0 && !q.Logprobs {
+		return nil, bad("top_logprobs", "%d; expected 0 to %d, with logprobs", q.TopLogprobs, maxTop)
+	}
+	if q.Logprobs {
+		j.logprobs = q.TopLogprobs
+	}
+	return j, nil
+}
+
+// chatAnswer is an answer, or a piece of one in a stream.
+type chatAnswer struct {
+	ID      string       `json:"id"`
+	Object  string       `json:"object"`
+	Created int64        `json:"created"`
+	Model   string       `json:"model"`
+	Choices []chatChoice `json:"choices"`
+	Usage   *usage       `json:"usage,omitempty"`
+	Timings *timings     `json:"timings,omitempty"`
+}
+
+type chatChoice struct {
+	Index    int        `json:"index"`
+	Message  *chatDelta `json:"message,omitempty"`
+	Delta    *chatDelta `json:"delta,omitempty"`
+	Finish   *string    `json:"finish_reason"`
+	Logprobs *logprobs  `json:"logprobs"`
+}
+
+// chatDelta is a message, or what is added to one.
+type chatDelta struct {
+	Role      string     `json:"role,omitempty"`
+	Content   *string    `json:"content,omitempty"`
+	Refusal   raw        `json:"refusal,omitempty"`
+	Reasoning string     `json:"reasoning_content,omitempty"`
+	Calls     []chatCall `json:"tool_calls,omitempty"`
+}
+
+// chatCompletions is POST /v1/chat/completions.
+func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
+	var q chatRequest
+	if err := s.decode(w, r, &q); err != nil {
+		return err
+	}
+	j, err := q.job(s)
+	if err != nil {
+		return err
+	}
+	st, err := s.start(r, j)
+	if err != nil {
+		return err
+	}
+	head := chatAnswer{ID: newID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(), Model: s.cfg.Model}
+	if q.Stream {
+		head.Object = "chat.completion.chunk"
+		out := s.newSSE(w)
+		return s.pump(r, st, out, &chatWriter{s: s, out: out, head: head, q: &q, begun: make([]bool, j.n)})
+	}
+	answers, err := s.collect(r.Context(), st, j.n)
+	if err != nil {
+		return err
+	}
+	for i, a := range answers {
+		finish := a.finish()
+		m := &chatDelta{Role: chat.Assistant, Content: &a.content, Refusal: raw("null"), Reasoning: a.reasoning}
+		for _, c := range a.calls {
+			m.Calls = append(m.Calls, newChatCall(nil, c))
+		}
+		head.Choices = append(head.Choices, chatChoice{Index: i, Message: m, Finish: &finish, Logprobs: s.logprobs(a.logprobs, q.Logprobs)})
+	}
+	u := s.account(r, answers, j.n)
+	head.Usage, head.Timings = u.openAI(), answers[0].timings()
+	writeJSON(w, http.StatusOK, head)
+	return nil
+}
+
+func newChatCall(index *int, c call) chatCall {
+	out := chatCall{Index: index, ID: c.id}
+	if c.id != "" {
+		out.Type = "function"
+	}
+	out.Function.Name, out.Function.Arguments = c.name, c.arguments
+	return out
+}
+
+// chatWriter writes a stream of pieces.
+type chatWriter struct {
+	s     *Server
+	out   *sse
+	head  chatAnswer
+	q     *chatRequest
+	begun []bool // choices
+	used  account
+	last  *ending
+}
+
+func (w *chatWriter) event(e event) {
+	if !w.begun[e.choice] {
+		w.begun[e.choice] = true
+		empty := ""
+		w.piece(e, &chatDelta{Role: chat.Assistant, Content: &empty}, nil)
+	}
+	if e.end != nil {
+		w.used.add(e.end, e.choice == 0)
+		w.last = e.end
+		finish := e.end.finish()
+		w.piece(e, &chatDelta{}, &finish)
+		return
+	}
+	d := &chatDelta{}
+	switch e.Kind {
+	case output.Content:
+		d.Content = &e.Text
+	case output.Reasoning:
+		d.Reasoning = e.Text
+	case output.CallBegin:
+		d.Calls = []chatCall{newChatCall(&e.call, call{id: e.id, name: e.Text})}
+	case output.Arguments:
+		d.Calls = []chatCall{newChatCall(&e.call, call{arguments: e.Text})}
+	default:
+		if len(e.logprobs) == 0 {
+			return
+		}
+	}
+	w.piece(e, d, nil)
+}
+
+// piece writes what is added to a choice.
+func (w *chatWriter) piece(e event, d *chatDelta, finish *string) {
+	a := w.head
+	choice := chatChoice{Index: e.choice, Delta: d, Finish: finish}
+	if d.Role == "" && len(e.logprobs) > 0 {
+		choice.Logprobs = w.s.logprobs(e.logprobs, w.q.Logprobs)
+	}
+	a.Choices = []chatChoice{choice}
+	w.out.event("", a)
+}
+
+func (w *chatWriter) ping() { w.out.text(": waiting") }
+
+func (w *chatWriter) end() {
+	if w.q.StreamOptions.IncludeUsage {
+		a := w.head
+		a.Choices, a.Usage, a.Timings = []chatChoice{}, w.used.openAI(), w.last.timings()
+		w.out.event("", a)
+	}
+	w.out.text("data: [DONE]")
+}
+
+func (w *chatWriter) fail(e *apiError) { w.out.event("", map[string]any{"error": e}) }
+
+// isNull says whether a field is not there.
+func isNull(text raw) bool { return len(text) == 0 || bytes.Equal(text, []byte("null")) }

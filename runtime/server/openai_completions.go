@@ -1,0 +1,240 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"mla/runtime/completion"
+)
+
+// textRequest is the body of POST /v1/completions.
+type textRequest struct {
+	sampling
+	structured
+	Prompt        prompts         `json:"prompt"`
+	Suffix        string          `json:"suffix"`
+	MaxTokens     *int            `json:"max_tokens"`
+	N             *int            `json:"n"`
+	BestOf        *int            `json:"best_of"`
+	Echo          bool            `json:"echo"`
+	Stop          texts           `json:"stop"`
+	Stream        bool            `json:"stream"`
+	StreamOptions streamOptions   `json:"stream_options"`
+	Logprobs      *int            `json:"logprobs"`
+	Format        *responseFormat `json:"response_format"`
+	IgnoreEOS     bool            `json:"ignore_eos"`
+}
+
+// prompts are texts or lists of tokens: one, or a list of them.
+type prompts struct {
+	texts  []string
+	tokens [][]int32
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *prompts) UnmarshalJSON(data []byte) error {
+	var one string
+	var tokens []int32
+	switch {
+	case json.Unmarshal(data, &one) == nil && data[0] == '"':
+		p.texts = []string{one}
+	case json.Unmarshal(data, &tokens) == nil && tokens != nil:
+		p.tokens = [][]int32{tokens}
+	case json.Unmarshal(data, &p.texts) == nil:
+	case json.Unmarshal(data, &p.tokens) == nil:
+		p.texts = nil
+	default:
+		return bad("prompt", "expected a text, a list of tokens, or a list of these")
+	}
+	return nil
+}
+
+// job is the job of the request.
+func (q *textRequest) job(s *Server) (j *job, err error) {
+	j = &job{logprobs: -1, prompts: q.Prompt.tokens, end: s.tok.IsEOG, stops: q.Stop}
+	for _, text := range q.Prompt.texts {
+		j.prompts = append(j.prompts, s.encode(text))
+	}
+	if j.n, err = choices(q.N); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(j.prompts) == 0 || slices.ContainsFunc(j.prompts, func(tokens []int32) bool { return len(tokens) == 0 }):
+		return nil, bad("prompt", "there is nothing to continue")
+	case !s.known(j.prompts):
+		return nil, bad("prompt", "a token is outside the vocabulary of %d", s.tok.VocabSize())
+	case len(j.prompts)*j.n > maxChoices:
+		return nil, bad("prompt", "%d prompts with %d answers each; expected %d answers at most", len(j.prompts), j.n, maxChoices)
+	case q.Suffix != "":
+		return nil, bad("suffix", "is not supported")
+	case q.BestOf != nil && *q.BestOf != j.n:
+		return nil, bad("best_of", "is not supported")
+	case q.Echo && q.Logprobs != nil:
+		return nil, bad("echo", "the logprobs of a prompt are not supported")
+	case q.Logprobs != nil && (*q.Logprobs < 0 || *q.Logprobs > maxTop):
+		return nil, bad("logprobs", "%d; expected 0 to %d", *q.Logprobs, maxTop)
+	}
+	if q.Logprobs != nil {
+		j.logprobs = *q.Logprobs
+	}
+	if q.IgnoreEOS {
+		j.end = nil
+	}
+	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
+		return nil, err
+	}
+	if j.max, err = most("max_tokens", q.MaxTokens); err != nil {
+		return nil, err
+	}
+	if q.MaxTokens == nil {
+		j.max = defaultMax
+	}
+	wanted, err := s.grammarOf(q.structured, q.Format, "response_format")
+	if err != nil {
+		return nil, err
+	}
+	if j.grammar, err = s.grammars.get(wanted); err != nil {
+		return nil, err
+	}
+	return j, q.Stop.check("stop")
+}
+
+// known says whether all tokens are the vocabulary's.
+func (s *Server) known(prompts [][]int32) bool {
+	return !slices.ContainsFunc(prompts, func(tokens []int32) bool {
+		return slices.ContainsFunc(tokens, func(id int32) bool { return id < 0 || int(id) >= s.tok.VocabSize() })
+	})
+}
+
+// defaultMax is max_tokens as the API has it, for completions.
+const defaultMax = 16
+
+// textAnswer is an answer, or a piece of one in a stream.
+type textAnswer struct {
+	ID      string       `json:"id"`
+	Object  string       `json:"object"`
+	Created int64        `json:"created"`
+	Model   string       `json:"model"`
+	Choices []textChoice `json:"choices"`
+	Usage   *usage       `json:"usage,omitempty"`
+	Timings *timings     `json:"timings,omitempty"`
+}
+
+type textChoice struct {
+	Text     string        `json:"text"`
+	Index    int           `json:"index"`
+	Finish   *string       `json:"finish_reason"`
+	Logprobs *textLogprobs `json:"logprobs"`
+}
+
+// textLogprobs are lists with an item per token.
+type textLogprobs struct {
+	Tokens  []string             `json:"tokens"`
+	Log     []float64            `json:"token_logprobs"`
+	Top     []map[string]float64 `json:"top_logprobs"`
+	Offsets []int                `json:"text_offset"`
+}
+
+// textLogprobs are those of tokens whose text begins at an offset.
+func (s *Server) textLogprobs(tokens []completion.Token, offset *int) *textLogprobs {
+	out := &textLogprobs{Tokens: []string{}, Log: []float64{}, Top: []map[string]float64{}, Offsets: []int{}}
+	for _, t := range tokens {
+		text := string(s.tokenBytes(t.ID))
+		top := map[string]float64{}
+		for _, l := range t.Logprob.Top {
+			top[string(s.tokenBytes(l.ID))] = l.Log
+		}
+		out.Tokens, out.Log, out.Top, out.Offsets = append(out.Tokens, text), append(out.Log, t.Logprob.Log), append(out.Top, top), append(out.Offsets, *offset)
+		*offset += len(text)
+	}
+	return out
+}
+
+// completions is POST /v1/completions.
+func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
+	var q textRequest
+	if err := s.decode(w, r, &q); err != nil {
+		return err
+	}
+	j, err := q.job(s)
+	if err != nil {
+		return err
+	}
+	st, err := s.start(r, j)
+	if err != nil {
+		return err
+	}
+	head := textAnswer{ID: newID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(), Model: s.cfg.Model}
+	total := len(j.prompts) * j.n
+	echo := make([]string, total)
+	if q.Echo {
+		for i := range echo {
+			echo[i] = s.tok.Decode(j.prompts[i/j.n])
+		}
+	}
+	if q.Stream {
+		out := s.newSSE(w)
+		return s.pump(r, st, out, &textWriter{s: s, out: out, head: head, q: &q, n: j.n, echo: echo, offsets: make([]int, total)})
+	}
+	answers, err := s.collect(r.Context(), st, total)
+	if err != nil {
+		return err
+	}
+	for i, a := range answers {
+		finish := a.finish()
+		c := textChoice{Text: echo[i] + a.content, Index: i, Finish: &finish}
+		if q.Logprobs != nil {
+			c.Logprobs = s.textLogprobs(a.logprobs, new(int))
+		}
+		head.Choices = append(head.Choices, c)
+	}
+	u := s.account(r, answers, j.n)
+	head.Usage, head.Timings = u.openAI(), answers[0].timings()
+	writeJSON(w, http.StatusOK, head)
+	return nil
+}
+
+// textWriter writes a stream of pieces.
+type textWriter struct {
+	s       *Server
+	out     *sse
+	head    textAnswer
+	q       *textRequest
+	n       int
+	echo    []string
+	offsets []int
+	used    account
+	last    *ending
+}
+
+func (w *textWriter) event(e event) {
+	c := textChoice{Text: w.echo[e.choice] + e.Text, Index: e.choice}
+	w.echo[e.choice] = ""
+	if e.end != nil {
+		w.used.add(e.end, e.choice%w.n == 0)
+		w.last = e.end
+		finish := e.end.finish()
+		c.Finish = &finish
+	}
+	if w.q.Logprobs != nil {
+		c.Logprobs = w.s.textLogprobs(e.logprobs, &w.offsets[e.choice])
+	}
+	a := w.head
+	a.Choices = []textChoice{c}
+	w.out.event("", a)
+}
+
+func (w *textWriter) ping() { w.out.text(": waiting") }
+
+func (w *textWriter) end() {
+	if w.q.StreamOptions.IncludeUsage {
+		a := w.head
+		a.Choices, a.Usage, a.Timings = []textChoice{}, w.used.openAI(), w.last.timings()
+		w.out.event("", a)
+	}
+	w.out.text("data: [DONE]")
+}
+
+func (w *textWriter) fail(e *apiError) { w.out.event("", map[string]any{"error": e}) }

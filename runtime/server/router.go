@@ -1,0 +1,154 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+
+	"mla/runtime/fleet"
+)
+
+// router passes requests on to the servers of the models that they name.
+type router struct {
+	*Server
+	fleet *fleet.Fleet
+	key   string // of the workers
+	proxy *httputil.ReverseProxy
+}
+
+// NewRouter is a server of several models, whose workers want a key. Of the configuration
+// it uses what is said about clients; the workers have their own for models.
+func NewRouter(cfg Config, f *fleet.Fleet, key string) *Server {
+	s := newServer(cfg)
+	r := &router{Server: s, fleet: f, key: key}
+	r.proxy = &httputil.ReverseProxy{
+		Rewrite: r.rewrite, FlushInterval: -1, ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		ModifyResponse: func(a *http.Response) error {
+			for name := range common { // the router has set them
+				a.Header.Del(name)
+			}
+			a.Header.Del(idHeader)
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, q *http.Request, err error) {
+			if q.Context().Err() != nil {
+				err = context.Cause(q.Context())
+			}
+			fail(w, q, explain(err))
+		},
+	}
+	s.handler = s.around(s.mux(r.routes()))
+	return s
+}
+
+// routes are all paths: those of a worker that name a model in their body or in their
+// query, and those that are about all models.
+func (s *router) routes() map[string]endpoint {
+	routes := map[string]endpoint{
+		"GET /health":               s.health,
+		"GET /v1/models":            s.models,
+		"GET /v1/models/{model...}": s.model,
+		"GET /metrics":              s.serveMetrics,
+		"GET /props":                s.byQuery,
+		"GET /slots":                s.byQuery,
+	}
+	for pattern := range (&Server{}).routes() {
+		if strings.HasPrefix(pattern, "POST ") {
+			routes[pattern] = s.byBody
+		}
+	}
+	return routes
+}
+
+// health is GET /health: models are loaded when they are needed.
+func (s *router) health(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, map[string]any{"status": "ok"})
+	return nil
+}
+
+// models is GET /v1/models.
+func (s *router) models(w http.ResponseWriter, _ *http.Request) error {
+	list := []any{}
+	for _, m := range s.fleet.Models() {
+		list = append(list, s.modelNamed(m))
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": list})
+	return nil
+}
+
+// model is GET /v1/models/NAME.
+func (s *router) model(w http.ResponseWriter, r *http.Request) error {
+	for _, m := range s.fleet.Models() {
+		if m.Name == r.PathValue("model") {
+			writeJSON(w, http.StatusOK, s.modelNamed(m))
+			return nil
+		}
+	}
+	return &fleet.UnknownError{Name: clip(r.PathValue("model"), 100)}
+}
+
+// modelNamed is a model in OpenAI's and in Anthropic's words.
+func (s *router) modelNamed(m fleet.Model) any {
+	_, loaded := s.fleet.Loaded()[m.Name]
+	return s.modelEntry(m.Name, map[string]any{"size": m.Bytes, "loaded": loaded})
+}
+
+// byBody passes on a request whose body names the model.
+func (s *router) byBody(w http.ResponseWriter, r *http.Request) error {
+	body, err := s.read(w, r)
+	if err != nil {
+		return err
+	}
+	var q struct {
+		Model string `json:"model"`
+	}
+	if err := decodeJSON(body, &q); err != nil {
+		return err
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return s.pass(w, r, q.Model)
+}
+
+// byQuery passes on a request whose address names the model.
+func (s *router) byQuery(w http.ResponseWriter, r *http.Request) error {
+	return s.pass(w, r, r.URL.Query().Get("model"))
+}
+
+// target is where rewrite sends a request.
+type target struct{}
+
+// pass passes a request on to the worker of a model; without a name, to that of the only one.
+func (s *router) pass(w http.ResponseWriter, r *http.Request, name string) error {
+	if name == "" && len(s.fleet.Models()) == 1 {
+		name = s.fleet.Models()[0].Name
+	}
+	if name == "" {
+		return bad("model", "it has to be one of those of /v1/models")
+	}
+	noted(r).attrs = append(noted(r).attrs, slog.String("model", clip(name, 100)))
+	address, release, err := s.fleet.Acquire(r.Context(), name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	to, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	s.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), target{}, to)))
+	return nil
+}
+
+// rewrite makes the request that a worker gets. Who may ask was looked at before.
+func (s *router) rewrite(p *httputil.ProxyRequest) {
+	p.SetURL(p.In.Context().Value(target{}).(*url.URL))
+	for _, name := range []string{"Origin", "Sec-Fetch-Site", "Cookie", "X-Api-Key"} {
+		p.Out.Header.Del(name)
+	}
+	p.Out.Header.Set("Authorization", "Bearer "+s.key)
+}

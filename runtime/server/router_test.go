@@ -1,0 +1,145 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"mla/runtime/completion/completiontest"
+	"mla/runtime/fleet"
+	"mla/runtime/server"
+
+	"mla/runtime/completion"
+)
+
+// TestRouter: requests get to the model that they name, which is loaded for them.
+func TestRouter(t *testing.T) {
+	workers := map[string]*served{
+		"north": serve(t, func(c *server.Config, _ *completion.Config) { c.Model, c.Keys = "north", []string{"worker"} }, completiontest.Answer{To: "Hello", Text: "x</think>from the north"}),
+		"south": serve(t, func(c *server.Config, _ *completion.Config) { c.Model, c.Keys = "south", []string{"worker"} }, completiontest.Answer{To: "Hello", Text: "x</think>from the south"}),
+	}
+	f := fleet.New(fleet.Config{Models: []fleet.Model{{Name: "north", Bytes: 60}, {Name: "south", Bytes: 60}, {Name: "broken", Bytes: 1}}, Memory: 100,
+		Run: func(ctx context.Context, m fleet.Model, ready func(string)) error {
+			w, ok := workers[m.Name]
+			if !ok {
+				return errors.New("no kernels")
+			}
+			ready(w.url)
+			<-ctx.Done()
+			return nil
+		}})
+	t.Cleanup(f.Close)
+	_, cfg, _ := configure(t)
+	cfg.Keys, cfg.Hosts = []string{"secret"}, []string{"localhost"}
+	front := httptest.NewServer(server.NewRouter(cfg, f, "worker"))
+	t.Cleanup(front.Close)
+	s := &served{T: t, url: front.URL}
+	key := []string{"X-Api-Key", "secret"}
+
+	if r, _ := s.do("POST", "/v1/chat/completions", `{"model": "north"}`); r.StatusCode != 401 || len(f.Loaded()) != 0 {
+		t.Errorf("without a key: %s", r.Status)
+	}
+	for _, name := range []string{"north", "south", "north"} {
+		for _, more := range []string{"", `, "stream": true`} {
+			r, text := s.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "Hello"}], "model": "`+name+`"`+more+`}`, append(key, "Origin", s.url, "X-Request-Id", "mine")...)
+			if said := strings.Contains(text, "from the "+name) || strings.Contains(text, "[DONE]") && strings.Contains(text, `"model":"`+name); r.StatusCode != 200 || !said || len(r.Header["X-Request-Id"]) != 1 || r.Header.Get("X-Request-Id") != "mine" || len(r.Header["Cache-Control"]) != 1 {
+				t.Errorf("%s: %s %q %s", name, r.Status, r.Header, text)
+			}
+		}
+		if got := f.Loaded(); len(got) != 1 || got[name] == "" {
+			t.Errorf("loaded for %s: %v", name, got)
+		}
+	}
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		{"GET", "/health", "", 200, "ok"},
+		{"GET", "/", "", 200, "<html"},
+		{"GET", "/v1/models/south", "", 200, `"loaded":false`},
+		{"GET", "/v1/models/x", "", 404, "model_not_found"},
+		{"GET", "/props?model=north", "", 200, `"model_alias":"north"`},
+		{"GET", "/props", "", 400, "/v1/models"},
+		{"GET", "/metrics", "", 200, `mla_up{model="north"} 1`},
+		{"POST", "/tokenize", `{"model": "north", "content": "a"}`, 200, "tokens"},
+		{"POST", "/v1/completions", `{"prompt": "x"}`, 400, "/v1/models"},
+		{"POST", "/v1/completions", `{"model": 7}`, 400, "model"},
+		{"POST", "/v1/completions", `{`, 400, "invalid_json"},
+		{"POST", "/v1/completions", `{"model": "x"}`, 404, `there is no model`},
+		{"POST", "/v1/messages", `{"model": "x"}`, 404, `"type":"not_found_error"`},
+		{"POST", "/v1/completions", `{"model": "broken"}`, 500, "no kernels"},
+		{"POST", "/v1/completions", `{"model": "north", "prompt": "x", "top_k": -1}`, 400, "top_k"},
+		{"POST", "/v1/models", "{}", 404, "not_found"},
+	} {
+		if r, text := s.do(c.method, c.path, c.body, key...); r.StatusCode != c.status || !strings.Contains(text, c.want) {
+			t.Errorf("%s %s %s: %s %.300s", c.method, c.path, c.body, r.Status, text)
+		}
+	}
+	var list struct{ Data []struct{ ID string } }
+	if _, text := s.do("GET", "/v1/models", "", key...); json.Unmarshal([]byte(text), &list) != nil || len(list.Data) != 3 || list.Data[1].ID != "south" {
+		t.Errorf("%s", text)
+	}
+
+	// Who goes while the answer comes ends it in the worker, too, and lets go of the model.
+	workers["north"].model.Slow(2 * time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/completions", strings.NewReader(`{"model": "north", "prompt": "x", "max_tokens": -1, "stream": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Api-Key", "secret")
+	out, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out.Body).ReadString('\n'); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	out.Body.Close()
+	workers["north"].wait("the request to end", func() bool { return len(workers["north"].service.Requests()) == 0 })
+	if r, text := s.do("POST", "/v1/completions", `{"model": "south", "prompt": "x", "max_tokens": 1}`, key...); r.StatusCode != 200 {
+		t.Errorf("%s %s", r.Status, text)
+	}
+}
+
+// TestRouterBreaksOff: an answer whose worker is gone ends as a broken one, not as a whole.
+func TestRouterBreaksOff(t *testing.T) {
+	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, out, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_, err = out.WriteString("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+			err = errors.Join(err, out.Flush(), conn.(*net.TCPConn).SetLinger(0), conn.Close())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}))
+	defer worker.Close()
+	f := fleet.New(fleet.Config{Models: []fleet.Model{{Name: "m"}}, Run: func(ctx context.Context, _ fleet.Model, ready func(string)) error {
+		ready(worker.URL)
+		<-ctx.Done()
+		return nil
+	}})
+	defer f.Close()
+	_, cfg, _ := configure(t)
+	front := httptest.NewServer(server.NewRouter(cfg, f, ""))
+	defer front.Close()
+	r, err := http.Post(front.URL+"/tokenize", "application/json", strings.NewReader("{}"))
+	if err != nil { // the connection broke before the beginning was passed on
+		return
+	}
+	defer r.Body.Close()
+	if text, err := io.ReadAll(r.Body); err == nil {
+		t.Errorf("%q, as if it were all", text)
+	}
+}

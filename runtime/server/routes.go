@@ -1,0 +1,55 @@
+package server
+
+import (
+	"maps"
+	"net/http"
+
+	"mla/runtime/server/page"
+)
+
+// endpoint answers a request, or fails before it has written anything.
+type endpoint func(w http.ResponseWriter, r *http.Request) error
+
+// routes are all paths that are about the model.
+func (s *Server) routes() map[string]endpoint {
+	return map[string]endpoint{
+		"GET /health":               s.health,
+		"GET /v1/models":            s.models,
+		"GET /v1/models/{model...}": s.model,
+		"POST /v1/chat/completions": s.chatCompletions,
+		"POST /v1/completions":      s.completions,
+
+		"POST /v1/responses":             s.responses,
+		"POST /v1/messages":              s.messages,
+		"POST /v1/messages/count_tokens": s.countTokens,
+		"POST /tokenize":                 s.tokenize,
+		"POST /detokenize":               s.detokenize,
+		"POST /apply-template":           s.applyTemplate,
+		"GET /props":                     s.props,
+		"GET /slots":                     s.slots,
+		"GET /metrics":                   s.metrics.serve,
+	}
+}
+
+// mux makes a handler of endpoints, with those that every server has.
+func (s *Server) mux(routes map[string]endpoint) *http.ServeMux {
+	maps.Copy(routes, map[string]endpoint{"GET /{$}": s.page, "GET /page/{file}": s.page, "/": s.notFound})
+	mux := http.NewServeMux()
+	for pattern, e := range routes {
+		mux.Handle(pattern, s.wrap(pattern, e))
+	}
+	return mux
+}
+
+// page is GET / and its files.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
+	if !page.Serve(w, r.URL.Path) {
+		return s.notFound(w, r)
+	}
+	return nil
+}
+
+// notFound answers paths that do not exist, and methods that a path does not have.
+func (s *Server) notFound(_ http.ResponseWriter, r *http.Request) error {
+	return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "not_found", Message: "there is no " + r.Method + " " + clip(r.URL.Path, 200)}
+}

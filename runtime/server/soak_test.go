@@ -1,0 +1,239 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mla/runtime/completion"
+	"mla/runtime/server"
+)
+
+// soakRequests is how many requests TestSoak makes; `make soak` makes 20,000.
+var soakRequests = flag.Int("soak", 600, "requests of TestSoak")
+
+// dawdle is how long the server of a soak waits for a body.
+const dawdle = 200 * time.Millisecond
+
+// client is what one does to the server in a soak.
+type client struct {
+	share int // of 100
+	run   func(s *served, rng *rand.Rand, path, body string) error
+}
+
+var clients = []client{
+	{55, patient}, {35, impatient}, {4, func(s *served, _ *rand.Rand, path, body string) error { return s.halfway(path, body, len(body)/2) }},
+	{4, func(s *served, _ *rand.Rand, path, body string) error { return s.halfway(path, body, len(body)) }}, {2, hostile},
+}
+
+// patient reads its whole answer.
+func patient(s *served, _ *rand.Rand, path, body string) error {
+	return s.request(context.Background(), path, body)
+}
+
+// impatient goes somewhere in the middle.
+func impatient(s *served, rng *rand.Rand, path, body string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rng.IntN(50_000))*time.Microsecond)
+	defer cancel()
+	if err := s.request(ctx, path, body); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// hostile sends bytes that are no JSON.
+func hostile(s *served, rng *rand.Rand, path, body string) error {
+	at := rng.IntN(len(body))
+	return s.request(context.Background(), path, body[:at]+string([]byte{byte(rng.Uint32())})+body[at:])
+}
+
+// request makes a request; its answer may be an error, but has to come.
+func (s *served) request(ctx context.Context, path, body string) error {
+	r, err := http.NewRequestWithContext(ctx, "POST", s.url+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	out, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer out.Body.Close()
+	_, err = io.Copy(io.Discard, out.Body)
+	return err
+}
+
+// halfway sends a part of a body, and reads nothing until the server gives up, or goes.
+func (s *served) halfway(path, body string, sent int) error {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body[:sent])
+	time.Sleep(dawdle + dawdle/4)
+	return err
+}
+
+// soak makes so many requests.
+func (s *served) soak(requests int) {
+	s.Helper()
+	bodies := []struct{ path, body string }{
+		{"/v1/completions", `{"prompt": "x", "max_tokens": 60, "n": 2}`},
+		{"/v1/completions", endless},
+		{"/v1/chat/completions", `{"messages": [{"role": "user", "content": "Hello"}], "stream": true, "logprobs": true}`},
+		{"/v1/chat/completions", `{"messages": [{"role": "user", "content": "Weather?"}], "tools": [{"type": "function", "function": {"name": "now"}}]}`},
+		{"/v1/messages", `{"max_tokens": 50, "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`},
+		{"/v1/responses", `{"input": "Hello", "stream": true}`},
+		{"/v1/responses", `{"input": 7}`},
+		{"/v1/chat/completions", `{"messages": [{"role": "user", "content": "` + strings.Repeat("y", 700) + `"}], "max_tokens": 20}`},
+	}
+	var all sync.WaitGroup
+	var next, lost atomic.Int64
+	for i := range 16 {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), 0))
+			for next.Add(1) <= int64(requests) {
+				b, share := bodies[rng.IntN(len(bodies))], rng.IntN(100)
+				for _, c := range clients {
+					if share -= c.share; share < 0 {
+						if err := c.run(s, rng, b.path, b.body); err != nil {
+							lost.Add(1)
+							s.Logf("%s %.50s: %v", b.path, b.body, err)
+						}
+						break
+					}
+				}
+				if rng.IntN(500) == 0 {
+					s.model.Fail(errors.New("lost"))
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := lost.Load(); n > 5+int64(requests)/200 { // on a busy machine a client may take longer than dawdle, too
+		s.Errorf("%d requests got no answer", n)
+	}
+	s.wait("all requests to end", func() bool { return len(s.service.Requests()) == 0 })
+	s.wait("the model", func() bool { return s.service.Stats().State == completion.Ready })
+	s.do("POST", "/v1/completions", `{"prompt": "x"}`)
+	s.wait("pages", func() bool { p := s.service.Stats().Pages; return p.InUse == 0 })
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestSoak: clients of all kinds come and go, some of them in the middle, some too slow,
+// and the device fails now and then; afterwards there are as many pages, goroutines and
+// bytes in use as after a tenth of them.
+func TestSoak(t *testing.T) {
+	s := serve(t, func(c *server.Config, _ *completion.Config) {
+		c.Limits.Connections, c.Limits.Read = 64, dawdle
+	}, chats...)
+	s.do("POST", "/v1/completions", `{"prompt": "x"}`)
+	http.DefaultClient.CloseIdleConnections()
+	idle := runtime.NumGoroutine()
+	s.soak(*soakRequests / 10)
+	before, resident := inUse(), residentBytes(t)
+	s.soak(*soakRequests)
+	s.wait("goroutines", func() bool { return runtime.NumGoroutine() <= idle })
+	// What a heap holds beside what is in use, and what connections that end have still,
+	// is a few megabytes; a kilobyte lost per request would be 20 of them in the long run.
+	const slack = 8 << 20
+	after, residentAfter := inUse(), residentBytes(t)
+	t.Logf("%d requests: %d answers to their end, %d failures of the device, %d to %d KiB in use, %d to %d KiB resident",
+		*soakRequests, s.service.Stats().Completed, s.service.Stats().Failures, before>>10, after>>10, resident>>10, residentAfter>>10)
+	if after > before+slack || residentAfter > resident+2*slack {
+		t.Errorf("memory has grown")
+	}
+	if st := s.service.Stats(); st.Completed < *soakRequests/4 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// inUse is how many bytes the program has in use.
+func inUse() uint64 {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// residentBytes is the program's resident memory; 0 where the system does not tell in a file.
+func residentBytes(t *testing.T) int {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return 0
+	}
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
+}
+
+// FuzzHandlers: no body, however odd, is more than a bad request.
+func FuzzHandlers(f *testing.F) {
+	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/apply-template"}
+	for i, body := range []string{
+		`{"messages": [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}], "tools": [{"type": "function", "function": {"name": "now"}}], "tool_choice": "required", "max_tokens": 3, "logit_bias": {"5": -100}}`,
+		`{"prompt": [1, 2], "max_tokens": 3, "logprobs": 2, "stop": "x", "stream": true}`,
+		`{"input": [{"role": "user", "content": "x"}, {"type": "function_call", "call_id": "a", "name": "now", "arguments": "{}"}, {"type": "function_call_output", "call_id": "a", "output": "y"}], "max_output_tokens": 3}`,
+		`{"max_tokens": 3, "system": "s", "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "y"}]}, {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "now", "input": {"a": [1.5]}}]}]}`,
+		`{"messages": []}`, `{"content": "<think>", "with_pieces": true}`, `{"tokens": [1, 2]}`, `{"messages": [{"role": "user"}]}`,
+	} {
+		f.Add(uint8(i), body)
+	}
+	handler := bare(f)
+	f.Fuzz(func(t *testing.T, path uint8, body string) {
+		r, err := http.NewRequest("POST", paths[int(path)%len(paths)], strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		w := &memoryWriter{header: http.Header{}}
+		handler.ServeHTTP(w, r.WithContext(ctx))
+		if w.status >= 500 && ctx.Err() == nil && w.status != 503 {
+			t.Errorf("%d: %s", w.status, w.text.String())
+		}
+		if w.status == 0 {
+			t.Error("no answer")
+		}
+	})
+}
+
+// memoryWriter is an answer in memory.
+type memoryWriter struct {
+	header http.Header
+	status int
+	text   strings.Builder
+}
+
+func (w *memoryWriter) Header() http.Header { return w.header }
+
+func (w *memoryWriter) WriteHeader(status int) { w.status = status }
+
+func (w *memoryWriter) Write(data []byte) (int, error) {
+	if w.status == 0 {
+		w.status = 200
+	}
+	return w.text.Write(data)
+}
+
+func (w *memoryWriter) Flush() {}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+)
+
+// sse writes server-sent events.
+type sse struct {
+	w   http.ResponseWriter
+	rc  *http.ResponseController
+	err error // the first
+}
+
+// newSSE begins an answer of events.
+func (s *Server) newSSE(w http.ResponseWriter) *sse {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // for nginx in between
+	w.WriteHeader(http.StatusOK)
+	out := &sse{w: w, rc: http.NewResponseController(w)}
+	out.flush(nil)
+	return out
+}
+
+// event writes an event with a name, which may be empty, and data.
+func (o *sse) event(name string, data any) {
+	var b bytes.Buffer
+	if name != "" {
+		b.WriteString("event: " + name + "\n")
+	}
+	b.WriteString("data: ")
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(data); err != nil && o.err == nil {
+		o.err = err
+	}
+	b.WriteString("\n") // the encoder has written one
+	o.flush(b.Bytes())
+}
+
+// text writes data that is no JSON.
+func (o *sse) text(data string) { o.flush([]byte(data + "\n\n")) }
+
+func (o *sse) flush(data []byte) {
+	if o.err != nil {
+		return
+	}
+	if _, o.err = o.w.Write(data); o.err == nil {
+		o.err = o.rc.Flush()
+	}
+}
+
+// writer is how an API writes a stream of events.
+type writer interface {
+	// event writes what a choice has written.
+	event(e event)
+	// ping is called when nothing was written for a while.
+	ping()
+	// end ends the answer, whose choices have all ended.
+	end()
+	// fail ends the answer with an error.
+	fail(e *apiError)
+}
+
+// pump writes a stream until it ends, or the client has gone.
+func (s *Server) pump(r *http.Request, st *stream, o *sse, w writer) error {
+	defer st.close()
+	var u account
+	defer func() { u.log(r) }()
+	for !st.done() {
+		events, err := st.next(r.Context(), s.cfg.Limits.Ping)
+		if err != nil {
+			failed(r, w, err)
+			return nil
+		}
+		if len(events) == 0 {
+			w.ping()
+		}
+		for _, e := range events {
+			if e.end != nil {
+				u.add(e.end, e.choice == 0)
+			}
+			if e.end != nil && e.end.err != nil {
+				failed(r, w, e.end.err)
+				return nil
+			}
+			w.event(e)
+		}
+		if o.err != nil { // the client is gone, or too slow
+			noted(r).fail(&apiError{Status: statusGone, Code: "client_gone", Message: o.err.Error()})
+			return nil
+		}
+	}
+	w.end()
+	return nil
+}
+
+// failed ends a stream with an error.
+func failed(r *http.Request, w writer, err error) {
+	said := explain(err)
+	noted(r).fail(said)
+	w.fail(said)
+}

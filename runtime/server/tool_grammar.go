@@ -1,0 +1,133 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"mla/runtime/chat/output"
+	"mla/runtime/grammar"
+	"mla/runtime/grammar/schema"
+	"mla/runtime/tokenizer"
+)
+
+// callable is what a grammar of calls wants to know of a tool.
+type callable struct {
+	Function struct {
+		Name       string `json:"name"`
+		Strict     bool   `json:"strict"`
+		Parameters raw    `json:"parameters"`
+	} `json:"function"`
+}
+
+// writing makes expressions of the model's format of calls.
+func (s *Server) writing() output.Grammars {
+	return output.Grammars{Format: s.format, IsToken: func(marker string) bool {
+		id, ok := s.tok.TokenID(marker)
+		return ok && s.tok.IsMarker(id)
+	}}
+}
+
+// callGrammar is what a call has to follow behind its marker; nil: nothing in particular.
+// It is there if a call is asked for or a tool is strict, and then arguments follow their
+// schemas: those of strict tools exactly, those of others as far as keywords are supported.
+func (s *Server) callGrammar(c *conversation) (*grammar.Compiled, error) {
+	tools := make([]callable, len(c.tools))
+	asked := c.choice.must
+	for i, text := range c.tools {
+		if err := json.Unmarshal(text, &tools[i]); err != nil {
+			return nil, bad(fmt.Sprintf("tools[%d].function", i), "expected a name, and parameters that are a JSON Schema")
+		}
+		asked = asked || tools[i].Function.Strict
+	}
+	if !asked || c.choice.none || s.format == nil {
+		return nil, nil
+	}
+	key := "calls" + string(bytes.Join(rawBytes(c.tools), []byte("\n")))
+	return s.grammars.get(&wanted{"tools", key, func() (*grammar.Grammar, error) { return s.callRules(tools) }})
+}
+
+func rawBytes(list []raw) (out [][]byte) {
+	for _, text := range list {
+		out = append(out, text)
+	}
+	return out
+}
+
+// callRules are the rules of calls of tools.
+func (s *Server) callRules(tools []callable) (*grammar.Grammar, error) {
+	g := &grammar.Grammar{}
+	root := g.Add("root", nil)
+	w := s.writing()
+	var list []output.ToolGrammar
+	for _, t := range tools {
+		args, err := arguments(g, w, t)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Function.Name, err)
+		}
+		list = append(list, output.ToolGrammar{Name: t.Function.Name, Arguments: args})
+	}
+	g.Rules[root].Expr = w.Calls(list)
+	return g, nil
+}
+
+// arguments is the grammar of a tool's arguments. One that is not strict takes any if its
+// schema cannot be read.
+func arguments(g *grammar.Grammar, w output.Grammars, t callable) (grammar.Expr, error) {
+	of := func(text []byte) (grammar.Expr, error) {
+		o := schema.Options{Lenient: !t.Function.Strict}
+		if w.Pairs {
+			return schema.AddPairs(g, text, o, schema.Pairs{Pair: w.Pair, Bare: w.Bare()})
+		}
+		return schema.Add(g, text, o)
+	}
+	if isNull(t.Function.Parameters) {
+		return of([]byte(`{"type": "object", "properties": {}, "additionalProperties": false}`))
+	}
+	e, err := of(t.Function.Parameters)
+	if err != nil && !t.Function.Strict {
+		return of([]byte(`{"type": "object"}`))
+	}
+	return e, err
+}
+
+// orCalls is a grammar of texts that may be calls instead, as far as their markers.
+func (s *Server) orCalls(w *wanted) *wanted {
+	if w == nil {
+		return nil
+	}
+	return &wanted{w.param, "or calls " + w.key, func() (*grammar.Grammar, error) {
+		g, err := w.rules()
+		if err != nil {
+			return nil, err
+		}
+		content := g.Add("content", g.Rules[0].Expr)
+		g.Rules[0].Expr = grammar.Alt{content, s.writing().Begins()}
+		return g, nil
+	}}
+}
+
+// call begins the grammar of a call if the model is at one, and ends it behind.
+func (c *choice) call() {
+	if c.parser == nil {
+		return
+	}
+	text, calling := c.parser.Calling()
+	switch {
+	case calling == c.calling:
+		return
+	case !calling:
+		c.matcher = nil
+	case c.tools == nil:
+		c.matcher = nil // the call's text is free
+	default:
+		c.matcher = c.tools.NewMatcher()
+		for _, id := range c.tok.Encode(text, tokenizer.EncodeOptions{ParseSpecial: true}) {
+			if c.matcher.Accept(id) != nil { // no call that the format knows; it will be text
+				c.matcher = nil
+				break
+			}
+		}
+	}
+	c.calling = calling
+}

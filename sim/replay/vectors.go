@@ -1,0 +1,34 @@
+package replay
+
+import (
+	"slices"
+
+	"mla/runtime/device"
+)
+
+// SetInput implements device.Vectored.
+func (r *Runner) SetInput(vectors []float32) error {
+	_, _, err := device.Vectors(r.bundle, vectors, r.width, device.InputOf)
+	r.input = slices.Clone(vectors)
+	return err
+}
+
+// Hidden implements device.Vectored.
+func (r *Runner) Hidden(dst []float32) error {
+	_, v, err := device.Vectors(r.bundle, dst, r.width, device.HiddenOf)
+	if err == nil {
+		device.TakeVectors(dst, r.arena.Bytes[v.Offset:], v)
+	}
+	return err
+}
+
+// putInput writes what SetInput was given into the arena, which was poisoned since.
+func (r *Runner) putInput() {
+	if len(r.input) == 0 {
+		return
+	}
+	if _, v, err := device.Vectors(r.bundle, r.input, r.width, device.InputOf); err == nil {
+		device.PutVectors(r.arena.Bytes[v.Offset:], v, r.bundle.Activations, r.input)
+	}
+	r.input = nil
+}
