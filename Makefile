@@ -3,27 +3,68 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-# Packages that use goroutines; they are tested under the race detector too.
-RACE = ./runtime/... ./cmd/mlarun/...
+# Packages that use goroutines; they are tested under the race detector too (TestRace in gen
+# looks whether any is missing). Of mlarun the tests are that are about several at a time.
+RACE = ./runtime/batch ./runtime/bind ./runtime/chat/... ./runtime/child ./runtime/completion/... \
+	./runtime/device/cpu ./runtime/device/cuda/... ./runtime/device/metal/... ./runtime/engine \
+	./runtime/fleet ./runtime/grammar ./runtime/guided ./runtime/quality ./runtime/quant \
+	./runtime/recordfile ./runtime/scheduler ./runtime/server/... ./cmd/mlarun/input
+RACE_MLARUN = 'Batch|Interrupt|Parallel|Rate|ServeModels|Terminal'
 
 # Which mutations `make mutate` draws.
 SEED ?= 1
 
-.PHONY: help build test unit race msl sim mutate arm64 metallib test-metal generate ptx check fmt vet staticcheck cross bench tools clean
+# How the programs are built; without release they have the bundles that only tests run, too.
+TAGS ?= release
+
+# Where `make install` puts the programs; DESTDIR goes before it.
+PREFIX ?= /usr/local
+
+# Which version an installed program says it is.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null | sed 's/^v//')
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
+STAMP = -X mla/runtime/buildinfo.version=$(VERSION) -X mla/runtime/buildinfo.commit=$(COMMIT)
+
+# How long each fuzz target runs.
+FUZZTIME ?= 60s
+
+.PHONY: help build install uninstall dist licenses verify fuzz test unit race msl sim mutate soak arm64 metallib test-metal generate ptx check fmt vet staticcheck cross bench tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-build: ## build bin/mlagen and bin/mlarun, with the PTX that `make ptx` left
-	CGO_ENABLED=0 $(GO) build -o bin/ ./cmd/mlagen ./cmd/mlarun
+build: ## build bin/mlagen and bin/mlarun, with the PTX that `make ptx` left; TAGS= adds the bundles of tests
+	CGO_ENABLED=0 $(GO) build -tags "$(TAGS)" -ldflags "-s -w $(STAMP)" -o bin/ ./cmd/mlagen ./cmd/mlarun
+
+install: build ## install programs, manual pages and completions; PREFIX=/usr/local DESTDIR=
+	@BIN=bin sh scripts/install.sh "$(DESTDIR)$(PREFIX)"
+
+uninstall: ## remove what `make install` installed
+	@BIN=bin sh scripts/install.sh -remove "$(DESTDIR)$(PREFIX)"
+
+dist: ## release archives with checksums, SBOMs and a formula in build/dist; publishes nothing
+	@GO="$(GO)" sh scripts/dist.sh
+
+licenses: ## fail if a dependency has a licence that is not known to be fine
+	@GO="$(GO)" sh scripts/licenses.sh check
+
+verify: ## fail if a downloaded dependency is not what go.sum says
+	$(GO) mod verify
+
+fuzz: ## run every fuzz target for FUZZTIME (60s; CI runs some for 2,000 inputs)
+	@GO="$(GO)" sh scripts/fuzz.sh $(FUZZTIME)
 
 test: tools unit race ## all tests; installs clang-19 and gcc on Debian, elsewhere names what is missing
 
+# The Metal simulator's compiled kernels, for both.
+unit race: export METALSIM_CACHE = $(CURDIR)/build/kernels
+
 unit: sim
-	$(GO) test ./...
+	$(GO) test -timeout 40m ./...
 
 race: sim
-	CGO_ENABLED=1 $(GO) test -race -short $(RACE)
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m $(RACE)
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m -run $(RACE_MLARUN) ./cmd/mlarun
 
 msl: tools ## parse the Metal source of every bundle in the strict front end
 	$(GO) test ./gen/msl/...
@@ -32,6 +73,9 @@ sim: tools ## build build/libmetalsim.so and build/libcudasim.so, which stand in
 	@mkdir -p build
 	sh sim/metal/build.sh build/libmetalsim.so
 	sh sim/cuda/build.sh build/libcudasim.so
+
+soak: ## 20,000 requests of clients that come, go, dawdle and lie, and a device that fails: nothing may be left of them
+	$(GO) test ./runtime/server -count 1 -run TestSoak -v -timeout 30m -soak 20000
 
 arm64: tools ## the simulator and mlarun on it for linux/arm64, under an emulator (on x86-64; `make test` has it too)
 	$(GO) test -count 1 -run Arm64 ./sim ./sim/metal/...

@@ -8,7 +8,7 @@ HERE = pathlib.Path(__file__).parent
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 760, 320, 60, 60, 40
 COLOURS = {"mla": "#2a6f97", "llama.cpp": "#c9ada7"}
 
-rows = [r for r in json.loads((HERE / "performance.json").read_text()) if r["quant"] == "q4_0" and r["act"] == "f16"]
+rows = [r for r in json.loads((HERE / "performance.json").read_text()) if r["quant"] == "q4_0" and r["act"] == "f16" and "test" not in r]
 models = list(dict.fromkeys(r["model"] for r in rows))
 scale = (HEIGHT - BOTTOM - TOP) / max(r["tok_s"] for r in rows)
 slot = (WIDTH - LEFT - 10) / len(rows)

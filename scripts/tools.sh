@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes sure that the tools the tests need are there: clang-19 (the strict MSL
-# front end, the executor and the simulator), its sanitizer libraries, and a C++
-# compiler's headers (which the race detector's linking needs too); on x86-64
+# front end, the executor and the simulator), its sanitizer libraries, a C++
+# compiler's headers (which the race detector's linking needs too), and Chromium or Chrome,
+# which open the server's page and that of mlagen describe -html; on x86-64
 # Linux also a cross compiler's headers and libraries for arm64 and an emulator
 # (make arm64). Installs them on Debian, names them elsewhere.
 set -eu
@@ -13,6 +14,11 @@ Linux) ls /usr/lib/llvm-19/lib/clang/19/lib/linux/libclang_rt.asan* >/dev/null 2
 esac
 command -v g++ >/dev/null 2>&1 || command -v clang++ >/dev/null 2>&1 || missing="$missing g++"
 command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+browser=""
+for name in chromium chromium-browser google-chrome google-chrome-stable /Applications/Chromium.app /Applications/Google\ Chrome.app; do
+	if command -v "$name" >/dev/null 2>&1 || [ -d "$name" ]; then browser="$name"; fi
+done
+[ -n "$browser" ] || missing="$missing chromium"
 case "$(uname -sm)" in
 "Linux x86_64")
 	command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || missing="$missing g++-aarch64-linux-gnu"
@@ -31,5 +37,5 @@ if command -v apt-get >/dev/null 2>&1 && { [ -z "$as_root" ] || command -v sudo 
 	exit 0
 fi
 echo "the tests need: $missing" >&2
-echo "Debian: apt-get install $missing    macOS: brew install llvm" >&2
+echo "Debian: apt-get install $missing    macOS: brew install llvm; brew install --cask chromium" >&2
 exit 1

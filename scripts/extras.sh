@@ -1,0 +1,19 @@
+#!/bin/sh
+# Makes what goes beside the programs into a package: scripts/extras.sh FOLDER makes
+# FOLDER/man, FOLDER/completions and FOLDER/licenses (the texts of all dependencies, for
+# every system that is released). VERSION is the version that manual pages name.
+set -eu
+cd "$(dirname "$0")/.."
+out=${1:?usage: extras.sh FOLDER}
+go=${GO:-go}
+rm -rf "$out"
+mkdir -p "$out/man" "$out/completions"
+CGO_ENABLED=0 "$go" build -tags release -ldflags "-s -w -X mla/runtime/buildinfo.version=${VERSION:-}" -o "$out/bin/" ./cmd/mlarun ./cmd/mlagen
+for program in mlarun mlagen; do
+	"$out/bin/$program" man >"$out/man/$program.1"
+	"$out/bin/$program" completion bash >"$out/completions/$program.bash"
+	"$out/bin/$program" completion zsh >"$out/completions/_$program"
+	"$out/bin/$program" completion fish >"$out/completions/$program.fish"
+done
+rm -rf "$out/bin"
+GO="$go" sh scripts/licenses.sh save "$out/licenses"

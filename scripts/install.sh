@@ -1,0 +1,32 @@
+#!/bin/sh
+# Copies the programs in $BIN with their manual pages and completions below a folder:
+# scripts/install.sh PREFIX; scripts/install.sh -remove PREFIX removes these files alone.
+set -eu
+remove=
+if [ "$1" = -remove ]; then
+	remove=yes
+	shift
+fi
+prefix=$1
+
+# put MODE FILE installs what comes on standard input, in one step.
+put() {
+	file="$prefix/$2"
+	if [ -n "$remove" ]; then
+		rm -f "$file"
+		return
+	fi
+	mkdir -p "$(dirname "$file")"
+	cat >"$file.new"
+	chmod "$1" "$file.new"
+	mv "$file.new" "$file"
+}
+
+for program in mlarun mlagen; do
+	put 755 "bin/$program" <"$BIN/$program"
+	"$BIN/$program" man | put 644 "share/man/man1/$program.1"
+	"$BIN/$program" completion bash | put 644 "share/bash-completion/completions/$program"
+	"$BIN/$program" completion zsh | put 644 "share/zsh/site-functions/_$program"
+	"$BIN/$program" completion fish | put 644 "share/fish/vendor_completions.d/$program.fish"
+done
+if [ -z "$remove" ]; then echo "installed mlarun and mlagen in $prefix/bin"; fi

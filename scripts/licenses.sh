@@ -1,0 +1,36 @@
+#!/bin/sh
+# The licences of everything that is compiled into the programs, on every system that is
+# released: scripts/licenses.sh check fails if one is not known to allow what we do;
+# scripts/licenses.sh save FOLDER copies their texts.
+set -eu
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+allowed=MIT,BSD-2-Clause,BSD-3-Clause,Apache-2.0,ISC
+tool=$(sh scripts/release-tool.sh go-licenses)
+
+for target in linux/amd64 linux/arm64 darwin/arm64; do
+	export GOOS="${target%/*}" GOARCH="${target#*/}" CGO_ENABLED=0
+	# It warns of every file that is not Go; what it finds wrong comes last.
+	case $1 in
+	check) "$tool" check ./cmd/mlarun ./cmd/mlagen --allowed_licenses="$allowed" --ignore mla 2>"${TMPDIR:-/tmp}/licenses.$$" || {
+		grep -v '^W' "${TMPDIR:-/tmp}/licenses.$$" >&2
+		exit 1
+	} ;;
+	save)
+		"$tool" save ./cmd/mlarun ./cmd/mlagen --ignore mla --force --save_path "$2.$GOOS" 2>/dev/null
+		mkdir -p "$2"
+		cp -R "$2.$GOOS/." "$2/"
+		rm -rf "$2.$GOOS"
+		;;
+	*)
+		echo "usage: licenses.sh check | save FOLDER" >&2
+		exit 2
+		;;
+	esac
+done
+rm -f "${TMPDIR:-/tmp}/licenses.$$"
+if [ "$1" = save ]; then # that of the language's library, which is compiled in too
+	mkdir -p "$2/go"
+	cp "$("$go" env GOROOT)/LICENSE" "$2/go/LICENSE"
+fi
+[ "$1" = save ] || echo "licences: all of $allowed"
