@@ -14,9 +14,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
+	"mla/runtime/quant"
 )
 
 // Extension ends the name of a file of PTX.
@@ -137,13 +140,11 @@ func translate(b *plan.Bundle) (string, error) {
 	kernels := map[string]Kernel{}
 	for i := range b.Kernels {
 		k := Kernel{Threads: b.Kernels[i].Threads}
-		if b.Kernels[i].Width == 0 { // several inputs need the registers
-			k.Resident = resident(b.Kernels[i].Groups(), b.Kernels[i].Threads)
-		}
 		for _, s := range b.Kernels[i].Slots {
 			k.Constant = append(k.Constant, constant[s.Space])
 		}
 		for _, v := range b.Kernels[i].Variants {
+			k.Resident = resident(&b.Kernels[i], v.Types)
 			kernels[v.Func] = k
 		}
 	}
@@ -164,16 +165,33 @@ const (
 	multiprocessors = 132
 	// wide is how many threads of 64 registers a multiprocessor holds.
 	wide = 1024
+	// promptThreads is how many threads of 168 registers it holds: enough for the products of a
+	// tile of prompt rows, whose copies and barriers hide behind each other's products. Weights
+	// of four bytes each leave room for floatThreads of 255.
+	promptThreads = 384
+	floatThreads  = 256
 )
 
-// resident is how many threadgroups a multiprocessor has to hold for all those of a kernel
-// to run side by side; 0: they do not, or not with 64 registers a thread.
-func resident(groups, threads int) int {
-	n := (groups + multiprocessors - 1) / multiprocessors
-	if n*threads > wide {
-		return 0
+// resident is how many threadgroups of a kernel a multiprocessor has to hold; 0: any number. Those of
+// one row, so that all of them run side by side, unless that leaves a thread less than 64
+// registers; products of prompts as many as have their registers. Batches need more of them.
+func resident(k *plan.Kernel, weights []quant.Type) int {
+	if k.Width == 0 {
+		n := (k.Groups() + multiprocessors - 1) / multiprocessors
+		if n*k.Threads > wide {
+			return 0
+		}
+		return n
 	}
-	return n
+	for _, p := range k.Parts {
+		if verify.TokensOf(p) == verify.TileInputs {
+			if slices.Contains(weights, quant.F32) {
+				return floatThreads / k.Threads
+			}
+			return promptThreads / k.Threads
+		}
+	}
+	return 0
 }
 
 // headOf is the head of b's file but for the version of clang.

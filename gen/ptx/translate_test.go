@@ -4,6 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"mla/runtime/plan"
+	"mla/runtime/quant"
 )
 
 // known knows two kernels.
@@ -110,12 +113,17 @@ func FuzzTranslate(f *testing.F) {
 }
 
 func TestResident(t *testing.T) {
-	for _, tt := range []struct{ groups, threads, want int }{
-		{1, 128, 1}, {132, 128, 1}, {133, 128, 2}, {1056, 128, 8}, {528, 256, 4}, // 64 registers a thread
-		{1057, 128, 0}, {529, 256, 0}, {100000, 32, 0},
+	for _, tt := range []struct {
+		width, groups, threads, tokens, want int
+		weights                              []quant.Type
+	}{
+		{0, 1, 128, 0, 1, nil}, {0, 132, 128, 0, 1, nil}, {0, 133, 128, 0, 2, nil}, {0, 1056, 128, 0, 8, nil}, {0, 528, 256, 0, 4, nil}, // 64 registers a thread
+		{0, 1057, 128, 0, 0, nil}, {0, 529, 256, 0, 0, nil}, {0, 100000, 32, 0, 0, nil},
+		{16, 100, 128, 16, 0, nil}, {512, 100, 128, 64, 3, nil}, {512, 100, 256, 64, 1, nil}, {512, 100, 128, 64, 2, []quant.Type{quant.F32, quant.Q4_0}},
 	} {
-		if got := resident(tt.groups, tt.threads); got != tt.want {
-			t.Errorf("%d threadgroups of %d: %d on each multiprocessor, want %d", tt.groups, tt.threads, got, tt.want)
+		k := plan.Kernel{Width: tt.width, Threads: tt.threads, Parts: []plan.Part{&plan.MatVec{Batch: 1, Rows: tt.groups, RowsPerGroup: 1, Tokens: tt.tokens}}}
+		if got := resident(&k, tt.weights); got != tt.want {
+			t.Errorf("%d threadgroups of %d, %d rows at a time: %d on each multiprocessor, want %d", tt.groups, tt.threads, tt.tokens, got, tt.want)
 		}
 	}
 }

@@ -70,12 +70,13 @@ void check(const char *type) {
 
 // Where the eights of a lane are in a row of inputs.
 struct places {
+  static constexpr uint ROW = 160;
   static uint place(uint p, uint j) { return 40 * p + 8 * j; }
 };
 
 // Sixteen rows of weights times sixteen inputs, for 32 columns: four lanes share a row, eight each.
 void check_eights() {
-  constexpr uint ROW = 160, J = 2;
+  constexpr uint ROW = places::ROW, J = 2;
   half w[16][32];
   alignas(16) half x[16][ROW];
   float d[16][16];
@@ -86,7 +87,7 @@ void check_eights() {
     for (uint i = 0; i < 16; ++i) mine[i / 4][i % 4] = w[lane / 4 + i / 8 * 8][lane % 4 * 8 + i % 8];
     simdgroup_float8x8 m[4];
     for (uint i = 0; i < 4; ++i) m[i] = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);
-    multiply_eights<places, 2, 2, ROW>(m, mine, x[0], J, nullptr, ushort(lane));
+    multiply_eights<places, 2, 2>(m, mine, x[0], J, nullptr, ushort(lane));
     for (uint i = 0; i < 4; ++i) simdgroup_store(m[i], &d[i / 2 * 8][i % 2 * 8], 16);
   });
   for (uint i = 0; i < 256; ++i) {

@@ -30,6 +30,15 @@ METAL_FUNC void bring_near(const uchar *rows, ulong bytes) {
 }
 #define WEIGHTS_NEAR(rows, bytes) metal::bring_near(rows, bytes)
 
+// Copies that need no registers; those of a thread are there behind COPIES_LAND.
+struct sixteen_bytes {
+  METAL_FUNC static void begin_copy(sixteen_bytes &, uint4 *to, const uint4 *from, uint bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(uint(ulong((__attribute__((address_space(3))) void *)to))), "l"((__attribute__((address_space(1))) const void *)from), "r"(bytes) : "memory");
+  }
+  METAL_FUNC static void end_copy(const sixteen_bytes &, uint4 *) {}
+};
+#define COPIES_LAND asm volatile("cp.async.wait_all;" ::: "memory")
+
 enum memory_order : int { memory_order_relaxed, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst };
 enum thread_scope : int { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device };
 
