@@ -57,14 +57,14 @@ func (s *Spec) HeadsTile() int {
 
 // AttendHeadsBytes is the threadgroup memory of attention over heads, of halves or of floats,
 // whichever is more: rows of keys, columns of values, and for each simdgroup a block of its
-// scores and by what its sums shrink. Floats are kept as two halves each, of half as many rows.
+// scores. Floats are kept as two halves each, of half as many rows.
 // In the end results pass through the same memory. See templates/msl/attend_heads.msl.
 func AttendHeadsBytes(keys, values, tile, simdgroups, splitK, blocks int) int {
 	most := 0
 	for terms := 1; terms <= 2; terms++ {
 		rows := tile / terms
 		each := rows / max(min(rows/headBlock, splitK), 1)
-		most = max(most, 2*(tile*(keys+8)+terms*values*(rows+8))+4*simdgroups*(8*(each+4)+64))
+		most = max(most, 2*(tile*(keys+8)+terms*values*(rows+8))+4*simdgroups*8*(each+4))
 	}
 	return max(most, 4*simdgroups*(8*36+64+16*blocks))
 }
