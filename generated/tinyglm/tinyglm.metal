@@ -45,6 +45,24 @@ using namespace metal;
 //: act_t using MLA_ACT
 typedef MLA_ACT act_t; // element of the activation buffers
 
+//: COPIES_LAND sixteen_bytes
+// A copy of 16 bytes from device to threadgroup memory, of which the first 16, 8 or 0 are there and the
+// others 0: begun early and ended late, so that what stands between need not wait. The copies that
+// a thread has begun are there behind COPIES_LAND, for others behind a barrier too. A device that copies
+// without registers has its own.
+#ifndef COPIES_LAND
+#define COPIES_LAND
+struct sixteen_bytes {
+  uint4 v;
+  static inline void begin_copy(thread sixteen_bytes & b, threadgroup uint4 *, device const uint4 * from, uint bytes) {
+    b.v = uint4(0u);
+    if (bytes == 16u) b.v = *from;
+    else if (bytes == 8u) b.v.xy = *(device const uint2 *)from;
+  }
+  static inline void end_copy(thread const sixteen_bytes & b, threadgroup uint4 * to) { *to = b.v; }
+};
+#endif
+
 //: Row
 // One token of a session: its position, the number of cache rows it attends to, its block table.
 struct Row { uint token; uint pos; uint nkv; uint table; };
@@ -1329,6 +1347,8 @@ typedef q6_k_by<8> q6_k;
 enum : uint { STEP = 128u };      // columns of a step
 //: INPUT_ROW
 enum : uint { INPUT_ROW = 144u }; // halves from one input's step to the next one's: lanes that load together use all banks
+//: HALF_ROW
+enum : uint { HALF_ROW = 72u };   // the same of half a step
 //: STAGED_ROW
 enum : uint { STAGED_ROW = 40u }; // halves of a row of 32 staged weights
 
@@ -1336,21 +1356,34 @@ enum : uint { STAGED_ROW = 40u }; // halves of a row of 32 staged weights
 // Where a column of a step is in the row of an input.
 static inline uint column_place(uint c) { return c + c / 64u * 8u; }
 
-//: eight_places using column_place
-// Columns that lane p of four decodes as its eights j = 0 to 3; T::column says which.
-template <typename T>
-struct eight_places {
-  static inline uint place(uint p, uint j) { return column_place(T::column(p, j)); }
+//: whole_step using INPUT_ROW column_place
+// Tiles of inputs: halves of a row, and where in it the columns are that lane p of four decodes as its
+// eights j = 0 to 3. T::column says which columns these are. A tile has all of a step, or the eights 0
+// and 1, or 2 and 3, of all lanes, and then formats with other columns have no use for it.
+struct whole_step {
+  template <typename T>
+  struct places {
+    enum : uint { ROW = INPUT_ROW };
+    static inline uint place(uint p, uint j) { return column_place(T::column(p, j)); }
+  };
+};
+//: half_step using HALF_ROW
+struct half_step {
+  template <typename T>
+  struct places {
+    enum : uint { ROW = HALF_ROW };
+    static inline uint place(uint p, uint j) { return 16u * p + 8u * (j % 2u); }
+  };
 };
 
 //: MULTIPLY_EIGHTS multiply_eights using STAGED_ROW UNROLL
 // d[R][N] += W X for 32 columns: the eights j of four lanes. w[2 r + u] is what the lane has of row
-// l / 4 + 8 r: columns 4 u to 4 u + 3 of its eight. x is the tile, [8 N] rows of ROW halves. The
+// l / 4 + 8 r: columns 4 u to 4 u + 3 of its eight. x is the tile, [8 N] rows of PLACES::ROW halves. The
 // weights pass through memory, 16 rows at a time. A platform whose lanes know which elements of
 // a block are theirs has a function of its own.
 #ifndef MULTIPLY_EIGHTS
 #define MULTIPLY_EIGHTS
-template <typename PLACES, uint R, uint N, uint ROW>
+template <typename PLACES, uint R, uint N>
 static inline void multiply_eights(thread simdgroup_float8x8 * d, thread const half4 * w, threadgroup const half * x, uint j, threadgroup half * staged, ushort lane) {
   UNROLL for (uint r = 0; r < R; r += 2u) {
     UNROLL for (uint i = 0; i < 4u; ++i) *(threadgroup half4 *)(staged + (lane / 4u + i / 2u * 8u) * STAGED_ROW + lane % 4u * 8u + i % 2u * 4u) = w[2u * r + i];
@@ -1359,7 +1392,7 @@ static inline void multiply_eights(thread simdgroup_float8x8 * d, thread const h
     UNROLL for (uint i = 0; i < 8u; ++i) simdgroup_load(a[i], staged + i / 4u * 8u * STAGED_ROW + i % 4u * 8u, STAGED_ROW);
     UNROLL for (uint n = 0; n < N; ++n) {
       simdgroup_half8x8 b[4];
-      UNROLL for (uint p = 0; p < 4u; ++p) simdgroup_load(b[p], x + 8u * n * ROW + PLACES::place(p, j), ROW, 0, true);
+      UNROLL for (uint p = 0; p < 4u; ++p) simdgroup_load(b[p], x + 8u * n * PLACES::ROW + PLACES::place(p, j), PLACES::ROW, 0, true);
       UNROLL for (uint i = 0; i < 8u; ++i) simdgroup_multiply_accumulate(d[(r + i / 4u) * N + n], a[i], b[i % 4u], d[(r + i / 4u) * N + n]);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -1387,11 +1420,14 @@ static inline half4 piece_of(thread const typename T::run & r, uint j, uint u) {
 }
 
 //: weight_rows using STEP UNROLL piece_of
-// The lane's rows of a matrix of COLS columns, what it has of a step of them, and of the next step.
+// The lane's rows of a matrix of COLS columns, what it has of a step of them, and of the next step. Floats
+// are fetched when they are multiplied: two steps would not leave it registers for the results.
 template <typename T, uint COLS, uint R>
 struct weight_rows {
+  enum : bool { AHEAD = sizeof(typename T::run) <= 64u };
   device const uchar * row[R];
   typename T::run now[R], next[R];
+  uint next_step, late_step;
 
   // Rows from first on; behind the last row come copies of it, whose results go nowhere.
   static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, ushort lane) {
@@ -1400,11 +1436,18 @@ struct weight_rows {
 
   // Columns behind the last one may be any weights: their inputs are 0.
   static inline void fetch_step(thread weight_rows & w, uint step, ushort lane) {
-    UNROLL for (uint r = 0; r < R; ++r) T::template fetch_run<COLS>(w.row[r], min(step, (COLS - 1u) / STEP), lane % 4u, w.next[r]);
+    w.next_step = min(step, (COLS - 1u) / STEP);
+    UNROLL for (uint r = 0; AHEAD && r < R; ++r) T::template fetch_run<COLS>(w.row[r], w.next_step, lane % 4u, w.next[r]);
   }
 
   static inline void take(thread weight_rows & w) {
+    w.late_step = w.next_step;
     UNROLL for (uint r = 0; r < R; ++r) w.now[r] = w.next[r];
+  }
+
+  // Before the eights that are multiplied next: others need no registers.
+  static inline void fetch_late(thread weight_rows & w, ushort lane) {
+    UNROLL for (uint r = 0; !AHEAD && r < R; ++r) T::template fetch_run<COLS>(w.row[r], w.late_step, lane % 4u, w.now[r]);
   }
 
   // The eights j of the lane's rows.
@@ -1419,6 +1462,7 @@ struct weight_rows {
 struct no_weights {
   static inline void fetch_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &) {}
+  static inline void fetch_late(thread no_weights &, ushort) {}
 };
 
 //: one_matrix
@@ -1427,16 +1471,16 @@ struct no_weights {
 // FIRST on are constants: a lane's registers have no index.
 template <typename W> struct one_matrix;
 
-//: one_matrix if weight_rows using INPUT_ROW UNROLL eight_places multiply_eights weight_rows
+//: one_matrix if weight_rows using UNROLL multiply_eights weight_rows
 template <typename T, uint COLS, uint R>
 struct one_matrix<weight_rows<T, COLS, R>> {
   typedef weight_rows<T, COLS, R> W;
-  template <uint PIECE, uint N, uint FIRST, uint COUNT>
+  template <typename TILE, uint PIECE, uint N, uint FIRST, uint COUNT>
   static inline void multiply_one(thread const W & w, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
     UNROLL for (uint j = 0; j < COUNT; ++j) {
       half4 v[2u * R];
       W::template decode<PIECE>(w, FIRST + j, v);
-      multiply_eights<eight_places<T>, R, N, INPUT_ROW>(d, v, x, FIRST + j, staged, lane);
+      multiply_eights<typename TILE::template places<T>, R, N>(d, v, x, FIRST + j, staged, lane);
     }
   }
 };
@@ -1448,25 +1492,27 @@ template <typename W, typename U> struct matrices;
 template <typename T, uint COLS, uint R>
 struct matrices<weight_rows<T, COLS, R>, no_weights> {
   typedef weight_rows<T, COLS, R> W;
-  enum : bool { TWO = weights_of<T>::TWO };
-  template <uint PIECE, uint N, uint FIRST, uint COUNT>
+  typedef T format;
+  enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
+  template <typename TILE, uint PIECE, uint N, uint FIRST, uint COUNT>
   static inline void multiply_all(thread const W & w, thread const no_weights &, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
-    one_matrix<W>::template multiply_one<PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
+    one_matrix<W>::template multiply_one<TILE, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
   }
 };
 
-//: matrices if weight_rows using INPUT_ROW UNROLL eight_places multiply_eights weight_rows weights_of
+//: matrices if weight_rows using UNROLL multiply_eights weight_rows weights_of
 template <typename T, uint COLS, uint R>
 struct matrices<weight_rows<T, COLS, R>, weight_rows<T, COLS, R>> {
   typedef weight_rows<T, COLS, R> W;
-  enum : bool { TWO = weights_of<T>::TWO };
-  template <uint PIECE, uint N, uint FIRST, uint COUNT>
+  typedef T format;
+  enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
+  template <typename TILE, uint PIECE, uint N, uint FIRST, uint COUNT>
   static inline void multiply_all(thread const W & w, thread const W & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
     UNROLL for (uint j = 0; j < COUNT; ++j) {
       half4 v[4u * R];
       W::template decode<PIECE>(w, FIRST + j, v);
       W::template decode<PIECE>(u, FIRST + j, v + 2u * R);
-      multiply_eights<eight_places<T>, 2u * R, N, INPUT_ROW>(d, v, x, FIRST + j, staged, lane);
+      multiply_eights<typename TILE::template places<T>, 2u * R, N>(d, v, x, FIRST + j, staged, lane);
     }
   }
 };
@@ -1474,11 +1520,12 @@ struct matrices<weight_rows<T, COLS, R>, weight_rows<T, COLS, R>> {
 //: matrices if weight_rows using one_matrix weight_rows weights_of
 template <typename T, typename S, uint COLS, uint R>
 struct matrices<weight_rows<T, COLS, R>, weight_rows<S, COLS, R>> {
-  enum : bool { TWO = weights_of<T>::TWO || weights_of<S>::TWO };
-  template <uint PIECE, uint N, uint FIRST, uint COUNT>
+  typedef T format;
+  enum : bool { TWO = weights_of<T>::TWO || weights_of<S>::TWO, ALIKE = false };
+  template <typename TILE, uint PIECE, uint N, uint FIRST, uint COUNT>
   static inline void multiply_all(thread const weight_rows<T, COLS, R> & w, thread const weight_rows<S, COLS, R> & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
-    one_matrix<weight_rows<T, COLS, R>>::template multiply_one<PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
-    one_matrix<weight_rows<S, COLS, R>>::template multiply_one<PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
+    one_matrix<weight_rows<T, COLS, R>>::template multiply_one<TILE, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
+    one_matrix<weight_rows<S, COLS, R>>::template multiply_one<TILE, PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
   }
 };
 
@@ -1506,10 +1553,11 @@ struct tile_inputs {
   typedef X element;
   device const X * base;
   WHICH rows;
-  static inline device const X * input_at(tile_inputs x, uint t) {
+  static inline uint offset_of(tile_inputs x, uint t) {
     const uint s = WHICH::row_of(x.rows, t);
-    return x.base + ulong(s / WHICH::K) * STRIDE + s % WHICH::K * NTH;
+    return s / WHICH::K * STRIDE + s % WHICH::K * NTH;
   }
+  static inline device const X * input_at(tile_inputs x, uint t) { return x.base + offset_of(x, t); }
 };
 
 //: eight_inputs
@@ -1554,6 +1602,30 @@ template <> struct eight_inputs<float> {
   }
 };
 
+//: sent_eight using eight_inputs
+// Eight inputs on their way to threadgroup memory: halves as they are, by the platform's own copies where
+// it has them; terms of floats are made on the way. Of n of them, 8, 4 or 0, the others are 0.
+template <typename X>
+struct sent_eight {
+  enum : uint { TERMS = eight_inputs<X>::TERMS };
+  eight_inputs<X> e;
+  static inline void send(thread sent_eight & s, threadgroup half *, device const X * p, uint n) {
+    if (n == 8u) eight_inputs<X>::load(s.e, p);
+    else if (n == 4u) eight_inputs<X>::load_four(s.e, p);
+    else eight_inputs<X>::none(s.e);
+  }
+  template <uint TERM>
+  static inline void land(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
+};
+//: sent_eight using sixteen_bytes
+template <> struct sent_eight<half> {
+  enum : uint { TERMS = 1 };
+  sixteen_bytes v;
+  static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
+  template <uint TERM>
+  static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
+};
+
 //: step_parts
 // How many steps of TOKENS inputs the tile holds for SLICES simdgroups that share rows, and how many of
 // these share a step.
@@ -1589,56 +1661,169 @@ struct input_share {
   }
 };
 
-//: multiply_step using matrices
+//: multiply_step using matrices whole_step
 // d += W X, and d + R N += U X, for the simdgroup's part of a step: all of its columns, or those of two of
 // the four eights.
 template <uint PIECE, uint N, uint PARTS, typename W, typename U>
 static inline void multiply_step(thread const W & w, thread const U & up, thread simdgroup_float8x8 * d, threadgroup const half * x, uint part, threadgroup half * staged, ushort lane) {
   if (PARTS == 1u) {
-    matrices<W, U>::template multiply_all<PIECE, N, 0, 4>(w, up, d, x, staged, lane);
+    matrices<W, U>::template multiply_all<whole_step, PIECE, N, 0, 4>(w, up, d, x, staged, lane);
   } else if (part == 0u) {
-    matrices<W, U>::template multiply_all<PIECE, N, 0, 2>(w, up, d, x, staged, lane);
+    matrices<W, U>::template multiply_all<whole_step, PIECE, N, 0, 2>(w, up, d, x, staged, lane);
   } else {
-    matrices<W, U>::template multiply_all<PIECE, N, 2, 2>(w, up, d, x, staged, lane);
+    matrices<W, U>::template multiply_all<whole_step, PIECE, N, 2, 2>(w, up, d, x, staged, lane);
   }
 }
 
-//: multiply_tile using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
-// The same for one tile of inputs and all steps. Of SLICES simdgroups that share rows some take
-// different steps, as many as the tile has room for, and two of one step different columns of it;
-// their sums are added up afterwards. The weights of the first step are on their way.
+//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
+// Products of one tile of inputs and all steps. The weights of the first step are on their way.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-static inline void multiply_tile(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged,
-                                 thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-  enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
-  enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
-  typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
-  const uint nth = slice % STEPS, part = slice / STEPS;
-  threadgroup const half * mine = tile + nth * (TOKENS * INPUT_ROW);
-  share_t share;
-  share_t::fetch_inputs(share, x, 0u, tid);
-  for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; step += STEPS) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the inputs before
-    share_t::template put<0>(share, tile, tid);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    W::take(w);
-    U::take(up);
-    W::fetch_step(w, step + STEPS + nth, lane);
-    U::fetch_step(up, step + STEPS + nth, lane);
-    if (!FLOATS) {
-      share_t::fetch_inputs(share, x, step + STEPS, tid);
-      multiply_step<piece::WHOLE, N, PARTS>(w, up, d, mine, part, staged, lane);
-      if (matrices<W, U>::TWO) multiply_step<piece::REST, N, PARTS>(w, up, d, mine, part, staged, lane);
-    } else {
-      multiply_step<piece::GROWN, N, PARTS>(w, up, d, mine, part, staged, lane);
-      multiply_step<piece::GROWN_REST, N, PARTS>(w, up, d, mine, part, staged, lane);
+struct batch_product {
+  // Of SLICES simdgroups that share rows some take different steps, as many as the tile has room for,
+  // and two of one step different columns of it; their sums are added up afterwards.
+  static inline void multiply_inputs(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
+    enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
+    typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+    const uint nth = slice % STEPS, part = slice / STEPS;
+    threadgroup const half * mine = tile + nth * (TOKENS * INPUT_ROW);
+    share_t share;
+    share_t::fetch_inputs(share, x, 0u, tid);
+    for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; step += STEPS) {
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the inputs before
+      share_t::template put<0>(share, tile, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      share_t::template put<1>(share, tile, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      share_t::fetch_inputs(share, x, step + STEPS, tid);
-      multiply_step<piece::SHRUNK, N, PARTS>(w, up, d, mine, part, staged, lane);
+      W::take(w);
+      U::take(up);
+      W::fetch_step(w, step + STEPS + nth, lane);
+      U::fetch_step(up, step + STEPS + nth, lane);
+      W::fetch_late(w, lane);
+      U::fetch_late(up, lane);
+      if (!FLOATS) {
+        share_t::fetch_inputs(share, x, step + STEPS, tid);
+        multiply_step<piece::WHOLE, N, PARTS>(w, up, d, mine, part, staged, lane);
+        if (matrices<W, U>::TWO) multiply_step<piece::REST, N, PARTS>(w, up, d, mine, part, staged, lane);
+      } else {
+        multiply_step<piece::GROWN, N, PARTS>(w, up, d, mine, part, staged, lane);
+        multiply_step<piece::GROWN_REST, N, PARTS>(w, up, d, mine, part, staged, lane);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        share_t::template put<1>(share, tile, tid);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        share_t::fetch_inputs(share, x, step + STEPS, tid);
+        multiply_step<piece::SHRUNK, N, PARTS>(w, up, d, mine, part, staged, lane);
+      }
     }
   }
+};
+
+//: prompt_product using COPIES_LAND HALF_ROW STEP UNROLL half_step matrices piece sent_eight
+// The same for a whole tile of TOKENS inputs, in two buffers of half a step each: of halves one is filled
+// while the other is multiplied by, of floats they have the two terms.
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+struct prompt_product {
+  typedef sent_eight<typename INPUTS::element> eight_t;
+  typedef matrices<W, U> matrices_t;
+  typedef typename matrices_t::format format;
+  enum : bool { FLOATS = eight_t::TERMS == 2u };
+  enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS * 8u / THREADS };
+
+  // A thread's share of the inputs. They are of neighbouring eights of one lane, so that their columns differ
+  // by the row alone.
+  struct shares {
+    INPUTS x;
+    uint rows[EIGHTS]; // where the rows begin, in elements
+    uint columns[2];   // of a step's halves
+    eight_t e[EIGHTS];
+  };
+  static inline void begin_shares(thread shares & s, uint tid) {
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
+    UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
+  }
+  static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / 8u + k * (THREADS / 8u)) * HALF_ROW + tid % 8u * 8u; }
+
+  static inline void send(thread shares & s, threadgroup half * buffer, uint step, uint h, uint tid) {
+    const uint c = step * STEP + s.columns[h], n = c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u;
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::send(s.e[k], place_of(buffer, k, tid), s.x.base + s.rows[k] + c, n);
+  }
+  template <uint TERM>
+  static inline void land(thread const shares & s, threadgroup half * buffer, uint tid) {
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+  }
+
+  // d += W X, and d + R N += U X, for the eights 2 H and 2 H + 1, or one of them.
+  template <uint PIECE, uint H>
+  static inline void multiply_half(thread const W & w, thread const U & up, thread simdgroup_float8x8 * d, threadgroup const half * x, uint slice, threadgroup half * staged, ushort lane) {
+    if (SLICES == 1u) {
+      matrices_t::template multiply_all<half_step, PIECE, N, 2u * H, 2>(w, up, d, x, staged, lane);
+    } else if (slice == 0u) {
+      matrices_t::template multiply_all<half_step, PIECE, N, 2u * H, 1>(w, up, d, x, staged, lane);
+    } else {
+      matrices_t::template multiply_all<half_step, PIECE, N, 2u * H + 1u, 1>(w, up, d, x, staged, lane);
+    }
+  }
+
+  // Multiplies by a half step, and has the one behind it in memory in the end: half H of the next step.
+  template <uint H>
+  static inline void follow(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint next, uint slice, uint tid, ushort lane) {
+    W::fetch_late(w, lane);
+    U::fetch_late(up, lane);
+    threadgroup half * now = tile, * other = tile + TOKENS * HALF_ROW;
+    if (FLOATS) {
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the half before
+      land<0>(s, now, tid);
+      land<eight_t::TERMS - 1u>(s, other, tid);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      send(s, now, next, 1u - H, tid);
+      multiply_half<piece::GROWN, H>(w, up, d, now, slice, staged, lane);
+      multiply_half<piece::GROWN_REST, H>(w, up, d, now, slice, staged, lane);
+      multiply_half<piece::SHRUNK, H>(w, up, d, other, slice, staged, lane);
+    } else {
+      if (H == 1u) {
+        now = other;
+        other = tile;
+      }
+      send(s, other, next, 1u - H, tid);
+      multiply_half<piece::WHOLE, H>(w, up, d, now, slice, staged, lane);
+      if (matrices_t::TWO) multiply_half<piece::REST, H>(w, up, d, now, slice, staged, lane);
+      land<0>(s, other, tid);
+      COPIES_LAND;
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+  }
+
+  static inline void multiply_inputs(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    shares s;
+    s.x = x;
+    begin_shares(s, tid);
+    send(s, tile, 0u, 0u, tid);
+    if (!FLOATS) {
+      land<0>(s, tile, tid);
+      COPIES_LAND;
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; ++step) {
+      W::take(w);
+      U::take(up);
+      W::fetch_step(w, step + 1u, lane);
+      U::fetch_step(up, step + 1u, lane);
+      follow<0>(w, up, s, tile, staged, d, step, slice, tid, lane);
+      follow<1>(w, up, s, tile, staged, d, step + 1u, slice, tid, lane);
+    }
+  }
+};
+
+//: product_of using batch_product
+// Which of the two: a prompt's tiles are full, but two formats want different columns.
+template <bool PROMPT, uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+struct product_of : batch_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
+//: product_of using prompt_product
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+struct product_of<true, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
+
+//: multiply_tile using matrices product_of
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+static inline void multiply_tile(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+  product_of<TOKENS == 64u && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS>::multiply_inputs(w, up, x, tile, staged, d, slice, tid, lane);
 }
 
 //: result_block
@@ -4492,10 +4677,11 @@ static inline void k_b_x16_body(
   multiply_tile<96u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 512u, 0u, rows_between>{q_rope + entry * 128u, which}, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
+  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_barrier(mem_flags::mem_threadgroup);
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       const uint batch_row = rows_between::row_of(which, 8u * n + input);

@@ -49,6 +49,24 @@ using namespace metal;
 //: act_t using MLA_ACT
 typedef MLA_ACT act_t; // element of the activation buffers
 
+//: COPIES_LAND sixteen_bytes
+// A copy of 16 bytes from device to threadgroup memory, of which the first 16, 8 or 0 are there and the
+// others 0: begun early and ended late, so that what stands between need not wait. The copies that
+// a thread has begun are there behind COPIES_LAND, for others behind a barrier too. A device that copies
+// without registers has its own.
+#ifndef COPIES_LAND
+#define COPIES_LAND
+struct sixteen_bytes {
+  uint4 v;
+  static inline void begin_copy(thread sixteen_bytes & b, threadgroup uint4 *, device const uint4 * from, uint bytes) {
+    b.v = uint4(0u);
+    if (bytes == 16u) b.v = *from;
+    else if (bytes == 8u) b.v.xy = *(device const uint2 *)from;
+  }
+  static inline void end_copy(thread const sixteen_bytes & b, threadgroup uint4 * to) { *to = b.v; }
+};
+#endif
+
 //: Row
 // One token of a session: its position, the number of cache rows it attends to, its block table.
 struct Row { uint token; uint pos; uint nkv; uint table; };
