@@ -1070,12 +1070,12 @@ template <typename W> struct one_matrix;
 template <typename T, uint COLS, uint R>
 struct one_matrix<weight_rows<T, COLS, R>> {
   typedef weight_rows<T, COLS, R> W;
-  template <typename TILE, uint PIECE, uint N, uint FIRST, uint COUNT>
+  template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
   static inline void multiply_one(thread const W & w, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
     UNROLL for (uint j = 0; j < COUNT; ++j) {
       half4 v[2u * R];
       W::template decode<PIECE>(w, FIRST + j, v);
-      multiply_eights<typename TILE::template places<T>, R, N>(d, v, x, FIRST + j, staged, lane);
+      multiply_eights<typename LAYOUT::template places<T>, R, N>(d, v, x, FIRST + j, staged, lane);
     }
   }
 };
@@ -1089,9 +1089,9 @@ struct matrices<weight_rows<T, COLS, R>, no_weights> {
   typedef weight_rows<T, COLS, R> W;
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
-  template <typename TILE, uint PIECE, uint N, uint FIRST, uint COUNT>
+  template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
   static inline void multiply_all(thread const W & w, thread const no_weights &, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
-    one_matrix<W>::template multiply_one<TILE, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
+    one_matrix<W>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
   }
 };
 
@@ -1101,13 +1101,13 @@ struct matrices<weight_rows<T, COLS, R>, weight_rows<T, COLS, R>> {
   typedef weight_rows<T, COLS, R> W;
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
-  template <typename TILE, uint PIECE, uint N, uint FIRST, uint COUNT>
+  template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
   static inline void multiply_all(thread const W & w, thread const W & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
     UNROLL for (uint j = 0; j < COUNT; ++j) {
       half4 v[4u * R];
       W::template decode<PIECE>(w, FIRST + j, v);
       W::template decode<PIECE>(u, FIRST + j, v + 2u * R);
-      multiply_eights<typename TILE::template places<T>, 2u * R, N>(d, v, x, FIRST + j, staged, lane);
+      multiply_eights<typename LAYOUT::template places<T>, 2u * R, N>(d, v, x, FIRST + j, staged, lane);
     }
   }
 };
@@ -1117,10 +1117,10 @@ template <typename T, typename S, uint COLS, uint R>
 struct matrices<weight_rows<T, COLS, R>, weight_rows<S, COLS, R>> {
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO || weights_of<S>::TWO, ALIKE = false };
-  template <typename TILE, uint PIECE, uint N, uint FIRST, uint COUNT>
+  template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
   static inline void multiply_all(thread const weight_rows<T, COLS, R> & w, thread const weight_rows<S, COLS, R> & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
-    one_matrix<weight_rows<T, COLS, R>>::template multiply_one<TILE, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
-    one_matrix<weight_rows<S, COLS, R>>::template multiply_one<TILE, PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
+    one_matrix<weight_rows<T, COLS, R>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
+    one_matrix<weight_rows<S, COLS, R>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
   }
 };
 
@@ -1336,12 +1336,12 @@ struct prompt_product {
   }
   static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / 8u + k * (THREADS / 8u)) * HALF_ROW + tid % 8u * 8u; }
 
-  static inline void send(thread shares & s, threadgroup half * buffer, uint step, uint h, uint tid) {
+  static inline void send_half(thread shares & s, threadgroup half * buffer, uint step, uint h, uint tid) {
     const uint c = step * STEP + s.columns[h], n = c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u;
     UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::send(s.e[k], place_of(buffer, k, tid), s.x.base + s.rows[k] + c, n);
   }
   template <uint TERM>
-  static inline void land(thread const shares & s, threadgroup half * buffer, uint tid) {
+  static inline void land_half(thread const shares & s, threadgroup half * buffer, uint tid) {
     UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
   }
 
@@ -1365,10 +1365,10 @@ struct prompt_product {
     threadgroup half * now = tile, * other = tile + TOKENS * HALF_ROW;
     if (FLOATS) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the half before
-      land<0>(s, now, tid);
-      land<eight_t::TERMS - 1u>(s, other, tid);
+      land_half<0>(s, now, tid);
+      land_half<eight_t::TERMS - 1u>(s, other, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      send(s, now, next, 1u - H, tid);
+      send_half(s, now, next, 1u - H, tid);
       multiply_half<piece::GROWN, H>(w, up, d, now, slice, staged, lane);
       multiply_half<piece::GROWN_REST, H>(w, up, d, now, slice, staged, lane);
       multiply_half<piece::SHRUNK, H>(w, up, d, other, slice, staged, lane);
@@ -1377,10 +1377,10 @@ struct prompt_product {
         now = other;
         other = tile;
       }
-      send(s, other, next, 1u - H, tid);
+      send_half(s, other, next, 1u - H, tid);
       multiply_half<piece::WHOLE, H>(w, up, d, now, slice, staged, lane);
       if (matrices_t::TWO) multiply_half<piece::REST, H>(w, up, d, now, slice, staged, lane);
-      land<0>(s, other, tid);
+      land_half<0>(s, other, tid);
       COPIES_LAND;
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -1390,9 +1390,9 @@ struct prompt_product {
     shares s;
     s.x = x;
     begin_shares(s, tid);
-    send(s, tile, 0u, 0u, tid);
+    send_half(s, tile, 0u, 0u, tid);
     if (!FLOATS) {
-      land<0>(s, tile, tid);
+      land_half<0>(s, tile, tid);
       COPIES_LAND;
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
