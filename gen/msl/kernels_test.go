@@ -144,23 +144,29 @@ func thin(cases []check.Case) []check.Case {
 	})
 }
 
-// TestPromptKernels runs the kernels of a sequence of more rows than a batch, and than a tile of inputs.
+// TestPromptKernels runs the kernels of a sequence of more rows than a batch, and than a tile of inputs:
+// of floats, and of halves, whose tiles are filled while others are multiplied by, with one format each.
 func TestPromptKernels(t *testing.T) {
 	t.Parallel()
-	s, err := spec.Load("../../specs/dsv2litemini.yaml")
-	if err != nil {
-		t.Fatal(err)
+	for _, act := range []string{"f32", "f16"} {
+		s, err := spec.Load("../../specs/dsv2litemini.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Activations = act
+		b, err := gen.Compile(s.WithSequences(1, 72), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases, err := check.Cases(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
+			return c.Kernel.Width == 0 || act == "f16" && c.Variant != &c.Kernel.Variants[0]
+		}))
+		launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
 	}
-	b, err := gen.Compile(s.WithSequences(1, 72), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases, err := check.Cases(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool { return c.Kernel.Width == 0 }))
-	launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
 }
 
 // TestHeads runs the kernels that make expanded heads and attend to them, on caches of all types
