@@ -218,7 +218,10 @@ func TestQueue(t *testing.T) {
 			}
 		}()
 	}
-	s.wait("a full queue", func() bool { return s.service.Stats().Scheduler.Waiting == 1 })
+	s.wait("all sessions at work and a full queue", func() bool {
+		stats := s.service.Stats().Scheduler
+		return stats.Active == sessions && stats.Waiting == 1
+	})
 	for path, body := range map[string]string{"/v1/completions": `{"prompt": "x"}`, "/v1/messages": `{"max_tokens": 5, "messages": [{"role": "user", "content": "x"}]}`} {
 		r, text := s.do("POST", path, body)
 		if r.StatusCode != 429 || r.Header.Get("Retry-After") == "" || !strings.Contains(text, "rate_limit_error") {
