@@ -3,6 +3,7 @@
 
     scripts/gpu-bench.py OUT [--models youtu2b,...] [--quants q4_0,q4_k_m] [--acts f16,f32]
                              [--depths 0,4096,32768] [--kernels-at 64,32768] [--rounds 5]
+                             [--steps load,decode,prompts,batches,kernels]
                              [--llama-bench FILE] [--bin FOLDER] [--files FOLDER] [--commit ID]
 
 Builds the two commands with the kernels of all bundles first where Go is (make ptx
@@ -13,8 +14,10 @@ after the other on the same GPU:
 
 * tokens per second (mlarun bench), and with --llama-bench those of llama.cpp's own
   llama-bench: OUT/speed.json, the rows of docs/performance.json;
+* prompts, also deep in a context, and 1 to 16 sessions side by side, with the first of
+  --acts, in the same table;
 * every kind of dispatch inside a replayed graph, with the first of --acts:
-  OUT/kernels-MODEL-QUANT-ACT.md;
+  OUT/kernels-MODEL-QUANT-ACT.md, and of batches and prompts OUT/kernels-MODEL-QUANT-ACT-rows.md;
 * how long loading takes beside reading the file from the disk cache, and the peak
   of host memory: OUT/load.json.
 
@@ -44,6 +47,7 @@ def arguments():
     a.add_argument("--depths", default="0,4096,32768")
     a.add_argument("--kernels-at", default="64,32768")
     a.add_argument("--rounds", default="5")
+    a.add_argument("--steps", type=split, default=list(STEPS))
     a.add_argument("--llama-bench")
     a.add_argument("--bin", help="folder of mlarun and mlagen (default: bin, built anew where Go is)")
     a.add_argument("--files", help="folder for the files that are made (default: one that is removed)")
@@ -90,13 +94,38 @@ def speed(o, table, model, quant, path):
                        "command": f"mlarun {command} -model {model}-{quant}.gguf", "commit": o.commit})
 
 
+def several(o, table, model, quant, path, commands):
+    """Rows of prompts and of sessions side by side."""
+    for options in commands:
+        command = f"bench -device cuda -act {o.acts[0]} {options}"
+        for r in json.loads(output(f"{o.bin}/mlarun", *command.split(), "-quiet", "-model", path, "-o", "json")):
+            table.add({"model": model, "quant": quant, "act": o.acts[0], "test": r["test"], "depth": r["depth"], "batch": r["batch"], "tok_s": round(r["tok_s"], 1),
+                       "sd": round(r["sd"], 2), "date": datetime.date.today().isoformat(), "command": f"mlarun {command}", "commit": o.commit})
+
+
+PROMPTS = ["-p 512 -n 0 -d 0 -r 3", "-p 2048 -n 0 -d 0 -r 3", "-p 4096 -n 0 -d 0 -r 2", "-p 2048 -n 0 -d 16384,30720 -empty -r 2"]
+BATCHES = ["-p 0 -n 64 -d 512 -empty -batch 1,2,4,8,16 -r 2"]
+
+
 def kernels(o, model, quant, path):
     act = o.acts[0]
-    command = f"bench -act {act} -device cuda -kernels -d {o.kernels_at}"
-    title, tables = output(f"{o.bin}/mlarun", *command.split(), "-quiet", "-model", path).split("\n", 1)
-    with open(f"{o.out}/kernels-{model}-{quant}-{act}.md", "w") as f:
-        commit = f", commit {o.commit}" if o.commit else ""
-        f.write(f"{title}. {datetime.date.today()}{commit}, `mlarun {command}`\n{tables}")
+    for suffix, options in ("", f"-d {o.kernels_at}"), ("-rows", "-width 16 -d 512"), ("-rows", "-width 512 -d 0,16384"):
+        command = f"bench -act {act} -device cuda -kernels {options}"
+        title, tables = output(f"{o.bin}/mlarun", *command.split(), "-quiet", "-model", path).split("\n", 1)
+        name = f"{o.out}/kernels-{model}-{quant}-{act}{suffix}.md"
+        with open(name, "a" if suffix and os.path.exists(name) else "w") as f:
+            commit = f", commit {o.commit}" if o.commit else ""
+            f.write(f"{title}. {datetime.date.today()}{commit}, `mlarun {command}`\n{tables}")
+
+
+# What is measured on each file, in this order.
+STEPS = {
+    "load": lambda o, speeds, loads, *file: load(o, loads, *file),
+    "decode": lambda o, speeds, loads, *file: speed(o, speeds, *file),
+    "prompts": lambda o, speeds, loads, *file: several(o, speeds, *file, PROMPTS),
+    "batches": lambda o, speeds, loads, *file: several(o, speeds, *file, BATCHES),
+    "kernels": lambda o, speeds, loads, *file: kernels(o, *file),
+}
 
 
 def load(o, table, model, quant, path):
@@ -134,9 +163,8 @@ def measure(o):
             path = f"{o.files}/{model}-{quant}.gguf"
             if not os.path.exists(path):
                 output(f"{o.bin}/mlagen", "synth", "-spec", f"specs/{model}.yaml", "-quant", quant, "-o", path)
-            load(o, loads, model, quant, path)
-            speed(o, speeds, model, quant, path)
-            kernels(o, model, quant, path)
+            for step in o.steps:
+                STEPS[step](o, speeds, loads, model, quant, path)
             os.remove(path)
 
 
