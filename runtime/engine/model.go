@@ -24,6 +24,7 @@ type Model struct {
 	vocab     int
 	context   int
 	width     int
+	batch     int        // rows of the widest sequence without expanded heads, if one with them is loaded; else 0
 	holders   []*Session // whose rows were run last: the runner's logits are theirs
 	chain     *chain     // that picks tokens on the device
 	failed    error      // of the runner: nobody knows what the pages hold
@@ -44,6 +45,9 @@ func (e *Engine) Load(cfg device.Config) (*Model, error) {
 		return nil, err
 	}
 	out, err := NewModel(r, e.bundle.Model.VocabSize, cfg)
+	if err == nil {
+		out.batch = batchOf(m, cfg)
+	}
 	if err == nil && e.layer != nil {
 		out.predictor, err = e.layer.load(e.device, cfg)
 	}
@@ -51,6 +55,18 @@ func (e *Engine) Load(cfg device.Config) (*Model, error) {
 		return nil, errors.Join(err, r.Close())
 	}
 	return out, nil
+}
+
+// batchOf is a Model's batch.
+func batchOf(m *device.Model, cfg device.Config) int {
+	batch := 0
+	for _, q := range m.Sequences(cfg) {
+		if m.Bundle.HeadsBytes(q.Dispatches) > 0 {
+			return batch
+		}
+		batch = q.Width
+	}
+	return 0
 }
 
 // NewModel is a model whose runner was loaded for cfg, with a vocabulary of so many

@@ -56,12 +56,39 @@ func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
 				break
 			}
 		}
+		if lone := m.lone(rows[first : first+n]); lone > 0 {
+			n = lone
+		}
 		if err := f(first, rows[first:first+n]); err != nil {
 			return err
 		}
 		first += n
 	}
 	return nil
+}
+
+// costlyRows is how many cache rows take about as long to expand as a batch takes to run: by
+// bytes and products of the models that specs/ has, on an NVIDIA H200; not measured.
+const costlyRows = 2048
+
+// lone is how many of the first rows of a replay with expanded heads (plan.ExpandHeads) had
+// better run before the others, in a batch, which attends to latent rows: rows that are
+// their sessions' only ones, where heads would be made of all their cache rows for each of
+// them. 0: none.
+func (m *Model) lone(rows []Row) int {
+	n, run, cached := 0, 0, 0
+	for ; n < len(rows); n++ {
+		own := 1 + len(rows[n].Guesses)
+		if run+own > m.batch || n+1 < len(rows) && rows[n+1].Session == rows[n].Session {
+			break
+		}
+		run += own
+		cached += len(rows[n].Session.tokens) + own
+	}
+	if n == len(rows) || cached < costlyRows {
+		return 0
+	}
+	return n
 }
 
 // outcome is what there is behind a row whose logits are wanted: they, or the token that the
