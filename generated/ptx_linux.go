@@ -14,7 +14,11 @@ import (
 // them, and few are kept in the repository (see .gitignore). gen/ptx says what is in them.
 //
 //go:embed */*.ptx.gz
-var ptxFiles embed.FS
+var shippedPTX embed.FS
+
+// ptxFiles are all those of the program, by the pattern of their folders. Those of bundles
+// that only tests run are not there with the build tag release.
+var ptxFiles = map[string]embed.FS{"*/": shippedPTX}
 
 // makePTX are the commands that give a program the PTX that it lacks.
 const makePTX = "make ptx && make build"
@@ -49,12 +53,17 @@ func advised(b *plan.Bundle, err error) error {
 
 // readPTX is the file of a bundle, in the folder of its spec.
 func readPTX(b *plan.Bundle) ([]byte, error) {
-	paths, err := fs.Glob(ptxFiles, "*/"+b.Name+".ptx.gz")
-	if own := b.In(plan.ClassNVIDIA, bundles); len(paths) == 0 && own != nil && own.Name != b.Name {
+	for folder, files := range ptxFiles {
+		paths, err := fs.Glob(files, folder+b.Name+".ptx.gz")
+		if err != nil {
+			return nil, err
+		}
+		if len(paths) > 0 {
+			return files.ReadFile(paths[0])
+		}
+	}
+	if own := b.In(plan.ClassNVIDIA, bundles); own != nil && own.Name != b.Name {
 		return nil, fmt.Errorf("bundle %s is not compiled for NVIDIA GPUs, which run %s: leave out -bundle", b.Name, own.Name)
 	}
-	if len(paths) == 0 {
-		return nil, advised(b, errors.Join(err, errors.New("this program has no kernels of it for NVIDIA GPUs")))
-	}
-	return ptxFiles.ReadFile(paths[0])
+	return nil, advised(b, errors.New("this program has no kernels of it for NVIDIA GPUs"))
 }

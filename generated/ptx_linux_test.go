@@ -1,6 +1,8 @@
 package generated
 
 import (
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +34,30 @@ func TestPTXRefuses(t *testing.T) {
 		}
 		if err := HasPTX(tt.b); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("HasPTX says %v, want %q", err, tt.says)
+		}
+	}
+}
+
+// TestReleasePTX: programs for users are built without the kernels of bundles that only tests
+// run, also where make ptx has made them.
+func TestReleasePTX(t *testing.T) {
+	list, err := os.ReadFile("../specs/reference.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tags, want := range map[string]bool{"release": false, "": true} {
+		files, err := exec.Command("go", "list", "-tags", tags, "-f", "{{join .EmbedFiles \"\\n\"}}", ".").CombinedOutput()
+		if err != nil || !strings.Contains(string(files), "tinyglm/tinyglm.ptx.gz") {
+			t.Fatalf("%v: %s", err, files)
+		}
+		has := false
+		for line := range strings.Lines(string(list)) {
+			if !strings.HasPrefix(line, "#") {
+				has = has || strings.Contains(string(files), strings.TrimSpace(line)+"/")
+			}
+		}
+		if has != want {
+			t.Errorf("with tags %q, PTX of tests' bundles: %v; expected %v\n%s", tags, has, want, files)
 		}
 	}
 }

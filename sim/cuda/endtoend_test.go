@@ -25,7 +25,7 @@ func mlarun(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	program, overlay := filepath.Join(dir, "mlarun"), filepath.Join(dir, "overlay.json")
-	hidden, err := filepath.Abs("../../generated/" + without + "/" + without + ".ptx.gz")
+	hidden, err := filepath.Abs("../../generated/" + without + "/reference/" + without + ".ptx.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
