@@ -51,7 +51,7 @@ licenses: ## fail if a dependency has a licence that is not known to be fine
 verify: ## fail if a downloaded dependency is not what go.sum says
 	$(GO) mod verify
 
-fuzz: ## run every fuzz target for FUZZTIME (60s; CI runs some for 2,000 inputs)
+fuzz: ## run every fuzz target for FUZZTIME (60s; CI has 2,000 inputs each)
 	@GO="$(GO)" sh scripts/fuzz.sh $(FUZZTIME)
 
 test: tools unit race ## all tests; installs clang-19 and gcc on Debian, elsewhere names what is missing
