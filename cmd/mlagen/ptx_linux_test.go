@@ -68,6 +68,12 @@ func TestPTXDrift(t *testing.T) {
 		}
 		t.Setenv("PATH", path)
 	}
+	if err := os.Remove(filepath.Join(out, "zweights.go")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := mlagen("-spec", tinySpec, "-out", out, "-check"); code != exitDrift || !strings.Contains(stderr, "mend it with: mlagen -spec "+tinySpec+" -out "+out) {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
 }
 
 // TestPTX: the command compiles what is generated, once, and -f again; the file
