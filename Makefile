@@ -33,8 +33,9 @@ FUZZTIME ?= 60s
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-build: ## build bin/mlagen and bin/mlarun, with the PTX that `make ptx` left; TAGS= adds the bundles of tests
+build: ## build bin/mlagen and bin/mlarun, the PTX that `make ptx` left beside them; TAGS= adds the bundles of tests
 	CGO_ENABLED=0 $(GO) build -tags "$(TAGS)" -ldflags "-s -w $(STAMP)" -o bin/ ./cmd/mlagen ./cmd/mlarun
+	@rm -f bin/*.ptx.gz && cp generated/*/*.ptx.gz bin/
 
 install: build ## install programs, manual pages and completions; PREFIX=/usr/local DESTDIR=
 	@BIN=bin sh scripts/install.sh "$(DESTDIR)$(PREFIX)"
@@ -51,7 +52,7 @@ licenses: ## fail if a dependency has a licence that is not known to be fine
 verify: ## fail if a downloaded dependency is not what go.sum says
 	$(GO) mod verify
 
-fuzz: ## run every fuzz target for FUZZTIME (60s; CI runs some for 2,000 inputs)
+fuzz: ## run every fuzz target for FUZZTIME (60s; CI has 2,000 inputs each)
 	@GO="$(GO)" sh scripts/fuzz.sh $(FUZZTIME)
 
 test: tools unit race ## all tests; installs clang-19 and gcc on Debian, elsewhere names what is missing

@@ -29,4 +29,7 @@ for program in mlarun mlagen; do
 	"$BIN/$program" completion zsh | put 644 "share/zsh/site-functions/_$program"
 	"$BIN/$program" completion fish | put 644 "share/fish/vendor_completions.d/$program.fish"
 done
+for kernels in "$BIN"/*.ptx.gz; do # for NVIDIA GPUs, where `make ptx` made them
+	if [ -e "$kernels" ]; then put 644 "share/mla/$(basename "$kernels")" <"$kernels"; fi
+done
 if [ -z "$remove" ]; then echo "installed mlarun and mlagen in $prefix/bin"; fi

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"mla/gen"
 	"mla/gen/initspec"
@@ -75,11 +74,13 @@ func (g *generateFlags) runBundle(stdout io.Writer) error {
 // local makes the model's name a path. The cache of the hub is for its files alone: the
 // bundle of a model there goes to the user's folder, if nothing else is said.
 func (f *bundleFlags) local() (err error) {
-	if strings.HasPrefix(f.gguf, hub.Scheme) && f.out == "" {
+	if f.gguf, err = localModel(f.gguf); err != nil {
+		return err
+	}
+	if path, err := filepath.Abs(f.gguf); f.gguf != "" && f.out == "" && err == nil && hub.Cached(path) {
 		f.install = true
 	}
-	f.gguf, err = localModel(f.gguf)
-	return err
+	return nil
 }
 
 // parts says what a file has of a bundle besides its plan and its source.

@@ -96,8 +96,8 @@ func (g *generateFlags) command() string {
 		return "go generate ./..."
 	}
 	cmd := "go run ./cmd/mlagen -spec " + g.spec
-	if g.out != "" {
-		cmd += " -out " + g.out
+	if g.out != "" { // in anybody's module
+		cmd = "mlagen -spec " + g.spec + " -out " + g.out
 	}
 	if g.act != "" {
 		cmd += " -act " + g.act

@@ -15,7 +15,6 @@ import (
 
 	"mla/gen"
 	"mla/gen/golang"
-	"mla/gen/ptx"
 	"mla/gen/spec"
 	"mla/runtime/plan"
 )
@@ -115,6 +114,9 @@ func (g *generateFlags) files() (*tree, error) {
 	}
 	all, err := specFiles(root)
 	if err != nil {
+		return nil, err
+	}
+	if t.tests, err = referenceNames(root); err != nil {
 		return nil, err
 	}
 	paths := []string{g.spec}
@@ -224,7 +226,7 @@ func (g *generateFlags) pkg(t *tree, folder, name string, variants []*spec.Spec)
 		bundles = append(bundles, b)
 		t.bundles = append(t.bundles, b.Name)
 		if s.Serves(plan.ClassNVIDIA) {
-			t.ptx[filepath.Join(folder, ptx.FileName(b.Name))] = b
+			t.ptx[ptxPath(folder, b.Name, slices.Contains(t.tests, name))] = b
 		}
 	}
 	files, err := gen.Generate(variants[0], name, bundles, disable)
@@ -261,13 +263,9 @@ func (g *generateFlags) registry(t *tree, root string) error {
 		names = append(names, filepath.Base(f))
 	}
 	slices.Sort(names)
-	tests, err := referenceNames(root)
-	if err != nil {
-		return err
-	}
 	var shipped, reference []string
 	for _, n := range slices.Compact(names) {
-		if slices.Contains(tests, n) {
+		if slices.Contains(t.tests, n) {
 			reference = append(reference, n)
 		} else {
 			shipped = append(shipped, n)

@@ -43,6 +43,17 @@ var writers = []struct {
 		}
 		return err
 	}},
+	{"-spec " + tiny + " -o FILE", "x.mla", func(path string) error {
+		_, err := bundlefile.Open(path)
+		return err
+	}},
+	{"describe -spec " + tiny + " -html FILE", "x.html", func(path string) error {
+		text, err := os.ReadFile(path)
+		if err == nil && !strings.HasSuffix(strings.TrimSpace(string(text)), "</html>") {
+			err = errors.New("it does not end as a page")
+		}
+		return err
+	}},
 	{"synth -spec " + tiny + " -quant q4_0 -o FILE", "x.gguf", func(path string) error {
 		file, err := gguf.Open(path)
 		if err != nil {

@@ -45,6 +45,14 @@ func TestHub(t *testing.T) {
 			server.Close() // the first has loaded it
 		}
 	}
+	// What mlarun advises for a model there is its path in the cache.
+	models, err := filepath.Glob(filepath.Join(home, "hub", "*", "snapshots", "*", "*.gguf"))
+	if err != nil || len(models) != 1 {
+		t.Fatalf("%v, %v", models, err)
+	}
+	if code, stdout, stderr := mlagen("-gguf", models[0]); code != exitOK || !strings.Contains(stdout, "wrote "+filepath.Join(folder, "plm-Q4_K_M.mla")) {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
 	if wrong, err := filepath.Glob(filepath.Join(home, "hub", "*", "snapshots", "*", "*.mla")); err != nil || len(wrong) > 0 {
 		t.Errorf("%v, %v", wrong, err)
 	}

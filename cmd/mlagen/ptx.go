@@ -54,9 +54,14 @@ func compilePTX(path string, all, force bool, stdout io.Writer) error {
 		return err
 	}
 	specs = slices.DeleteFunc(specs, func(s *spec.Spec) bool { return !s.Serves(plan.ClassNVIDIA) })
+	tests, err := referenceNames(root)
+	if err != nil {
+		return err
+	}
 	var made atomic.Int32
 	err = each(specs, func(s *spec.Spec) error {
-		wrote, err := writePTX(root, s, force, stdout)
+		path := ptxPath(folderOf(root, s), s.Name, slices.Contains(tests, spec.Name(s.File)))
+		wrote, err := writePTX(root, path, s, force, stdout)
 		if wrote {
 			made.Add(1)
 		}
@@ -87,25 +92,37 @@ func each[T any](list []T, f func(T) error) error {
 	return errors.Join(errs...)
 }
 
-// writePTX compiles one bundle unless that was done; force: in any case.
-func writePTX(root string, s *spec.Spec, force bool, stdout io.Writer) (wrote bool, err error) {
+// ptxPath is where the PTX of a bundle lies: in the folder of its spec, and for a bundle that
+// only tests run one below, so that programs for users are built without it.
+func ptxPath(folder, bundle string, reference bool) string {
+	if reference {
+		folder = filepath.Join(folder, golang.ReferenceFolder)
+	}
+	return filepath.Join(folder, ptx.FileName(bundle))
+}
+
+// writePTX compiles one bundle to a file, unless that was done; force: in any case.
+func writePTX(root, path string, s *spec.Spec, force bool, stdout io.Writer) (wrote bool, err error) {
 	b, err := gen.Compile(s, nil)
 	if err != nil {
 		return false, err
 	}
-	source, name := filepath.Join(folderOf(root, s), golang.SourceFile(b)), filepath.Join(folderOf(root, s), ptx.FileName(b.Name))
+	source := filepath.Join(folderOf(root, s), golang.SourceFile(b))
 	if metal, err := os.ReadFile(source); err != nil || string(metal) != b.Source {
 		return false, fmt.Errorf("%s is out of date or missing; run go generate ./... first", source)
 	}
-	if checkPTX(name, b) == nil && !force {
+	if checkPTX(path, b) == nil && !force {
 		return false, nil
 	}
 	file, err := ptx.Build(b)
 	if err != nil {
 		return false, err
 	}
-	fmt.Fprintf(stdout, "%s (%d bytes)\n", name, len(file))
-	return true, atomicfile.Write(name, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return false, err
+	}
+	fmt.Fprintf(stdout, "%s (%d bytes)\n", path, len(file))
+	return true, atomicfile.Write(path, file)
 }
 
 // checkPTX says why the file at path is not the PTX of b; nil: it is.

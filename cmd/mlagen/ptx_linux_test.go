@@ -68,6 +68,12 @@ func TestPTXDrift(t *testing.T) {
 		}
 		t.Setenv("PATH", path)
 	}
+	if err := os.Remove(filepath.Join(out, "zweights.go")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := mlagen("-spec", tinySpec, "-out", out, "-check"); code != exitDrift || !strings.Contains(stderr, "mend it with: mlagen -spec "+tinySpec+" -out "+out) {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
 }
 
 // TestPTX: the command compiles what is generated, once, and -f again; the file
@@ -106,6 +112,29 @@ func TestPTX(t *testing.T) {
 	}
 	if code, stdout, stderr := mlagen("ptx", "-all"); code != exitOK || strings.Count(stdout, ptx.Extension) != 1 || !strings.Contains(stdout, ptx.FileName("tinynvidia")) {
 		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	}
+	// That of a spec that only tests run lies apart.
+	writeFile(t, "specs/reference.txt", "tiny\n")
+	if code, stdout, stderr := mlagen("-all"); code != exitOK || !strings.Contains(stdout, "1 removed") {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	}
+	apart := filepath.Join(root, "generated", "tiny", "reference", ptx.FileName("tinynvidia"))
+	for _, made := range []bool{true, false} {
+		if code, stdout, stderr := mlagen("ptx", "-all"); code != exitOK || strings.Contains(stdout, apart) != made {
+			t.Errorf("exit %d, %s%s", code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := mlagen("-all", "-check"); code != exitOK {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if err := os.WriteFile(apart, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := mlagen("-all", "-check"); code != exitDrift || !strings.Contains(stderr, apart+" is out of date") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := mlagen("ptx", "-all"); code != exitOK {
+		t.Error(stderr)
 	}
 	if err := os.Rename("specs/tiny.yaml", "specs/other.yaml"); err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ type tree struct {
 	files   []golang.File // Name is the path on disk
 	folders []string
 	ptx     map[string]*plan.Bundle // by the path of their PTX, the bundles that NVIDIA GPUs run
+	tests   []string                // the names of specs that only tests run
 	bundles []string                // that the files are of
 	specs   int                     // that these are of
 	alone   *spec.Spec              // the variant that a folder of the caller's is for; nil: the folders are of generated/
@@ -38,7 +39,11 @@ func (t *tree) orphans() ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, path := range paths {
+		more, err := filesOf(filepath.Join(folder, golang.ReferenceFolder))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range append(paths, more...) {
 			if !t.has(path) && t.ptx[path] == nil && (headed(path) != "" || isPTX(path)) {
 				list = append(list, path)
 			}
@@ -109,7 +114,11 @@ func (t *tree) write(stdout io.Writer) error {
 		if err := os.Remove(path); err != nil {
 			return err
 		}
-		os.Remove(filepath.Dir(path)) // fails, as it should, while the folder is not empty
+		folder := filepath.Dir(path)
+		os.Remove(folder) // fails, as it should, while the folder is not empty
+		if filepath.Base(folder) == golang.ReferenceFolder {
+			os.Remove(filepath.Dir(folder))
+		}
 	}
 	wrote := 0
 	for _, f := range t.files {

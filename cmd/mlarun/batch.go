@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"mla/cmd/mlarun/jobs"
 	"mla/runtime/chat"
 	"mla/runtime/device"
 	"mla/runtime/engine"
@@ -17,6 +18,13 @@ import (
 	"mla/runtime/scheduler"
 	"mla/runtime/tokenizer"
 )
+
+// job is a line of -parallel's input, with what becomes of it.
+type job struct {
+	*jobs.Job
+	turn   turn
+	params sample.Params
+}
 
 // answer is a line of its output.
 type answer struct {
@@ -32,20 +40,24 @@ type answer struct {
 
 // batch continues every line of a text, -parallel of them at a time.
 func (s *settings) batch(text string) (err error) {
-	jobs, lines, err := s.readJobs(text)
+	read, err := jobs.Read(text, s.max, s.sampling.stops, s.sampling.params)
 	if err != nil {
 		return err
+	}
+	var list []*job
+	for _, j := range read {
+		list = append(list, &job{Job: j})
 	}
 	var tok *tokenizer.Tokenizer
 	m, err := s.loadFor(func(eng *engine.Engine) (room, error) {
 		if tok, err = eng.Tokenizer(); err != nil {
 			return room{}, err
 		}
-		if err := s.encode(eng, tok, jobs); err != nil {
+		if err := s.encode(eng, tok, list); err != nil {
 			return room{}, err
 		}
 		context := s.contextFor(eng.MaxContext())
-		return roomFor(jobs, context, s.parallel), nil
+		return roomFor(list, context, s.parallel), nil
 	})
 	if err != nil {
 		return err
@@ -56,31 +68,32 @@ func (s *settings) batch(text string) (err error) {
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	if err := s.sharing(ctx, m, jobs); err != nil {
+	if err := s.sharing(ctx, m, list); err != nil {
 		return err
 	}
-	if err := s.runBatch(ctx, m, tok, jobs, lines); err != nil {
+	if err := s.runBatch(ctx, m, tok, list); err != nil {
 		return err
 	}
-	return s.shared(ctx, m, jobs)
+	return s.shared(ctx, m, list)
 }
 
 // encode makes tokens of the prompts.
-func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, jobs []*job) error {
+func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, list []*job) error {
 	s.sampling.recommended(eng.File())
-	for _, j := range jobs {
-		if err := j.sampled(s.sampling.of(tok)); err != nil {
+	for _, j := range list {
+		j.params = j.Sampling(s.sampling.of(tok))
+		if _, err := sample.New(j.params); err != nil {
 			return err
 		}
 	}
 	if s.system == "" {
-		for _, j := range jobs {
+		for _, j := range list {
 			j.turn = turn{prompt: tok.Encode(*j.Prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special}), stop: tok.IsEOG, answers: &answerParts{}}
 		}
 		return nil
 	}
 	c, err := newConversation(s, &loaded{engine: eng})
-	for _, j := range jobs {
+	for _, j := range list {
 		if err != nil {
 			return err
 		}
@@ -92,9 +105,9 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, jobs []*
 }
 
 // roomFor is room for the longest jobs, so many at a time.
-func roomFor(jobs []*job, context, parallel int) room {
+func roomFor(list []*job, context, parallel int) room {
 	var pages []int
-	for _, j := range jobs {
+	for _, j := range list {
 		most := max(context-len(j.turn.prompt), 0)
 		if *j.Max >= 0 {
 			most = min(most, *j.Max)
@@ -102,7 +115,7 @@ func roomFor(jobs []*job, context, parallel int) room {
 		pages = append(pages, plan.Pages(min(len(j.turn.prompt)+most, max(context, 0))))
 	}
 	slices.Sort(pages)
-	r := room{context: context, sessions: min(parallel, len(jobs))}
+	r := room{context: context, sessions: min(parallel, len(list))}
 	for _, n := range pages[len(pages)-r.sessions:] {
 		r.pages = min(r.pages+n, device.MaxPages)
 	}
@@ -122,17 +135,17 @@ type running struct {
 }
 
 // runBatch runs jobs and prints the answers, each as soon as those before it are there.
-func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Tokenizer, jobs []*job, lines []int) error {
+func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Tokenizer, list []*job) error {
 	sched, err := scheduler.New(m.model, scheduler.Config{})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b := &running{settings: s, answers: make([]*answer, len(jobs)), bar: s.progress("prompts")}
+	b := &running{settings: s, answers: make([]*answer, len(list)), bar: s.progress("prompts")}
 	defer b.bar.clear()
 	start := time.Now()
-	for i, j := range jobs {
+	for i, j := range list {
 		out := &printer{w: io.Discard, stream: tok.NewStream(), stops: sample.NewStopper(j.Stop), answerParts: j.turn.answers}
 		sampler, _, err := s.sampler(tok, j.params, turn{}, out)
 		if err != nil {
@@ -140,7 +153,7 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 		}
 		done := func(res engine.Result, err error) {
 			out.end()
-			a := &answer{Line: lines[i], Text: out.text.String(), Think: out.thoughts.String(), End: string(res.Reason), Prompt: len(j.turn.prompt), Reused: res.Reused, Tokens: len(res.Tokens)}
+			a := &answer{Line: j.Line, Text: out.text.String(), Think: out.thoughts.String(), End: string(res.Reason), Prompt: len(j.turn.prompt), Reused: res.Reused, Tokens: len(res.Tokens)}
 			if res.FirstToken > 0 {
 				b.first = append(b.first, res.FirstToken)
 			}
@@ -164,7 +177,7 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 	b.bar.clear()
 	b.summary(time.Since(start))
 	if b.failed > 0 {
-		return fmt.Errorf("%d of %d prompts failed; their lines say why", b.failed, len(jobs))
+		return fmt.Errorf("%d of %d prompts failed; their lines say why", b.failed, len(list))
 	}
 	return nil
 }

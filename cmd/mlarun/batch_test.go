@@ -123,22 +123,3 @@ func TestBatchOutput(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
-
-// FuzzReadJobs wants prompts or an error of any text.
-func FuzzReadJobs(f *testing.F) {
-	for _, text := range []string{"a\nb", `{"prompt": "a", "n": 3, "temp": 1e-3, "seed": 1, "stop": [""]}`, "{", "\r\n", `{"prompt": "\ud800"}`} {
-		f.Add(text)
-	}
-	s := newSettings(&env{})
-	f.Fuzz(func(t *testing.T, text string) {
-		jobs, lines, err := s.readJobs(text)
-		if err == nil && (len(jobs) == 0 || len(lines) != len(jobs)) {
-			t.Errorf("%d prompts, %d lines", len(jobs), len(lines))
-		}
-		for _, j := range jobs {
-			if *j.Prompt == "" || *j.Max < -1 {
-				t.Errorf("%+v", j)
-			}
-		}
-	})
-}

@@ -37,7 +37,7 @@ func newConversation(s *settings, m *loaded) (*conversation, error) {
 		_, err = r.Render([]chat.Message{{Role: chat.User, Content: "?"}}, chat.Options{AddGenerationPrompt: true})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w\n-p TEXT, without -chat and -sys, continues a text as it is", err)
+		return nil, fmt.Errorf("%w\n-p TEXT, without -chat and -sys, continues a text as it is; -chat-template FILE gives it a format", err)
 	}
 	c := &conversation{loaded: m, settings: s, tok: t, renderer: r}
 	c.clear()

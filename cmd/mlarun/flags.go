@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"mla/cmd/internal/output"
 	"mla/runtime/bundles"
 	"mla/runtime/device"
 	"mla/runtime/plan"
@@ -106,8 +107,12 @@ func (f *flags) parse(args []string) (rest []string, err error) {
 	for {
 		if err := f.Parse(args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
-				f.SetOutput(f.env.out)
+				out := &output.Writer{To: f.env.out}
+				f.SetOutput(out)
 				f.Usage()
+				if out.Err != nil {
+					return nil, out.Err
+				}
 				return nil, err
 			}
 			return nil, f.wrong("%s", f.unknown(err))

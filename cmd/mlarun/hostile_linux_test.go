@@ -71,6 +71,9 @@ func TestOutputLost(t *testing.T) {
 	for _, args := range []string{
 		"man",
 		"help",
+		"-h",
+		"bench -h",
+		"devices",
 		"-version",
 		"completion bash",
 		"inspect " + glm,

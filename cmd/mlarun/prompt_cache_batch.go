@@ -9,9 +9,9 @@ import (
 )
 
 // commonPrompt is the tokens that all jobs begin with, as far as the context goes.
-func (l *loaded) commonPrompt(jobs []*job) []int32 {
-	tokens := jobs[0].turn.prompt
-	for _, j := range jobs[1:] {
+func (l *loaded) commonPrompt(list []*job) []int32 {
+	tokens := list[0].turn.prompt
+	for _, j := range list[1:] {
 		tokens = tokens[:paging.CommonPrefix(tokens, j.turn.prompt)]
 	}
 	return tokens[:min(len(tokens), l.model.Context())]
@@ -19,20 +19,20 @@ func (l *loaded) commonPrompt(jobs []*job) []int32 {
 
 // sharing brings what -prompt-cache has of the prompts' common beginning to the model's
 // pages, where all of them find it.
-func (s *settings) sharing(ctx context.Context, m *loaded, jobs []*job) error {
+func (s *settings) sharing(ctx context.Context, m *loaded, list []*job) error {
 	return s.aside(m, func() (err error) {
 		if s.kept, err = s.openCache(m); err != nil {
 			return err
 		}
-		_, err = s.kept.restore(ctx, m.commonPrompt(jobs))
+		_, err = s.kept.restore(ctx, m.commonPrompt(list))
 		return errors.Join(err, s.kept.close())
 	})
 }
 
 // shared writes what all prompts have in common to -prompt-cache's file, if that is
 // more than a page, which is the least that they share.
-func (s *settings) shared(ctx context.Context, m *loaded, jobs []*job) error {
-	tokens := m.commonPrompt(jobs)
+func (s *settings) shared(ctx context.Context, m *loaded, list []*job) error {
+	tokens := m.commonPrompt(list)
 	if len(tokens) < plan.PageRows {
 		return nil
 	}

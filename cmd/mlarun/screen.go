@@ -49,15 +49,13 @@ func (s *screen) think(text string) {
 	if s == nil || s.w == nil || text == "" {
 		return
 	}
-	begin := ""
-	if !s.thinking {
-		s.thinking = true
-		begin = "(thinking)\n"
-		if s.dim {
-			begin = dimOn
-		}
+	if s.dim { // each piece by itself: whatever ends the program leaves the terminal as it was
+		text = dimOn + text + dimOff
+	} else if !s.thinking {
+		text = "(thinking)\n" + text
 	}
-	fmt.Fprint(s.w, begin, text)
+	s.thinking = true
+	fmt.Fprint(s.w, text)
 }
 
 // endThoughts separates what follows from the thoughts, if there were any.
@@ -67,7 +65,7 @@ func (s *screen) endThoughts() {
 	case s.w == nil:
 		s.bar.clear()
 	case s.thinking && s.dim:
-		fmt.Fprint(s.w, dimOff+"\n\n")
+		fmt.Fprint(s.w, "\n\n")
 	case s.thinking:
 		fmt.Fprint(s.w, "\n(end of thinking)\n\n")
 	}

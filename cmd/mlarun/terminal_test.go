@@ -6,13 +6,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/term"
 )
 
 // shownPrompt is what comes before a line is read on a terminal that can edit.
@@ -163,11 +166,53 @@ func TestTerminalThinking(t *testing.T) {
 	s.expect(shownPrompt, 2)
 	text := s.shown()
 	_, thoughts, begun := strings.Cut(text, dimOn)
-	thoughts, answer, ended := strings.Cut(thoughts, dimOff)
-	if !begun || !ended || strings.TrimSpace(thoughts) == "" || strings.TrimSpace(answer) == "" || strings.Contains(text, thinkEnd) {
+	last := strings.LastIndex(thoughts, dimOff)
+	if !begun || last < 0 {
+		t.Fatalf("%q", text)
+	}
+	thoughts, answer := thoughts[:last], thoughts[last+len(dimOff):]
+	if strings.Count(text, dimOn) != strings.Count(text, dimOff) || strings.TrimSpace(thoughts) == "" || strings.TrimSpace(answer) == "" || strings.Contains(text, thinkEnd) {
 		t.Errorf("%q", text)
 	}
 }
+
+// TestTerminalSignals: a signal that ends the program at its prompt leaves the terminal as it
+// was.
+func TestTerminalSignals(t *testing.T) {
+	t.Parallel()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	want, err := term.GetState(int(master.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		s := chatOn(t, "xterm", t.TempDir())
+		s.expect(shownPrompt, 1)
+		s.send("half a line")
+		s.expect("half a line", 1)
+		if raw, err := term.GetState(int(s.tty.Fd())); err != nil || reflect.DeepEqual(raw, want) {
+			t.Fatalf("%v while a line is edited: %v, %v", end, raw, err)
+		}
+		if err := s.cmd.Process.Signal(end); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.cmd.Wait(); err == nil || s.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != end {
+			t.Errorf("%v: %v", end, err)
+		}
+		if got, err := term.GetState(int(s.tty.Fd())); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: the terminal is %v, was %v; %v", end, got, want, err)
+		}
+		s.expect(pasteOff, 1)
+	}
+}
+
+// pasteOff ends the marks around what is pasted.
+const pasteOff = "\x1b[?2004l"
 
 // TestTerminalDumb: a terminal without escape codes gets none.
 func TestTerminalDumb(t *testing.T) {

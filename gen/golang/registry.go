@@ -7,6 +7,10 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
+// ReferenceFolder is where in the folder of a spec that only tests run the PTX of its bundles
+// lies, which programs for users are built without.
+const ReferenceFolder = "reference"
+
 // Registry prints generated/zregistry.go, which lists the bundles of a build: those of
 // some packages below generated/. Those that only tests run are in zreference.go, which
 // programs for users are built without. Packages must be sorted.

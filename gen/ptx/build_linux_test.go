@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mla/gen"
+	"mla/gen/golang"
 	"mla/gen/msl"
 	"mla/gen/spec"
 	"mla/gen/spectest"
@@ -65,7 +66,11 @@ func checkEntries(t *testing.T, f ptxFile) {
 
 // pathOf is where make ptx leaves a bundle's PTX.
 func pathOf(b *plan.Bundle) string {
-	return filepath.Join("../../generated", spec.Name(b.Spec), FileName(b.Name))
+	folder := filepath.Join("../../generated", spec.Name(b.Spec))
+	if list, err := os.ReadFile("../../specs/reference.txt"); err == nil && slices.Contains(strings.Fields(string(list)), spec.Name(b.Spec)) {
+		folder = filepath.Join(folder, golang.ReferenceFolder)
+	}
+	return filepath.Join(folder, FileName(b.Name))
 }
 
 // thinned is a bundle that has of the kernels of several rows the first variant, and one
@@ -176,7 +181,7 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, m := range regexp.MustCompile(`(?m)^!/generated/\w+/(\w+)`+regexp.QuoteMeta(Extension)+`$`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^!/generated/\w+/(?:reference/)?(\w+)`+regexp.QuoteMeta(Extension)+`$`).FindAllStringSubmatch(string(text), -1) {
 		n++
 		b := bundle(t, m[1])
 		file, err := os.ReadFile(pathOf(b))

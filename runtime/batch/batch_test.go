@@ -233,13 +233,3 @@ func TestRead(t *testing.T) {
 		}
 	}
 }
-
-func FuzzRead(f *testing.F) {
-	f.Add(input(2))
-	f.Add("{}\n[]\n\x00")
-	f.Fuzz(func(t *testing.T, text string) {
-		if file, err := batch.Read(strings.NewReader(text)); (file == nil) == (err == nil) {
-			t.Errorf("%v, %v", file, err)
-		}
-	})
-}

@@ -92,7 +92,12 @@ func byName(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 				return nil, fmt.Errorf("bundle %s has %s activations, but %s were asked for; leave out -bundle or -act", b.Name, b.Act(), w.Act)
 			}
 			if bad := Fit(f, b); len(bad) > 0 {
-				return nil, &FitError{File: f.Path, Act: b.Act(), Bundle: b.Name, Mismatches: bad, Asked: true}
+				e := &FitError{File: f.Path, Act: b.Act(), Bundle: b.Name, Mismatches: bad, Asked: true}
+				w.Bundle = ""
+				if other, err := Choose(f, bundles, w); err == nil {
+					e.Other = other.Name
+				}
+				return nil, e
 			}
 			return b, nil
 		}

@@ -115,6 +115,7 @@ func TestChooseErrors(t *testing.T) {
 		{"closest", []*plan.Bundle{worse, other("near")}, Wish{}, []string{"mlagen -gguf '", "closest bundle, near", "v_head_dim: found 64, expected 96", "rms_norm_eps"}},
 		{"other types", []*plan.Bundle{typed("near")}, Wish{}, []string{"to make one: mlagen -gguf '", "closest bundle, near, is of this model, but for other quantisation types:\n  tensor "}},
 		{"asked", []*plan.Bundle{other("near")}, Wish{Bundle: "near"}, []string{"bundle near does not fit", "v_head_dim: found 64, expected 96", "to make a bundle for this file: mlagen -gguf '"}},
+		{"asked, and another fits", []*plan.Bundle{other("near"), testBundle("right")}, Wish{Bundle: "near"}, []string{"bundle near does not fit", "v_head_dim: found", "\nbundle right fits: leave out -bundle"}},
 		{"unknown", []*plan.Bundle{other("b"), other("a")}, Wish{Bundle: "c"}, []string{`bundle "c" is not in this program, which has a, b`}},
 		{"unknown of none", nil, Wish{Bundle: "c"}, []string{"without bundles"}},
 		{"none at all, f16", nil, Wish{Act: "f16"}, []string{"' -act f32,f16"}},

@@ -14,6 +14,7 @@ type FitError struct {
 	Act        string // the activations that were asked for
 	Bundle     string // the closest, or the one asked for; "" if there is none at all
 	Asked      bool   // Bundle was asked for by name
+	Other      string // a bundle that fits where Bundle was asked for; "": none does
 	Mismatches []Mismatch
 }
 
@@ -26,6 +27,10 @@ func (e *FitError) Error() string {
 	if e.Asked {
 		fmt.Fprintf(&b, "bundle %s does not fit %s:\n", e.Bundle, e.File)
 		e.list(&b)
+		if e.Other != "" {
+			fmt.Fprintf(&b, "bundle %s fits: leave out -bundle", e.Other)
+			return b.String()
+		}
 		fmt.Fprintf(&b, "to make a bundle for this file: %s", Command(e.File, e.Act))
 		return b.String()
 	}

@@ -318,7 +318,6 @@ func TestNamesExist(t *testing.T) {
 		{statements, func(name string) bool { s, _ := env.ControlStructures.Get(name); return s != nil }},
 		{stringMethods, env.Methods.Str.Exists},
 		{listMethods, env.Methods.List.Exists},
-		{dictMethods, env.Methods.Dict.Exists},
 	} {
 		for _, name := range table.names {
 			if !table.exists(name) {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -58,7 +59,6 @@ var (
 		"strip", "title", "upper",
 	}
 	listMethods = []string{"append", "reverse"}
-	dictMethods = []string{"get"}
 )
 
 func methods() exec.Methods {
@@ -69,7 +69,7 @@ func methods() exec.Methods {
 		return fromEnd(len(chars), args, func(i int) any { return string(chars[i]) })
 	}
 	onString["split"] = splitText
-	onDict := pick(all.Dict, dictMethods)
+	onDict := map[string]exec.Method[map[string]any]{"get": get}
 	for name, list := range map[string]func(*exec.Value) []any{"items": items, "keys": keysOf, "values": valuesOf} {
 		onDict[name] = func(_ map[string]any, self *exec.Value, _ *exec.VarArgs) (any, error) { return list(self), nil }
 	}
@@ -84,6 +84,21 @@ func methods() exec.Methods {
 		List:  exec.NewMethodSet(onList),
 		Dict:  exec.NewMethodSet(onDict),
 	}
+}
+
+// get is Python's dict.get(). The engine's returns objects within the object as maps, which
+// have lost the order of their keys.
+func get(_ map[string]any, self *exec.Value, args *exec.VarArgs) (any, error) {
+	if len(args.Args) < 1 || len(args.Args) > 2 || len(args.KwArgs) > 0 {
+		return nil, errors.New("get takes a key, and what there is without it")
+	}
+	if item, found := self.GetItem(args.Args[0].Interface()); found {
+		return item.Interface(), nil
+	}
+	if len(args.Args) == 2 {
+		return args.Args[1].Interface(), nil
+	}
+	return nil, nil
 }
 
 // pick returns the methods of a set that are named.

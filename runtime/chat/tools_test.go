@@ -139,3 +139,28 @@ func TestPythonFloat(t *testing.T) {
 		}
 	}
 }
+
+// TestGet: what get returns of an object keeps the order of its keys, as templates that
+// describe tools as types want it.
+func TestGet(t *testing.T) {
+	tool := json.RawMessage(`{"type": "function", "function": {"name": "f", "parameters": {"properties": {"z": {"type": "object", "properties": {"y": {}, "b": {}}}, "a": {}}}}}`)
+	for template, want := range map[string]string{
+		`{% macro list(o) %}{% for k, v in o.get("properties", {}).items() %}{{ k }}({{ list(v) }}){% endfor %}{% endmacro %}{{ list(tools[0].function.get("parameters")) }}`: "z(y()b())a()",
+		`{{ tools[0].get("none") is none }} {{ tools[0].get("none", 7) }} {{ tools[0].get("type", 7) }} {{ {"a": 1}.get("a") }}`:                                              "True 7 function 1",
+	} {
+		r, err := newJinja(template, testHints)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.Render([]Message{{Role: User, Content: "x"}}, Options{Tools: []json.RawMessage{tool}}); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", template, got, err, want)
+		}
+	}
+	for _, wrong := range []string{`{{ tools[0].get() }}`, `{{ tools[0].get("a", 1, 2) }}`} {
+		if r, err := newJinja(wrong, testHints); err == nil {
+			if got, err := r.Render([]Message{{Role: User, Content: "x"}}, Options{Tools: []json.RawMessage{tool}}); err == nil {
+				t.Errorf("%s: %q", wrong, got)
+			}
+		}
+	}
+}

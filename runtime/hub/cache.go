@@ -22,7 +22,12 @@ type repo struct{ dir, locks string }
 var (
 	commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
 	etagID   = regexp.MustCompile(`^([0-9a-f]{64}|[0-9a-f]{40})$`)
+	inCache  = regexp.MustCompile(`/models--[^/]+--[^/]+/snapshots/[^/]+/.`)
 )
+
+// Cached tells whether an absolute path is that of a model in a cache of the hub, where
+// nobody else should leave files.
+func Cached(path string) bool { return inCache.MatchString(filepath.ToSlash(path)) }
 
 // mostCached is how many files of a snapshot are looked at.
 const mostCached = 10_000

@@ -64,26 +64,6 @@ func configure(t testing.TB, answers ...completiontest.Answer) (*completiontest.
 		completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 16, Retry: 20 * time.Millisecond}
 }
 
-// bare is a server without a listener.
-func bare(t testing.TB) http.Handler {
-	t.Helper()
-	_, cfg, runs := configure(t, chats...)
-	cfg.Service = completion.New(runs)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- cfg.Service.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	for cfg.Service.Stats().State != completion.Ready {
-		time.Sleep(time.Millisecond)
-	}
-	return server.New(cfg)
-}
-
 // serve serves a model until the test ends.
 func serve(t *testing.T, change func(*server.Config, *completion.Config), answers ...completiontest.Answer) *served {
 	t.Helper()

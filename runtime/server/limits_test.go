@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -257,9 +258,9 @@ func TestLoading(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &memoryWriter{header: http.Header{}}
-		if handler.ServeHTTP(w, r); w.status != want || want == 503 && (w.header.Get("Retry-After") == "" || !strings.Contains(w.text.String(), "being loaded")) {
-			t.Errorf("%s: %d %s", path, w.status, w.text.String())
+		w := httptest.NewRecorder()
+		if handler.ServeHTTP(w, r); w.Code != want || want == 503 && (w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "being loaded")) {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 	close(loads)

@@ -25,7 +25,7 @@ func mlarun(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	program, overlay := filepath.Join(dir, "mlarun"), filepath.Join(dir, "overlay.json")
-	hidden, err := filepath.Abs("../../generated/" + without + "/" + without + ".ptx.gz")
+	hidden, err := filepath.Abs("../../generated/" + without + "/reference/" + without + ".ptx.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestProgram(t *testing.T) {
 		}
 	})
 	t.Run("without PTX", func(t *testing.T) {
-		const args, says = "greedy -tokens 3,40 -n 1 -model " + references + "glm47-tiny-Q4_0.gguf -device ", "bundle " + without + ": this program has no kernels of it for NVIDIA GPUs; run make ptx && make build\n"
+		const args, says = "greedy -tokens 3,40 -n 1 -model " + references + "glm47-tiny-Q4_0.gguf -device ", "bundle " + without + ": this program has no kernels of it for NVIDIA GPUs, and none lie beside it; run make ptx && make build\n"
 		want, stderr, err := run(program, without, args+"cpu")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, stderr)

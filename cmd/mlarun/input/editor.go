@@ -78,6 +78,7 @@ func (e *editor) line(prompt string) (string, error) {
 	e.next <- struct{}{}
 	go e.watch(windows, done)
 	defer signal.Stop(windows)
+	defer e.restoring()()
 	text, at := "", 0
 	for {
 		state := e.open()
@@ -100,6 +101,37 @@ func (e *editor) line(prompt string) (string, error) {
 			fmt.Fprintln(e.stdout) // what follows begins a line
 		}
 		return strings.NewReplacer(string(lineBreak), "\n", string(tabulator), "\t").Replace(text), err
+	}
+}
+
+// restoring puts the terminal back before a signal ends the program, as the library does
+// when a line ends; until stop is called. A signal that is ignored stays so.
+func (e *editor) restoring() (stop func()) {
+	fd := int(e.stdin.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return func() {}
+	}
+	ends := make(chan os.Signal, 1)
+	done := make(chan struct{})
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(ends, s)
+		}
+	}
+	go func() {
+		select {
+		case s := <-ends:
+			fmt.Fprint(e.stdout, pasteOff+"\r\n")
+			_ = term.Restore(fd, before) // a terminal that has gone needs none
+			signal.Reset(s)
+			_ = syscall.Kill(os.Getpid(), s.(syscall.Signal))
+		case <-done:
+		}
+	}()
+	return func() {
+		signal.Stop(ends)
+		close(done)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mla/gen/golang"
 	"mla/gen/ptx"
 )
 
@@ -38,12 +39,16 @@ func compare(revision string) (same bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	tests, err := filepath.Glob("generated/*/" + golang.ReferenceFolder + "/*" + ptx.Extension)
+	if err != nil {
+		return false, err
+	}
 	then, err := bundles(revision)
 	if err != nil {
 		return false, err
 	}
 	same, compared := true, 0
-	for _, file := range files {
+	for _, file := range append(files, tests...) {
 		name := strings.TrimSuffix(filepath.Base(file), ptx.Extension)
 		before, err := unpacked(exec.Command("git", "cat-file", "blob", revision+":"+then[name]).Output())
 		if then[name] == "" {

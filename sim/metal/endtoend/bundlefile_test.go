@@ -20,11 +20,17 @@ import (
 // not built for: an empty folder, nothing in PATH, and two commands. The logits are the
 // reference's, on the CPU and on Metal; the simulator needs its own compiler.
 func TestBundleFile(t *testing.T) {
-	compiler := filepath.Join(t.TempDir(), "mlagen")
-	cmd := exec.Command("go", "build", "-o", compiler, "mla/cmd/mlagen")
+	programs := t.TempDir()
+	cmd := exec.Command("go", "build", "-tags", "release", "-ldflags", "-s -w", "-o", programs, "mla/cmd/mlagen", "mla/cmd/mlarun") // as make build and make dist
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+	const most = 30_000_000 // bytes of a program, so that it is quick to load and to start
+	for _, name := range []string{"mlagen", "mlarun"} {
+		if info, err := os.Stat(filepath.Join(programs, name)); err != nil || info.Size() > most {
+			t.Errorf("%s: %v, %v; expected at most %d bytes", name, info, err, most)
+		}
 	}
 	models, err := filepath.Glob(root + "testdata/models/*.gguf")
 	if err != nil || len(models) == 0 {
@@ -35,7 +41,7 @@ func TestBundleFile(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(model), ".gguf")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := unpack(t, compiler, model)
+			d := unpack(t, programs, model)
 			if o := d.command("./mlagen", "-gguf", "my.gguf"); o.err != nil || !strings.Contains(o.out, "wrote my.mla (") {
 				t.Fatalf("%v\n%s%s", o.err, o.out, o.stderr)
 			}
@@ -52,10 +58,10 @@ func TestBundleFile(t *testing.T) {
 type download struct{ folder string }
 
 // unpack makes one.
-func unpack(t *testing.T, compiler, model string) *download {
+func unpack(t *testing.T, programs, model string) *download {
 	t.Helper()
 	d := &download{t.TempDir()}
-	for to, from := range map[string]string{"mlagen": compiler, "mlarun": host.mlarun, "my.gguf": model} {
+	for to, from := range map[string]string{"mlagen": filepath.Join(programs, "mlagen"), "mlarun": filepath.Join(programs, "mlarun"), "my.gguf": model} {
 		// A link would lead mlarun to files beside the original.
 		if err := copyFile(filepath.Join(d.folder, to), from); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,82 @@
+// Package jobs reads the input of -parallel: a line is a prompt, or an object with one and
+// how it is to be continued.
+package jobs
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"mla/runtime/sample"
+)
+
+// Job is a line. What it leaves out is nil but for Max and Stop, which Read fills in.
+type Job struct {
+	Prompt *string  `json:"prompt"` // not empty
+	Max    *int     `json:"n"`      // tokens; -1: up to the end of the context
+	Temp   *float32 `json:"temp"`
+	Seed   *uint64  `json:"seed"`
+	Stop   []string `json:"stop"`
+
+	Line int `json:"-"` // of the text, from 1
+}
+
+// Read reads a text. Blank lines are no jobs. max and stop are those of lines without their
+// own, params what their temperature and seed must go with. The error names the line.
+func Read(text string, max int, stop []string, params sample.Params) (list []*Job, err error) {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		j := &Job{Line: number}
+		if err := j.read(line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		j.Max = cmp.Or(j.Max, &max)
+		if j.Stop == nil {
+			j.Stop = stop
+		}
+		if *j.Max < -1 {
+			return nil, fmt.Errorf(`line %d: "n" is %d; expected -1 or more`, number, *j.Max)
+		}
+		if _, err := sample.New(j.Sampling(params)); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		list = append(list, j)
+	}
+	if len(list) == 0 {
+		return nil, errors.New("there is no prompt: every line is blank")
+	}
+	return list, nil
+}
+
+func (j *Job) read(line string) error {
+	j.Prompt = &line
+	if strings.HasPrefix(strings.TrimSpace(line), "{") {
+		j.Prompt = nil
+		d := json.NewDecoder(strings.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(j); err != nil {
+			return err
+		}
+		if d.More() {
+			return errors.New("more than one object")
+		}
+	}
+	if j.Prompt == nil || *j.Prompt == "" {
+		return errors.New(`"prompt" is missing or empty`)
+	}
+	return nil
+}
+
+// Sampling is how tokens are picked: as p, but for what the line says.
+func (j *Job) Sampling(p sample.Params) sample.Params {
+	p.Temperature = *cmp.Or(j.Temp, &p.Temperature)
+	p.Seed = *cmp.Or(j.Seed, &p.Seed)
+	return p
+}

@@ -1,0 +1,86 @@
+// Package fuzz has the fuzz target of the server's handlers. It lies apart from the server's
+// other tests because these need clients and a browser: all that a target is linked with is
+// instrumented, which would take minutes.
+package fuzz
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"mla/runtime/chat"
+	"mla/runtime/completion"
+	"mla/runtime/completion/completiontest"
+	"mla/runtime/sample"
+	"mla/runtime/server"
+)
+
+// FuzzHandlers: no body, however odd, is more than a bad request.
+func FuzzHandlers(f *testing.F) {
+	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/apply-template"}
+	for i, body := range []string{
+		`{"messages": [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}], "tools": [{"type": "function", "function": {"name": "now"}}], "tool_choice": "required", "max_tokens": 3, "logit_bias": {"5": -100}}`,
+		`{"prompt": [1, 2], "max_tokens": 3, "logprobs": 2, "stop": "x", "stream": true}`,
+		`{"input": [{"role": "user", "content": "x"}, {"type": "function_call", "call_id": "a", "name": "now", "arguments": "{}"}, {"type": "function_call_output", "call_id": "a", "output": "y"}], "max_output_tokens": 3}`,
+		`{"max_tokens": 3, "system": "s", "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "y"}]}, {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "now", "input": {"a": [1.5]}}]}]}`,
+		`{"messages": []}`, `{"content": "<think>", "with_pieces": true}`, `{"tokens": [1, 2]}`, `{"messages": [{"role": "user"}]}`,
+	} {
+		f.Add(uint8(i), body)
+	}
+	handler := bare(f)
+	f.Fuzz(func(t *testing.T, path uint8, body string) {
+		r, err := http.NewRequest("POST", paths[int(path)%len(paths)], strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		w := &httptest.ResponseRecorder{HeaderMap: http.Header{}, Body: &bytes.Buffer{}} // Code is 0 as long as nothing is answered
+		handler.ServeHTTP(w, r.WithContext(ctx))
+		if w.Code >= 500 && ctx.Err() == nil && w.Code != 503 {
+			t.Errorf("%d: %s", w.Code, w.Body)
+		}
+		if w.Code == 0 {
+			t.Error("no answer")
+		}
+	})
+}
+
+// bare is a server without a listener.
+func bare(t testing.TB) http.Handler {
+	t.Helper()
+	template, err := os.ReadFile("../../chat/testdata/glm-4.7-flash.jinja")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := completiontest.New(string(template), 4, 1024,
+		completiontest.Answer{To: "Hello", Text: "They greet.</think>Grüezi, how are you?"},
+		completiontest.Answer{To: "x", Text: "I ask.</think>One moment.\n<tool_call>now<arg_key>a</arg_key><arg_value>b</arg_value></tool_call>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	renderer, err := chat.For(string(template), chat.Hints{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := server.Config{Model: "tiny", Context: 1024, Chat: renderer, Sampling: sample.Off(),
+		Service: completion.New(completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 16, Retry: 20 * time.Millisecond})}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- cfg.Service.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	for cfg.Service.Stats().State != completion.Ready {
+		time.Sleep(time.Millisecond)
+	}
+	return server.New(cfg)
+}
