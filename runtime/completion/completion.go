@@ -5,10 +5,13 @@
 // A service takes in as many requests as its model has sessions, and some more that wait
 // for one; further ones fail with *BusyError. A request ends when its context does. If
 // the device fails, all requests at hand fail with the reason, and the model is loaded
-// again; until then new ones fail with *UnavailableError.
+// again; until then new ones fail with *UnavailableError. A device that fails again and
+// again, or does not come back from a step, ends the service with a *DeviceError: a new
+// process may get it to work.
 package completion
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,15 +38,22 @@ type Config struct {
 	// Retry is how long the service waits before it loads a model again whose device
 	// has failed; 0: DefaultRetry. It doubles with every failure without a request done.
 	Retry time.Duration
+	// Retries is how often the model is loaded again without a request done in between,
+	// before Run gives up; 0: DefaultRetries, negative: never again.
+	Retries int
+	// Stuck is how long a step may take until the device counts as lost; 0: DefaultStuck.
+	Stuck time.Duration
 	// Prompts keeps what prompts have left in the caches; nil: nothing is kept.
 	Prompts *Prompts
 	Log     *slog.Logger
 }
 
-// DefaultRetry is Config.Retry unless it is given, maxRetry what it doubles up to.
+// Values of Config unless they are given, and what Retry doubles up to.
 const (
-	DefaultRetry = time.Second
-	maxRetry     = time.Minute
+	DefaultRetry   = time.Second
+	DefaultRetries = 4
+	DefaultStuck   = 10 * time.Minute
+	maxRetry       = time.Minute
 )
 
 // State says what a service can do.
@@ -54,13 +64,14 @@ const (
 	Loading State = "loading"
 	Ready   State = "ready"
 	Failed  State = "failed" // the device; the model will be loaded again
+	Broken  State = "broken" // the device, for good: Run has given up
 	Closed  State = "closed"
 )
 
 // Stats are a service's numbers.
 type Stats struct {
 	State     State
-	Cause     error // of Failed
+	Cause     error // of Failed and Broken
 	Sessions  int   // requests that can run at a time
 	Scheduler scheduler.Stats
 	Pages     paging.Stats
@@ -90,6 +101,8 @@ func (e *UnavailableError) Error() string {
 		return "the model is being loaded"
 	case Failed:
 		return fmt.Sprintf("the device failed, and the model will be loaded again: %v", e.Cause)
+	case Broken:
+		return fmt.Sprintf("the server ends: %v", e.Cause)
 	}
 	return "the server is shutting down"
 }
@@ -108,13 +121,14 @@ type Service struct {
 	sched    *scheduler.Scheduler
 	requests map[int64]*request
 	took     time.Duration // a request, in the mean of the last ones
+
+	calling  sync.Mutex // held while a request's functions are called
+	forsaken bool       // the requests have ended, whatever the device still does
 }
 
 // New is a service that has nothing loaded before Run.
 func New(cfg Config) *Service {
-	if cfg.Retry == 0 {
-		cfg.Retry = DefaultRetry
-	}
+	cfg.Retry, cfg.Retries, cfg.Stuck = cmp.Or(cfg.Retry, DefaultRetry), cmp.Or(cfg.Retries, DefaultRetries), cmp.Or(cfg.Stuck, DefaultStuck)
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -122,10 +136,11 @@ func New(cfg Config) *Service {
 }
 
 // Run loads the model and runs requests until ctx is done; then those at hand end. A
-// model that cannot be loaded at first is an error.
+// model that cannot be loaded at first is an error, and so is a device that fails for good:
+// *DeviceError.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.become(Closed, nil)
-	pause := s.cfg.Retry
+	pause, failures := s.cfg.Retry, 0
 	for loaded := false; ; {
 		m, err := s.load(ctx)
 		if err != nil && !loaded {
@@ -134,12 +149,15 @@ func (s *Service) Run(ctx context.Context) error {
 		if err == nil {
 			loaded = true
 			before := s.Stats().Completed
-			if err = s.serve(ctx, m); s.Stats().Completed > before {
-				pause = s.cfg.Retry
+			if err = s.watch(ctx, m); s.Stats().Completed > before {
+				pause, failures = s.cfg.Retry, 0
 			}
 			if err == nil {
 				return nil
 			}
+		}
+		if failures++; ctx.Err() == nil && s.hopeless(failures, err) {
+			return s.giveUp(failures, err)
 		}
 		s.become(Failed, err)
 		s.cfg.Log.Error("the device failed", "error", err, "retry", pause)
@@ -171,15 +189,18 @@ func (s *Service) load(ctx context.Context) (*engine.Model, error) {
 func (s *Service) become(state State, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if state == Failed && s.stats.State != Failed {
+	if s.stats.State == Broken { // for good
+		return
+	}
+	if (state == Failed || state == Broken) && s.stats.State != Failed {
 		s.stats.Failures++
 	}
 	s.stats.State, s.stats.Cause = state, cause
 }
 
 // serve runs requests on a loaded model until ctx is done, and closes it. It returns the
-// device's error.
-func (s *Service) serve(ctx context.Context, m *engine.Model) error {
+// device's error. steps says since when a step is under way.
+func (s *Service) serve(ctx context.Context, m *engine.Model, steps *stepping) error {
 	sched, err := scheduler.New(m, s.cfg.Scheduler)
 	if err != nil {
 		return errors.Join(err, m.Close())
@@ -188,7 +209,9 @@ func (s *Service) serve(ctx context.Context, m *engine.Model) error {
 	s.sched, s.stats.Sessions, s.stats.State, s.stats.Cause = sched, m.Sessions(), Ready, nil
 	s.mu.Unlock()
 	for {
+		steps.begin()
 		more, err := sched.Step()
+		steps.end()
 		s.look(sched, m)
 		switch {
 		case err != nil:

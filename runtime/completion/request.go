@@ -104,21 +104,27 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 		}
 	})
 	err := s.sched.Submit(ctx, scheduler.Request{
-		Prompt: r.Prompt, Max: r.Max, Sampler: r.sampler, Stop: r.Stop, Emit: r.emit, Draft: s.cfg.Draft,
+		Prompt: r.Prompt, Max: r.Max, Sampler: r.sampler, Stop: r.Stop, Draft: s.cfg.Draft,
+		Emit: func(id int32) bool {
+			s.calling.Lock()
+			defer s.calling.Unlock()
+			return !s.forsaken && r.emit(id)
+		},
 		Done: func(res engine.Result, err error) {
 			stop()
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				err = context.Cause(ctx)
 			}
 			r.cancel(nil)
-			s.ended(r, res)
+			s.calling.Lock()
+			defer s.calling.Unlock()
+			if s.forsaken {
+				return
+			}
 			if cause := r.misguided(); cause != nil {
 				err = cause
 			}
-			if text := r.stream.Flush(); text != "" {
-				r.Emit(Token{ID: -1, Text: text})
-			}
-			r.Done(res, err)
+			s.finish(r, res, err)
 		},
 	})
 	if err != nil {
@@ -128,6 +134,15 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 	}
 	s.requests[r.id] = r
 	return nil
+}
+
+// finish passes on what is left of a request's text, and its end.
+func (s *Service) finish(r *request, res engine.Result, err error) {
+	s.ended(r, res)
+	if text := r.stream.Flush(); text != "" {
+		r.Emit(Token{ID: -1, Text: text})
+	}
+	r.Done(res, err)
 }
 
 // ended forgets a request.

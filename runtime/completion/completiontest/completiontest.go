@@ -3,6 +3,7 @@
 package completiontest
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -56,7 +57,9 @@ type Model struct {
 	Answers   []Answer
 
 	mu    sync.Mutex
-	fail  error // of the next replay
+	fail  error         // of the next replay
+	gone  error         // of all replays
+	hang  chan struct{} // that the next replay waits for
 	delay time.Duration
 	loads int
 }
@@ -78,6 +81,20 @@ func (m *Model) Fail(err error) {
 	m.fail = err
 }
 
+// Break makes all replays fail from now on, also when the model is loaded again.
+func (m *Model) Break(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone = err
+}
+
+// Hang makes the next replay wait until the channel is closed.
+func (m *Model) Hang(until chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hang = until
+}
+
 // Slow makes replays take so long.
 func (m *Model) Slow(d time.Duration) {
 	m.mu.Lock()
@@ -97,10 +114,13 @@ func (m *Model) Load(context.Context) (*engine.Model, error) {
 	r := fake.New(m.Tokenizer.VocabSize(), m.Config)
 	r.After = func() {
 		m.mu.Lock()
-		delay := m.delay
-		r.Fail, m.fail = m.fail, nil
+		delay, hang := m.delay, m.hang
+		r.Fail, m.fail, m.hang = cmp.Or(m.gone, m.fail), nil, nil
 		m.mu.Unlock()
 		time.Sleep(delay)
+		if hang != nil {
+			<-hang
+		}
 	}
 	r.Logits = func(row plan.Row, _ uint64, out []float32) {
 		var text strings.Builder
