@@ -52,7 +52,7 @@ func newSettings(e *env) *settings {
 		"-chat the text is a message to the model, in its chat template.",
 		"A text may also be piped to mlarun. Without one, on a terminal, mlarun chats.",
 		"\nOther commands:\n"+strings.TrimRight(commandLines(), "\n")+"\n",
-		"Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.").running()
+		"Exit codes: "+exitCodes).running()
 	s := &settings{flags: f, sampling: newSampling(f), form: newForm(f), source: f.source("`text` to continue")}
 	f.IntVar(&s.max, "n", 128, "`tokens` to generate; -1: until the model ends or the context is full (default 128; -1 in a chat and with -sys)")
 	f.IntVar(&s.context, "c", 0, "`tokens` of context (default 4096, or less if the model has less)")

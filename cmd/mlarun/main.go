@@ -1,6 +1,6 @@
 // Command mlarun runs a model file with the bundle that mlagen compiled for it.
 //
-// Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.
+// Exit codes: those of exitCodes.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"mla/generated"
 	"mla/runtime/bundlefile"
 	"mla/runtime/child"
+	"mla/runtime/completion"
 	"mla/runtime/plan"
 )
 
@@ -26,8 +27,12 @@ const (
 	exitOK          = 0
 	exitError       = 1
 	exitUsage       = 2
+	exitDevice      = 3   // of a server: a new process may get the device to work
 	exitInterrupted = 130 // 128 + SIGINT, as shells report it
 )
+
+// exitCodes says what they mean.
+const exitCodes = "0 done, 1 error, 2 wrong usage, 3 the device of a server failed and did not recover, 130 interrupted."
 
 // command is one sub-command.
 type command struct {
@@ -95,6 +100,7 @@ func self(args []string) (c child.Command, err error) {
 func (e *env) main(args []string) int {
 	err := e.dispatch(args)
 	var usage *usageError
+	var lost *completion.DeviceError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
@@ -104,6 +110,9 @@ func (e *env) main(args []string) int {
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case errors.As(err, &lost):
+		fmt.Fprintf(e.err, "mlarun: %v\n", err)
+		return exitDevice
 	}
 	fmt.Fprintf(e.err, "mlarun: %v\n", err)
 	return exitError
@@ -154,7 +163,7 @@ func overview(w io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(manuals)) {
 		text += fmt.Sprintf("  mlarun %s\n      %s\n", name, manuals[name])
 	}
-	_, err := io.WriteString(w, text+"\nmlarun -h and mlarun COMMAND -h list the flags.\nExit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted.\n")
+	_, err := io.WriteString(w, text+"\nmlarun -h and mlarun COMMAND -h list the flags.\nExit codes: "+exitCodes+"\n")
 	return err
 }
 

@@ -37,7 +37,7 @@ func (e *env) writeManual(args []string) error {
 
 // manual collects all commands with their flags.
 func (e *env) manual() (*manual.Program, error) {
-	p := &manual.Program{Name: "mlarun", Version: buildinfo.Version(), Does: "run a GGUF model with its compiled bundle", Exits: "0 done, 1 error, 2 wrong usage, 130 interrupted."}
+	p := &manual.Program{Name: "mlarun", Version: buildinfo.Version(), Does: "run a GGUF model with its compiled bundle", Exits: exitCodes}
 	all := append([]command{{"", generateArgs, "continue a text; chat with -chat, or on a terminal without a text", generate}}, commands...)
 	for _, c := range all {
 		flags, err := e.flagsOf(c.run)

@@ -102,6 +102,8 @@ var options = []option{
 	{name: "prompt-cache-dir", group: groupServer, env: "MLA_PROMPT_CACHE_DIR"},
 	{name: "timeout", group: groupServer},
 	{name: "drain", group: groupServer},
+	{name: "device-retries", group: groupServer},
+	{name: "device-stuck", group: groupServer},
 	{name: "max-body", group: groupServer},
 	{name: "max-connections", group: groupServer},
 	{name: "log-json", group: groupServer},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ type serving struct {
 	queue      int
 	promptRows int
 	promptsDir string
+	retries    int // of a device that has failed
+	stuck      time.Duration
 	models     string // folder
 	// modelsMemory is in GiB; 0: as much as there is.
 	modelsMemory float64
@@ -96,6 +99,8 @@ func (s *serving) modelFlags() {
 	s.IntVar(&s.parallel, "parallel", 4, "requests that run at a time; the caches have room for as many of full length")
 	s.IntVar(&s.promptRows, "prompt-rows", scheduler.DefaultPromptRows, "tokens of prompts that are run between two tokens of the answers under way")
 	s.StringVar(&s.promptsDir, "prompt-cache-dir", "", fmt.Sprintf("`folder` that keeps what the last %d texts have left in the caches, from the end of one run to the next", keptPrompts))
+	s.IntVar(&s.retries, "device-retries", completion.DefaultRetries, "`times` that the model is loaded again behind a failure of the device without a request done in between, before the server ends with exit code 3")
+	s.DurationVar(&s.stuck, "device-stuck", completion.DefaultStuck, "`time` that a step of the device may take before the server ends with exit code 3")
 	s.DurationVar(&s.limits.Request, "timeout", s.limits.Request, "time that a request may take")
 	s.BoolVar(&s.json, "log-json", false, "write the log as JSON lines")
 	s.BoolVar(&s.logPrompts, "log-prompts", false, "log the texts of prompts")
@@ -117,7 +122,7 @@ func serve(e *env, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer closing(eng, &err)
+	defer closingUnused(eng, &err)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return s.run(ctx, stop, eng)
@@ -155,6 +160,8 @@ func (s *serving) check() error {
 		return s.wrong("-c is %d; expected 1 or more, or 0 for the default", s.context)
 	case s.limits.Body < 1 || s.limits.Connections < 1 || s.limits.Request <= 0 || s.limits.Drain <= 0:
 		return s.wrong("-max-body, -max-connections, -timeout and -drain must be more than 0")
+	case s.retries < 0 || s.stuck <= 0:
+		return s.wrong("-device-retries must not be negative, and -device-stuck must be more than 0")
 	case len(s.sampling.stops) > 0:
 		return s.wrong("-stop is for requests to say")
 	}
@@ -213,6 +220,15 @@ func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) e
 	return errors.Join(err, <-ended)
 }
 
+// closingUnused is closing, unless the device is still at a step: then what it reads has to
+// stay until the process ends.
+func closingUnused(eng *engine.Engine, err *error) {
+	var lost *completion.DeviceError
+	if !errors.As(*err, &lost) || !lost.Stuck() {
+		closing(eng, err)
+	}
+}
+
 // serverConfig is what there is to say about the model, to clients whoever they are.
 func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, log *slog.Logger) (server.Config, error) {
 	t, err := eng.Tokenizer()
@@ -238,7 +254,8 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 		return nil, err
 	}
 	cfg := completion.Config{
-		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows}, Draft: s.drafters(), Log: log,
+		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows}, Draft: s.drafters(), Log: log, Stuck: s.stuck,
+		Retries: cmp.Or(s.retries, -1), // there 0 is the default
 		Load: func(context.Context) (*engine.Model, error) {
 			return s.loadInto(eng, func(*engine.Engine) (room, error) {
 				context_, err := s.contextFor(eng)

@@ -25,6 +25,8 @@ func TestServeUsage(t *testing.T) {
 		{"-model F -c -1", "-c is -1"},
 		{"-model F -prompt-rows 0", "-prompt-rows is 0"},
 		{"-model F -timeout 0s", "must be more than 0"},
+		{"-model F -device-retries -1", "-device-retries must not be negative"},
+		{"-model F -device-stuck 0s", "-device-stuck must be more than 0"},
 		{"-model F -stop x", "-stop is for requests"},
 		{"-model F -api-key=", "it is empty"},
 		{"-model F -prompt-cache-dir /nonexistent", "is no folder"},

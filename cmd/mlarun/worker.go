@@ -65,7 +65,7 @@ func worker(e *env, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer closing(eng, &err)
+	defer closingUnused(eng, &err)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := s.logger()
