@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func TestPage(t *testing.T) {
 	browser := openBrowser(t)
 	tests := map[string]func(*testing.T, context.Context){
 		"chat": testPageChat, "stop": testPageStop, "hostile": testPageHostile, "key": testPageKey, "phone": testPagePhone,
-		"markdown": testPageMarkdown, "failures": testPageFailures,
+		"markdown": testPageMarkdown, "failures": testPageFailures, "tools": testPageTools,
 	}
 	if testing.Short() { // the race detector looks at the server, which is used alike by all
 		tests = map[string]func(*testing.T, context.Context){"stop": testPageStop}
@@ -227,6 +228,88 @@ func testPageFailures(t *testing.T, browser context.Context) {
 	if got := b.last(".error"); !strings.Contains(got, "do not fit the context") {
 		t.Errorf("%q", got)
 	}
+}
+
+// declared are tools as somebody types them into the settings.
+const declared = `[{"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}}, {"type": "function", "function": {"name": "now"}}]`
+
+// testPageTools: calls and results are shown folded, as text, and go back to the model as it
+// has written them.
+func testPageTools(t *testing.T, browser context.Context) {
+	const attack = `<img src=x onerror=hacked=1>`
+	s := serve(t, nil, append([]completiontest.Answer{
+		{To: "<tool_response>" + attack, Text: "x</think>Oh."},
+		{To: "Hack?", Text: "x</think><tool_call>weather<arg_key>city</arg_key><arg_value>" + attack + "</arg_value></tool_call>"},
+	}, chats...)...)
+	b := open(t, browser, s.url)
+	b.until("document.getElementById('model-name').textContent === 'tiny'")
+	b.click("Settings")
+	b.run(fill("#setting-tools", `[{"title": "weather"}]`))
+	b.until("document.getElementById('setting-tools').validationMessage === 'A list of functions with names, as JSON' && !localStorage.getItem('mla.settings')?.includes('title')")
+	b.run(fill("#setting-tools", declared))
+	b.until("document.getElementById('setting-tools').validationMessage === ''")
+	b.picture("tools-settings")
+	b.click("Done")
+
+	b.show(390, 600, "light")
+	b.say("Weather?")
+	if got := b.last(".text:not(.thinking .text)"); got != "One moment." {
+		t.Errorf("%q", got)
+	}
+	if !eval[bool](b, "document.querySelector('.results button').getBoundingClientRect().bottom <= document.getElementById('composer').getBoundingClientRect().top") {
+		t.Error("the button for the results is hidden")
+	}
+	shown := "[...document.querySelectorAll('.call')].map((e) => [e.open, e.querySelector('summary').innerText, e.querySelector('pre').textContent].join('|'))"
+	want := []string{"false|Call of weather {\"city\": \"Zürich \\\"old\\\"\", \"days\": 3}|{\n  \"city\": \"Zürich \\\"old\\\"\",\n  \"days\": 3\n}", "false|Call of now {}|{}"}
+	if got := eval[[]string](b, shown); !slices.Equal(got, want) {
+		t.Errorf("%q; expected %q", got, want)
+	}
+	b.run(click(".call summary"))
+	b.until("document.querySelector('.call').open")
+	for _, colours := range []string{"light", "dark"} {
+		b.show(1280, 860, colours)
+		b.picture("tools-" + colours)
+	}
+	b.show(390, 844, "light")
+	b.picture("tools-phone")
+	if over := eval[[]string](b, `[...document.querySelectorAll('main *')].filter((e) => !e.closest('pre, .table, summary') && e.getBoundingClientRect().right > 390.5 && e.checkVisibility()).map((e) => e.outerHTML.slice(0, 80))`); len(over) > 0 {
+		t.Errorf("wider than a phone: %q", over)
+	}
+	b.show(1280, 860, "light")
+	b.run(fill(".results textarea", "12 degrees"), fill(".results textarea:last-of-type", "noon"))
+	b.click("Send the results")
+	b.until("document.querySelectorAll('.message').length === 5 && !document.querySelector('.running')")
+	if got := b.last(".text:not(.thinking .text)"); got != "It is 12 degrees." {
+		t.Errorf("%q", got)
+	}
+	if got := b.last(".stats"); !strings.Contains(got, "cached") {
+		t.Errorf("the calls were not replayed as they were written: %q", got)
+	}
+	b.run(chromedp.Reload())
+	b.until("document.querySelectorAll('.message').length === 5")
+	want = append(want, "false|Result of weather 12 degrees|12 degrees", "false|Result of now noon|noon")
+	if got := eval[[]string](b, shown); !slices.Equal(got, want) || eval[bool](b, "Boolean(document.querySelector('.results'))") {
+		t.Errorf("after loading the page again: %q; expected %q", got, want)
+	}
+
+	b.click("+ New conversation")
+	b.say("Cut?") // a call without an end is shown, and not asked about
+	if got := b.last("summary .preview"); got != "was not written to its end" || eval[bool](b, "Boolean(document.querySelector('.results'))") {
+		t.Errorf("%q", got)
+	}
+	b.click("+ New conversation")
+	b.say("Hack?")
+	b.run(fill(".results textarea", attack))
+	b.click("Send the result")
+	b.until("[...document.querySelectorAll('.message > .text')].at(-1).innerText === 'Oh.'")
+	b.run(script("document.querySelectorAll('.call').forEach((e) => { e.open = true; })"))
+	b.run(script(`localStorage.setItem('mla.chat.x', JSON.stringify({id: 'x', title: 'x', updated: 9e15, messages: [{role: 'tool', name: '`+attack+`', content: '`+attack+`'}, {role: 'assistant', content: '', calls: [{id: '', name: '`+attack+`', arguments: '{}'}]}]})),
+		localStorage.setItem('mla.chat.y', JSON.stringify({id: 'y', messages: [{role: 'assistant', content: '', calls: [null]}]})), sessionStorage.setItem('mla.current', 'x')`), chromedp.Reload())
+	b.until("document.querySelectorAll('.call').length === 2 && document.querySelector('.results')")
+	if eval[bool](b, "'hacked' in window || document.querySelector('.message img, .results img') !== null") {
+		t.Error("a call or a result has run")
+	}
+	b.quiet()
 }
 
 // testPageMarkdown has what texts become, as HTML.

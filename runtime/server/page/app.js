@@ -1,6 +1,7 @@
 // The page: which conversation is shown, and what its buttons and keys do.
 
 import {APIError, events, get, setKey} from './api.js';
+import * as calls from './calls.js';
 import {byId, el} from './dom.js';
 import * as settings from './settings.js';
 import * as store from './store.js';
@@ -83,7 +84,7 @@ function showChat() {
 
 function view(message) {
   const index = chat.messages.indexOf(message);
-  const actions = message.role === 'user' ? {Edit: () => edit(index)} : {Regenerate: () => regenerate(index)};
+  const actions = {user: {Edit: () => edit(index)}, tool: {}}[message.role] ?? {Regenerate: () => regenerate(index)};
   if (running?.message === message) return running.view;
   const v = new Message(message, actions);
   v.update(false);
@@ -110,6 +111,10 @@ function showRunning() {
   const here = running?.chat === chat;
   byId('send').hidden = here;
   byId('stop').hidden = !here;
+  log.querySelector('.results')?.remove();
+  const last = chat.messages.at(-1);
+  const open = here || !last ? [] : calls.complete(last);
+  if (open.length) follow(() => log.append(calls.resultsForm(open, (texts) => results(open, texts))));
 }
 
 const atEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 48;
@@ -172,9 +177,16 @@ function regenerate(index) {
   answer();
 }
 
+// results answers calls of the model.
+function results(open, texts) {
+  if (running) return;
+  chat.messages.push(...open.map((c, i) => ({role: 'tool', id: c.id, name: c.name, content: texts[i]})));
+  answer();
+}
+
 // asked are the messages as the API has them.
-const asked = (messages) => messages.filter((m) => m.role === 'user' || m.content || m.reasoning)
-  .map((m) => ({role: m.role, content: m.content, reasoning_content: m.reasoning || undefined}));
+const asked = (messages) => messages.filter((m) => m.role === 'user' || m.role === 'tool' || m.content || m.reasoning || calls.complete(m).length)
+  .map((m) => ({role: m.role, content: m.content, reasoning_content: m.reasoning || undefined, ...calls.asked(m)}));
 
 // answer adds the model's answer to the conversation, as it comes.
 async function answer() {
@@ -218,10 +230,11 @@ function add(message, piece, begin) {
   if (piece.usage) [message.usage, message.timings] = [piece.usage, piece.timings];
   const [choice] = piece.choices ?? [];
   if (!choice) return;
-  const {content, reasoning_content: reasoning} = choice.delta ?? {};
+  const {content, reasoning_content: reasoning, tool_calls: pieces} = choice.delta ?? {};
   if (content && message.reasoning && !message.content) message.thoughtFor = performance.now() - begin;
   message.content += content ?? '';
   message.reasoning += reasoning ?? '';
+  calls.add(message, pieces ?? []);
   message.cut = choice.finish_reason === 'length' || undefined;
 }
 

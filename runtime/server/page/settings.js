@@ -17,7 +17,22 @@ const fields = [
   {name: 'thinking', label: 'Thinking', tag: 'select', options: {'': 'as the model has it', on: 'on', off: 'off'},
     at: (q, v) => { q.chat_template_kwargs = {enable_thinking: v === 'on'}; }},
   number('reasoning_budget', 'Thinking budget', {min: 0, step: 1}, 'tokens, then the answer begins'),
+  {name: 'tools', label: 'Tools', tag: 'textarea', attributes: {rows: 4, spellcheck: 'false', placeholder: '[{"name": "weather", "description": "…", "parameters": {"type": "object", "properties": {}}}]'},
+    hint: 'functions that the model may call, as JSON; you say what came of a call', wrong: (v) => (toolList(v) ? '' : 'A list of functions with names, as JSON'),
+    at: (q, v) => { q.tools = toolList(v); }},
 ];
+
+// toolList is a list of tools as the API has them, from JSON that may have the functions
+// alone; undefined: it is no such list.
+function toolList(text) {
+  try {
+    const list = JSON.parse(text);
+    if (!Array.isArray(list) || !list.every((t) => typeof (t?.function?.name ?? t?.name) === 'string')) return undefined;
+    return list.map((t) => (t.function ? t : {type: 'function', function: t}));
+  } catch {
+    return undefined;
+  }
+}
 
 // request adds the settings to a request.
 export function request(q) {
@@ -36,6 +51,7 @@ export function show(defaults) {
     input.value = values[f.name] ?? '';
     if (defaults?.[f.name] !== undefined) input.placeholder = String(Math.round(defaults[f.name] * 1e4) / 1e4);
     input.addEventListener('change', () => {
+      input.setCustomValidity(input.value ? f.wrong?.(input.value) ?? '' : '');
       if (!input.checkValidity()) return input.reportValidity();
       saveSettings({...settings(), [f.name]: input.value});
     });

@@ -1,6 +1,8 @@
 // Conversations and settings in the browser's storage: a conversation is an entry of its
 // own, so that two tabs can write different ones.
 
+import {isCalls} from './calls.js';
+
 const prefix = 'mla.chat.';
 const settingsName = 'mla.settings';
 
@@ -12,8 +14,8 @@ function read(name) {
   }
 }
 
-const isChat = (c) => c && typeof c.id === 'string' && Array.isArray(c.messages) &&
-  c.messages.every((m) => m && typeof m.role === 'string' && typeof m.content === 'string');
+const isMessage = (m) => m && typeof m.role === 'string' && typeof m.content === 'string' && (m.calls === undefined || isCalls(m.calls));
+const isChat = (c) => c && typeof c.id === 'string' && Array.isArray(c.messages) && c.messages.every(isMessage);
 
 // chats are all conversations, the last one used in front.
 export function chats() {

@@ -1,5 +1,6 @@
 // How a message looks.
 
+import {Calls} from './calls.js';
 import {copyButton, el} from './dom.js';
 import {render} from './markdown.js';
 
@@ -25,13 +26,14 @@ export class Message {
     this.thoughts = el('div', {class: 'text'});
     this.summary = el('summary', {text: 'Thoughts'});
     this.thinking = el('details', {class: 'thinking'}, this.summary, this.thoughts);
+    this.calls = new Calls();
     this.error = el('p', {class: 'error', role: 'alert'});
     this.stats = el('span', {class: 'stats'});
-    this.buttons = el('span', {class: 'buttons'}, copyButton(() => this.message.content),
+    this.buttons = el('span', {class: 'buttons'}, copyButton(() => this.message.content || (this.message.calls ?? []).map((c) => `${c.name} ${c.arguments}`).join('\n')),
       ...Object.entries(actions).map(([name, onclick]) => el('button', {type: 'button', text: name, onclick})));
-    this.node = el('article', {class: `message ${message.role === 'user' ? 'user' : 'assistant'}`},
-      el('h2', {class: 'offscreen', text: message.role === 'user' ? 'You' : 'Model'}),
-      this.thinking, this.text, this.error, el('div', {class: 'below'}, this.buttons, this.stats));
+    const [kind, who] = {user: ['user', 'You'], tool: ['tool', 'Tool']}[message.role] ?? ['assistant', 'Model'];
+    this.node = el('article', {class: `message ${kind}`},
+      el('h2', {class: 'offscreen', text: who}), this.thinking, this.text, this.calls.node, this.error, el('div', {class: 'below'}, this.buttons, this.stats));
     this.thinking.addEventListener('toggle', () => this.update());
   }
 
@@ -40,7 +42,8 @@ export class Message {
     this.running = running;
     const m = this.message;
     if (m.role === 'user') this.text.textContent = m.content; // as it was typed
-    else render(this.text, m.content);
+    else if (m.role !== 'tool') render(this.text, m.content);
+    this.calls.update(m, running);
     this.thinking.hidden = !m.reasoning;
     this.summary.textContent = running && !m.content ? 'Thinking …' : `Thoughts${m.thoughtFor ? ` · ${(m.thoughtFor / 1000).toFixed(1)} s` : ''}`;
     if (m.reasoning && this.thinking.open) render(this.thoughts, m.reasoning); // folded ones cost nothing
