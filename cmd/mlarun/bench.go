@@ -31,6 +31,7 @@ type speed struct {
 	// First is the mean time to the first token, in seconds, from the prompt on; only of
 	// prompt tests.
 	First float64 `json:"first_s,omitempty"`
+	CPU   float64 `json:"cpu_s"` // processor time of a token, in seconds, on the host
 	setup
 	Peak int64 `json:"peak_bytes"` // the most memory that the process has held, so far
 }
@@ -175,21 +176,24 @@ func (l *loaded) measure(depths, batches []int, prompt, decode, repeat int, empt
 	for _, depth := range depths {
 		for _, test := range l.tests(batches, prompt, decode) {
 			var samples, firsts []float64
+			var busy time.Duration
 			for r := range repeat {
 				p.show(fmt.Sprintf("%s%d at %d, batch %d, %d/%d", test.name, test.n, depth, test.batch, r+1, repeat))
 				if err := prepare(depth); err != nil {
 					return nil, err
 				}
+				before := processorTime()
 				took, err := test.run(ctx, depth, tokens[:depth+test.n])
 				if err != nil {
 					return nil, err
 				}
+				busy += processorTime() - before
 				samples = append(samples, float64(test.batch*test.n)/took.all.Seconds())
 				firsts = append(firsts, took.first.Seconds())
 			}
 			mean, sd := meanSD(samples)
 			first, _ := meanSD(firsts)
-			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Act: l.flags.actOf(l.engine.Bundle()), Depth: depth, Batch: test.batch, TokS: mean, SD: sd, First: first, setup: l.setup(), Peak: peakMemory()})
+			out = append(out, speed{Test: test.name + strconv.Itoa(test.n), Act: l.flags.actOf(l.engine.Bundle()), Depth: depth, Batch: test.batch, TokS: mean, SD: sd, First: first, CPU: busy.Seconds() / float64(repeat*test.batch*test.n), setup: l.setup(), Peak: peakMemory()})
 		}
 	}
 	return out, nil

@@ -17,7 +17,11 @@ func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err
 	if quiet && s.pays.now(len(rows)) {
 		guesses = s.guess(rows, tasks)
 	}
-	if picked, err = s.model.Pick(rows); err != nil || !quiet {
+	picked, err = s.model.Pick(rows)
+	if err == nil && guesses == 0 {
+		s.pace.ran(len(rows), time.Since(start))
+	}
+	if err != nil || !quiet {
 		return picked, err
 	}
 	tokens := 0

@@ -51,11 +51,16 @@ func (s *Scheduler) rows() (rows []engine.Row, tasks []*task) {
 
 // begin begins a round.
 func (s *Scheduler) begin() {
-	s.turn = round{prompts: s.promptRows}
+	s.turn = round{}
 	for _, t := range s.active {
 		if t.decoding() {
 			s.turn.decode = append(s.turn.decode, t)
 		}
+	}
+	if n := len(s.turn.decode); n > 0 {
+		s.turn.prompts = s.pace.beside(n, s.promptRows)
+	} else {
+		s.turn.prompts = s.pace.alone(min(s.promptRows, s.width), s.width)
 	}
 }
 

@@ -4,9 +4,11 @@
 // requests, and pieces of the prompts of others.
 //
 // Rows are dealt in rounds. In a round, every decoding request gets one row, in the
-// order in which they joined, and then prompts get Config.PromptRows together. So a
-// decoding request waits for one row of every other one and for PromptRows rows of
-// prompts, however long these are. Prompts take turns, a piece each; but a request whose
+// order in which they joined, and then prompts get Config.PromptRows together, or fewer
+// where steps with so many take more than twice as long as those without. So a decoding
+// request waits for one row of every other one and for PromptRows rows of prompts at most,
+// however long these are. While nobody decodes, prompts get as many rows as run within a
+// quarter of a second. Prompts take turns, a piece each; but a request whose
 // next page another one is about to fill waits for that, and reuses it.
 //
 // The text of a request does not depend on who else runs: every request has a session
@@ -68,6 +70,7 @@ type Scheduler struct {
 	waiting []*task // for a session, those that joined before in front
 	active  []*task // have one, in the order in which they joined
 	pays    pays
+	pace    pace
 	turn    round
 	last    int   // number of the task whose prompt got the last row
 	joined  int   // tasks that have got a number

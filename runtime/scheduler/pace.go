@@ -1,0 +1,108 @@
+package scheduler
+
+import "time"
+
+// pace decides how many rows of prompts run together, by how long steps have taken. While
+// others decode, a step with rows of prompts should not take more than twice as long as one
+// without, as far as that can be had; while nobody does, rows are wanted that are quick
+// together, but none who comes should wait long for the end of a step.
+type pace struct {
+	took    map[int]time.Duration // of a step, by its rows: running means
+	refused map[int]int           // how often a number of rows was too slow since it was run
+}
+
+const (
+	unnoticed = 5 * time.Millisecond   // a step that nobody finds too long
+	patience  = 250 * time.Millisecond // a step of prompts alone
+	slowdown  = 2                      // steps with rows of prompts to those without
+	forgetful = 256                    // refusals until a number of rows is tried again
+)
+
+// ran notes a step.
+func (p *pace) ran(rows int, took time.Duration) {
+	if p.took == nil {
+		p.took, p.refused = map[int]time.Duration{}, map[int]int{}
+	}
+	if mean := p.took[rows]; mean == 0 {
+		p.took[rows] = took
+	} else {
+		p.took[rows] += (took - mean) / 8
+	}
+	p.refused[rows] = 0
+}
+
+// about is how long a step of so many rows takes: what it took before, or between those with
+// fewer and with more; where there are none with more, at least as long as one with fewer.
+func (p *pace) about(rows int) time.Duration {
+	low, high := p.around(rows)
+	switch {
+	case low == 0:
+		return 0
+	case high == 0 || high == low:
+		return p.took[low]
+	}
+	above := min(p.took[high], p.took[low]*time.Duration(high)/time.Duration(low)) // what is more was bad luck
+	return p.took[low] + (above-p.took[low])*time.Duration(rows-low)/time.Duration(high-low)
+}
+
+// around are the numbers of rows next to some that steps have had; 0: none.
+func (p *pace) around(rows int) (low, high int) {
+	for n := range p.took {
+		if n <= rows && n > low {
+			low = n
+		}
+		if n >= rows && (n < high || high == 0) {
+			high = n
+		}
+	}
+	return low, high
+}
+
+// beside is how many rows of prompts, at most so many, run beside those of requests that
+// decode.
+func (p *pace) beside(decode, most int) int {
+	alone := p.about(decode)
+	if alone == 0 {
+		return most
+	}
+	limit := max(unnoticed, slowdown*alone)
+	// Where one more row alone is as slow, fewer of them are no help.
+	if one := p.about(decode + 1); one > limit {
+		limit = one + one/4
+	}
+	for n := most; n > 1; n /= 2 {
+		if p.about(decode+n) <= limit {
+			return n
+		}
+		p.refuse(decode + n)
+	}
+	return 1
+}
+
+// refuse notes that a number of rows was too slow. What was so once may have been the
+// machine's fault, or a long context's, so it is tried again after a while.
+func (p *pace) refuse(rows int) {
+	if p.refused[rows]++; p.refused[rows] > forgetful {
+		delete(p.took, rows)
+		p.refused[rows] = 0
+	}
+}
+
+// alone is how many rows of prompts run together while nobody decodes: from least, which
+// always may, to as many as a step has. The step is twice as wide as one that was quick.
+func (p *pace) alone(least, width int) int {
+	n := least
+	for n < width {
+		next := min(2*n, width)
+		low, _ := p.around(next)
+		if low < n {
+			return n
+		}
+		if p.took[low]*time.Duration(next)/time.Duration(low) > patience {
+			p.refuse(next)
+			return n
+		}
+		n = next
+	}
+	return n
+}

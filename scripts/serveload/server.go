@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// server is a running mlarun serve.
+type server struct {
+	url string
+	cmd *exec.Cmd
+}
+
+// serve starts a server for so many requests at a time, on some processors ("": any), and
+// waits until it is ready.
+func (l *load) serve(parallel, threads int, cpus string) (*server, error) {
+	args := []string{l.mlarun, "serve", "-model", l.model, "-device", l.device, "-threads", strconv.Itoa(threads), "-port", "0", "-c", strconv.Itoa(l.context()),
+		"-parallel", strconv.Itoa(parallel), "-prompt-rows", strconv.Itoa(l.rows), "-temp", "0", "-log-json"}
+	if cpus != "" {
+		args = append([]string{"taskset", "-c", cpus}, args...)
+	}
+	c := exec.Command(args[0], args[1:]...)
+	log, err := c.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{cmd: c}
+	lines := bufio.NewScanner(log)
+	for s.url == "" && lines.Scan() {
+		var line struct{ Msg, Address string }
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {
+			s.url = line.Address
+		}
+	}
+	if s.url == "" {
+		return nil, errors.Join(errors.New("the server does not listen"), c.Wait())
+	}
+	go func() { _, _ = io.Copy(io.Discard, log) }() // it would wait for a reader
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		r, err := http.Get(s.url + "/health")
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		r.Body.Close()
+		if r.StatusCode == http.StatusOK {
+			return s, nil
+		}
+	}
+	return nil, errors.Join(errors.New("the model is not loaded"), s.close())
+}
+
+func (s *server) close() error {
+	return errors.Join(s.cmd.Process.Signal(syscall.SIGTERM), s.cmd.Wait())
+}
+
+// context is that of a request.
+func (l *load) context() int { return 8*l.tokens + l.prompt + 64 }
+
+// metric is one of the server's numbers.
+func (s *server) metric(name string) (float64, error) {
+	r, err := http.Get(s.url + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+		if text, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			return strconv.ParseFloat(text, 64)
+		}
+	}
+	return 0, fmt.Errorf("the server has no metric %s", name)
+}
+
+// answer is when the pieces of a stream came, each of one token.
+type answer struct {
+	sent   time.Time
+	pieces []time.Time
+	// promptMS is how long the prompt took, by the server's clock, in milliseconds.
+	promptMS float64
+}
+
+// newPrompt is one that no other request begins with.
+func (l *load) newPrompt(n int) []int32 {
+	p := make([]int32, n)
+	for i := range p {
+		p[i] = 3 + (l.first*31+int32(i)*7)%200
+	}
+	p[0], p[n/2] = 3+l.first%200, 3+l.first/200%200
+	l.first++
+	return p
+}
+
+// ask streams an answer of so many tokens; came is called with every piece, may be nil, and
+// returns false to go.
+func (s *server) ask(prompt []int32, tokens int, came func(time.Time) bool) (*answer, error) {
+	body, err := json.Marshal(map[string]any{"prompt": prompt, "max_tokens": tokens, "temperature": 0, "ignore_eos": true, "stream": true, "stream_options": map[string]any{"include_usage": true}})
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{sent: time.Now()}
+	r, err := http.Post(s.url+"/v1/completions", "application/json", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(r.Body)
+		return nil, fmt.Errorf("%s: %s", r.Status, text)
+	}
+	for lines := bufio.NewReader(r.Body); ; {
+		line, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("an answer was cut off")
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case strings.HasPrefix(line, "data: [DONE]"):
+			return a, nil
+		case strings.Contains(line, `"error"`):
+			return nil, errors.New(line)
+		case strings.Contains(line, `"timings"`):
+			var last struct {
+				Timings struct {
+					PromptMS float64 `json:"prompt_ms"`
+				}
+			}
+			if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &last); err != nil {
+				return nil, err
+			}
+			a.promptMS = last.Timings.PromptMS
+		case strings.Contains(line, `"finish_reason":null`):
+			now := time.Now()
+			a.pieces = append(a.pieces, now)
+			if came != nil && !came(now) {
+				return a, nil
+			}
+		}
+	}
+}
+
+// together runs several answers at a time.
+func together(n int, run func(i int) (*answer, error)) ([]*answer, error) {
+	list, errs := make([]*answer, n), make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { list[i], errs[i] = run(i) })
+	}
+	all.Wait()
+	return list, errors.Join(errs...)
+}
+
+// benched is a row of mlarun bench.
+type benched struct {
+	TokS float64 `json:"tok_s"`
+	CPU  float64 `json:"cpu_s"` // of a token
+}
+
+// bench is the speed of so many sessions without a server.
+func (l *load) bench(batch int) (benched, error) {
+	c := exec.Command(l.mlarun, "bench", "-model", l.model, "-device", l.device, "-threads", strconv.Itoa(l.threads), "-p", "0", "-n", strconv.Itoa(l.tokens),
+		"-d", "8", "-empty", "-r", "1", "-batch", strconv.Itoa(batch), "-o", "json", "-quiet")
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		return benched{}, err
+	}
+	var list []benched
+	if err := json.Unmarshal(out, &list); err != nil || len(list) != 1 {
+		return benched{}, fmt.Errorf("%w: %s", err, out)
+	}
+	return list[0], nil
+}

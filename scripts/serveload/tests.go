@@ -1,0 +1,272 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// one is a single stream beside mlarun bench: how much longer a token takes, and what of
+// that is the server's.
+func (l *load) one() (rows []row, err error) {
+	s, err := l.serve(1, l.threads, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	var wall, cpu, outside, ratio, alone []float64
+	for range l.rounds {
+		b, err := l.bench(1)
+		if err != nil {
+			return nil, err
+		}
+		before, err := s.sample()
+		if err != nil {
+			return nil, err
+		}
+		a, err := s.ask(l.newPrompt(8), l.tokens, nil)
+		if err != nil {
+			return nil, err
+		}
+		after, err := s.sample()
+		if err != nil {
+			return nil, err
+		}
+		took := a.pieces[len(a.pieces)-1].Sub(a.pieces[0]).Seconds() / float64(len(a.pieces)-1)
+		n := float64(l.tokens + 1) // the prompt's 8 tokens are a step, too
+		busy := (after.busy - before.busy) / n
+		alone = append(alone, 1e3/b.TokS)
+		wall = append(wall, 1e3*took)
+		ratio = append(ratio, 100*(took*b.TokS-1))
+		cpu = append(cpu, 100*((after.cpu-before.cpu)/n/b.CPU-1))
+		outside = append(outside, 100*(a.pieces[len(a.pieces)-1].Sub(a.sent).Seconds()/n-busy)/busy)
+	}
+	return []row{
+		newRow("one", "bench, a token", "ms", alone),
+		newRow("one", "served, a token", "ms", wall),
+		newRow("one", "served over bench, time of a token", "%", ratio).atMost(3),
+		newRow("one", "served over bench, processor time of a token", "%", cpu),
+		newRow("one", "time outside of the model's steps over that in them", "%", outside).atMost(3),
+	}, nil
+}
+
+// sample are the server's counters.
+type sample struct{ cpu, busy float64 }
+
+func (s *server) sample() (out sample, err error) {
+	out.cpu, err = s.metric("process_cpu_seconds_total")
+	busy, err2 := s.metric("mla_step_seconds_total")
+	out.busy = busy
+	return out, errors.Join(err, err2)
+}
+
+// batch is many streams beside mlarun bench -batch, while all of them decode.
+func (l *load) batch() (rows []row, err error) {
+	s, err := l.serve(l.width, l.threads, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	var alone, total, ratio []float64
+	for range l.rounds {
+		b, err := l.bench(l.width)
+		if err != nil {
+			return nil, err
+		}
+		rate, err := l.rate([]*server{s}, l.width)
+		if err != nil {
+			return nil, err
+		}
+		alone, total, ratio = append(alone, b.TokS), append(total, rate), append(ratio, rate/b.TokS)
+	}
+	return []row{
+		newRow("batch", fmt.Sprintf("bench -batch %d, in all", l.width), "tok/s", alone),
+		newRow("batch", fmt.Sprintf("%d streams, in all", l.width), "tok/s", total),
+		newRow("batch", "streams over bench", "", ratio).atLeast(0.95),
+	}, nil
+}
+
+// rate is how many tokens per second some streams get while all of them decode, on servers
+// in turn: from when the last one has begun until there are l.tokens for each.
+func (l *load) rate(servers []*server, streams int) (float64, error) {
+	prompts := make([][]int32, streams)
+	for i := range prompts {
+		prompts[i] = l.newPrompt(8)
+	}
+	var mu sync.Mutex
+	var from, to time.Time
+	begun, n := 0, 0
+	_, err := together(streams, func(i int) (*answer, error) {
+		first := true
+		return servers[i%len(servers)].ask(prompts[i], l.context()-8, func(now time.Time) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case first:
+				first = false
+				if begun++; begun == streams {
+					from = now
+				}
+			case begun == streams && n < streams*l.tokens:
+				n, to = n+1, now
+			}
+			return n < streams*l.tokens
+		})
+	})
+	if err == nil && n < streams*l.tokens {
+		err = fmt.Errorf("only %d tokens came while all of %d streams were decoding", n, streams)
+	}
+	return float64(n) / to.Sub(from).Seconds(), err
+}
+
+// decoding is how many streams decode while others arrive.
+const decoding = 8
+
+// arrivals is how long a request waits for its first token that comes while others decode,
+// and how long those wait between their tokens then.
+func (l *load) arrivals() (rows []row, err error) {
+	s, err := l.serve(decoding+4, l.threads, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	var alone []float64
+	for range l.rounds {
+		a, err := s.ask(l.newPrompt(l.prompt), 2, nil)
+		if err != nil {
+			return nil, err
+		}
+		alone = append(alone, 1e3*a.pieces[0].Sub(a.sent).Seconds())
+	}
+	var mu sync.Mutex
+	stop := false
+	steps := 0 // of the first stream
+	ended := make(chan error, 1)
+	var others []*answer
+	going := make(chan struct{}, decoding)
+	prompts := make([][]int32, decoding)
+	for i := range prompts {
+		prompts[i] = l.newPrompt(8)
+	}
+	go func() {
+		list, err := together(decoding, func(i int) (*answer, error) {
+			n := 0
+			return s.ask(prompts[i], l.context()-8, func(time.Time) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				if n++; n == 2 {
+					going <- struct{}{}
+				}
+				if i == 0 {
+					steps++
+				}
+				return !stop
+			})
+		})
+		others = list
+		ended <- err
+	}()
+	for range decoding {
+		select {
+		case <-going:
+		case err := <-ended:
+			return nil, err
+		}
+	}
+	now := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return steps
+	}
+	wait := func(n int) {
+		for end := now() + n; now() < end; time.Sleep(time.Millisecond) {
+		}
+	}
+	quietFrom := time.Now()
+	wait(12)
+	from := time.Now()
+	quiet := gap{quietFrom, from}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var first, waited []float64
+	for len(first) < 2*l.rounds {
+		a, err := s.ask(l.newPrompt(l.prompt), 4, nil)
+		if err != nil {
+			return nil, err
+		}
+		took := 1e3 * a.pieces[0].Sub(a.sent).Seconds()
+		first, waited = append(first, took), append(waited, took-a.promptMS)
+		wait(4 + rng.IntN(16))
+	}
+	mu.Lock()
+	stop = true
+	mu.Unlock()
+	if err := <-ended; err != nil {
+		return nil, err
+	}
+	still := quiet.of(others)
+	busy := gap{from, time.Now()}.of(others)
+	for i := range waited {
+		waited[i] /= median(still)
+	}
+	return []row{
+		newRow("arrivals", "a step of 8 streams", "ms", still),
+		newRow("arrivals", fmt.Sprintf("first token of a prompt of %d, alone", l.prompt), "ms", alone),
+		newRow("arrivals", "the same while 8 decode", "ms", first),
+		newRow("arrivals", "of that, before and behind its prompt, in steps of the 8", "", waited).atMost(2),
+		newRow("arrivals", "between tokens of the 8, median", "ms", []float64{median(busy)}),
+		newRow("arrivals", "99th percentile", "ms", []float64{quantile(busy, 0.99)}),
+		newRow("arrivals", "99th percentile over median", "", []float64{quantile(busy, 0.99) / median(busy)}).atMost(2),
+	}, nil
+}
+
+// gap is a stretch of time.
+type gap struct{ from, to time.Time }
+
+// of are the times between two tokens within the stretch, in milliseconds.
+func (g gap) of(list []*answer) (out []float64) {
+	for _, a := range list {
+		for i := 1; i < len(a.pieces); i++ {
+			if a.pieces[i-1].After(g.from) && a.pieces[i].Before(g.to) {
+				out = append(out, 1e3*a.pieces[i].Sub(a.pieces[i-1]).Seconds())
+			}
+		}
+	}
+	return out
+}
+
+// workers is two servers with a processor each beside one.
+func (l *load) workers() (rows []row, err error) {
+	const streams = 4
+	var servers []*server
+	defer func() {
+		for _, s := range servers {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	for _, cpu := range []string{"0", "1"} {
+		s, err := l.serve(streams, 1, cpu)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, s)
+	}
+	var one, two, ratio []float64
+	for range l.rounds {
+		a, err := l.rate(servers[:1], streams)
+		if err != nil {
+			return nil, err
+		}
+		b, err := l.rate(servers, 2*streams)
+		if err != nil {
+			return nil, err
+		}
+		one, two, ratio = append(one, a), append(two, b), append(ratio, b/a)
+	}
+	return []row{
+		newRow("workers", "one, a processor", "tok/s", one),
+		newRow("workers", "two, a processor each", "tok/s", two),
+		newRow("workers", "two over one", "", ratio).atLeast(1.9),
+	}, nil
+}
