@@ -2,7 +2,8 @@
 # Makes sure that the tools the tests need are there: clang-19 (the strict MSL
 # front end, the executor and the simulator), its sanitizer libraries, a C++
 # compiler's headers (which the race detector's linking needs too), and Chromium or Chrome,
-# which open the server's page and that of mlagen describe -html; on x86-64
+# which open the server's page and that of mlagen describe -html, and Node with npm, for
+# OpenAI's client in JavaScript; on x86-64
 # Linux also a cross compiler's headers and libraries for arm64 and an emulator
 # (make arm64). Installs them on Debian, names them elsewhere.
 set -eu
@@ -19,6 +20,8 @@ for name in chromium chromium-browser google-chrome google-chrome-stable /Applic
 	if command -v "$name" >/dev/null 2>&1 || [ -d "$name" ]; then browser="$name"; fi
 done
 [ -n "$browser" ] || missing="$missing chromium"
+command -v node >/dev/null 2>&1 || missing="$missing nodejs"
+command -v npm >/dev/null 2>&1 || missing="$missing npm"
 case "$(uname -sm)" in
 "Linux x86_64")
 	command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || missing="$missing g++-aarch64-linux-gnu"
@@ -37,5 +40,5 @@ if command -v apt-get >/dev/null 2>&1 && { [ -z "$as_root" ] || command -v sudo 
 	exit 0
 fi
 echo "the tests need: $missing" >&2
-echo "Debian: apt-get install $missing    macOS: brew install llvm; brew install --cask chromium" >&2
+echo "Debian: apt-get install $missing    macOS: brew install llvm node; brew install --cask chromium" >&2
 exit 1
