@@ -26,7 +26,7 @@ func (l *load) one() (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		a, err := s.ask(l.newPrompt(8), l.tokens, nil)
+		a, err := s.ask(l.newPrompt(1), l.tokens, nil) // of one token, so that all steps are of one row
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +35,7 @@ func (l *load) one() (rows []row, err error) {
 			return nil, err
 		}
 		took := a.pieces[len(a.pieces)-1].Sub(a.pieces[0]).Seconds() / float64(len(a.pieces)-1)
-		n := float64(l.tokens + 1) // the prompt's 8 tokens are a step, too
+		n := float64(l.tokens)
 		busy := (after.busy - before.busy) / n
 		alone = append(alone, 1e3/b.TokS)
 		wall = append(wall, 1e3*took)
@@ -47,7 +47,7 @@ func (l *load) one() (rows []row, err error) {
 		newRow("one", "bench, a token", "ms", alone),
 		newRow("one", "served, a token", "ms", wall),
 		newRow("one", "served over bench, time of a token", "%", ratio).atMost(3),
-		newRow("one", "served over bench, processor time of a token", "%", cpu),
+		newRow("one", "served over bench, processor time of a token", "%", cpu).atMost(3),
 		newRow("one", "time outside of the model's steps over that in them", "%", outside).atMost(3),
 	}, nil
 }
