@@ -11,7 +11,7 @@ import (
 // run runs the rows of a step, with guesses of what follows where nothing else would use
 // their places and they pay.
 func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err error) {
-	start := time.Now()
+	start := s.now()
 	guesses := 0
 	quiet := !slices.ContainsFunc(s.active, func(t *task) bool { return t.waits || !t.started() || t.left() > 1 })
 	if quiet && s.pays.now(len(rows)) {
@@ -19,16 +19,22 @@ func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err
 	}
 	picked, err = s.model.Pick(rows)
 	if err == nil && guesses == 0 {
-		s.pace.ran(len(rows), time.Since(start))
+		s.pace.ran(len(rows), s.now().Sub(start))
 	}
 	if err != nil || !quiet {
 		return picked, err
 	}
-	tokens := 0
+	tokens, took := 0, s.now().Sub(start)
 	for _, p := range picked {
 		tokens += len(p)
 	}
-	s.pays.ran(len(rows), guesses, tokens, time.Since(start))
+	if guesses > 0 {
+		guess, token := s.pays.shares(len(rows), guesses, took)
+		for i, t := range tasks {
+			t.worth.ran(len(rows[i].Guesses), len(picked[i])-1, guess, token)
+		}
+	}
+	s.pays.ran(len(rows), guesses, tokens, took)
 	return picked, nil
 }
 
@@ -51,7 +57,7 @@ func (t *task) guess(n int) []int32 {
 	n = min(n, t.session.Context()-len(t.text))
 	// What picks by more than what it has accepted, such as the text that was emitted, has
 	// to see a token before it picks the next.
-	if _, alone := t.Sampler.(engine.Portable); t.drafter == nil || n < 1 || !alone {
+	if _, alone := t.Sampler.(engine.Portable); t.drafter == nil || n < 1 || !alone || !t.worth.now() {
 		return nil
 	}
 	list := t.drafter.Propose(t.text, n)
@@ -63,7 +69,7 @@ func (t *task) guess(n int) []int32 {
 	return list
 }
 
-// pays decides whether guesses are worth their time: steps with them must bring more
+// pays decides whether guesses are worth their time, of all requests together: steps with them must bring more
 // tokens than the time that they take would have brought without.
 type pays struct {
 	alone        map[int]time.Duration // of a step without guesses, by its rows, running means
@@ -111,4 +117,44 @@ func (p *pays) now(rows int) bool {
 		p.rest = payRest
 	}
 	return !lost
+}
+
+// shares are what a guess has cost in a step, and what a token costs without guesses.
+func (p *pays) shares(rows, guesses int, took time.Duration) (guess, token time.Duration) {
+	alone := p.alone[rows]
+	return max(0, took-alone) / time.Duration(guesses), alone / time.Duration(rows)
+}
+
+// worth decides whether the guesses of one request are: what was right of them must have
+// saved the time that they all took. So one whose text cannot be guessed leaves the places
+// to the others.
+type worth struct {
+	cost, gain time.Duration
+	rounds     int
+	rest       int // rounds until it guesses again
+}
+
+// ran counts a round with so many guesses, of which some were right.
+func (w *worth) ran(guessed, right int, guess, token time.Duration) {
+	if guessed == 0 {
+		return
+	}
+	w.cost += guess * time.Duration(guessed)
+	w.gain += token * time.Duration(right)
+	if w.rounds++; w.rounds < paySteps {
+		return
+	}
+	if w.cost > w.gain {
+		w.rest = payRest
+	}
+	w.cost, w.gain, w.rounds = 0, 0, 0
+}
+
+// now says whether the request guesses in this round.
+func (w *worth) now() bool {
+	if w.rest == 0 {
+		return true
+	}
+	w.rest--
+	return false
 }

@@ -63,6 +63,7 @@ type Scheduler struct {
 	model      *engine.Model
 	width      int // rows of a step
 	promptRows int
+	now        func() time.Time // for how long steps take
 
 	mu       sync.Mutex
 	incoming []*task // submitted since the last step
@@ -87,7 +88,7 @@ func New(m *engine.Model, cfg Config) (*Scheduler, error) {
 	if cfg.PromptRows == 0 {
 		cfg.PromptRows = DefaultPromptRows
 	}
-	return &Scheduler{model: m, width: m.Width(), promptRows: cfg.PromptRows}, nil
+	return &Scheduler{model: m, width: m.Width(), promptRows: cfg.PromptRows, now: time.Now}, nil
 }
 
 // Submit hands over a request, which begins when there is a session for it. Cancelling

@@ -17,6 +17,7 @@ type task struct {
 	text    []int32
 	session *engine.Session // nil: it waits for one
 	drafter engine.Drafter  // of the session; nil: nothing is guessed
+	worth   worth           // of its guesses
 	waits   bool            // for pages
 	result  engine.Result
 
