@@ -13,6 +13,8 @@ import (
 	"mla/runtime/completion"
 	"mla/runtime/completion/completiontest"
 	"mla/runtime/engine"
+	"mla/runtime/grammar"
+	"mla/runtime/guided"
 	"mla/runtime/plan"
 	"mla/runtime/promptcache"
 	"mla/runtime/sample"
@@ -333,5 +335,41 @@ func TestPrompts(t *testing.T) {
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "*.mlaprompt")); len(files) != 2 {
 		t.Errorf("%q", files)
+	}
+}
+
+// TestDraftsWithGrammar: behind a guess another mask holds than before it, which the guide
+// knows only once the token was handed over.
+func TestDraftsWithGrammar(t *testing.T) {
+	const answer = "what is said twice is said twice"
+	m := model(t, 1, completiontest.Answer{To: "Q:", Text: answer})
+	text := again(m.Tokenizer.Encode("Q:"+answer, tokenizer.EncodeOptions{}))
+	s := run(t, completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Draft: func(*engine.Session) (engine.Drafter, error) { return text, nil }})
+	rules, err := grammar.ParseGBNF(`root ::= "what is said " ("twice" | "once") " is " [a-z]+ " once"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := grammar.Compile(rules, guided.Vocabulary(m.Tokenizer, m.Tokenizer.IsEOG))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 { // the first ones find out what steps take
+		r, done := request(m.Tokenizer, "Q:", 50)
+		matcher := compiled.NewMatcher()
+		r.Guide = func() *grammar.Matcher { return matcher }
+		emit := r.Emit
+		r.Emit = func(token completion.Token) bool {
+			if err := matcher.Accept(token.ID); err != nil {
+				t.Errorf("behind the text so far: %v", err)
+				return false
+			}
+			return emit(token) && !matcher.MustEnd()
+		}
+		if err := s.Start(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+		if o := <-done; o.err != nil || o.text != "what is said twice is said once" {
+			t.Fatalf("%q, %v, %d guesses", o.text, o.err, o.result.Drafted)
+		}
 	}
 }

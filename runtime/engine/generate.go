@@ -26,6 +26,14 @@ type Portable interface {
 	Skip()
 }
 
+// Watching is a Sampler that picks by more than what it has accepted, such as a grammar that
+// follows the text: every token has to be handed over before it picks the next, so none is
+// picked behind a guess in Model.Pick.
+type Watching interface {
+	Sampler
+	Watches()
+}
+
 // Request is what Generate continues, and how far.
 type Request struct {
 	Prompt   []int32

@@ -49,6 +49,9 @@ func (s *Sampler) Sampling() *device.Sampling {
 	return s.Sampler.Sampling()
 }
 
+// Watches implements engine.Watching: the guide has seen only what was handed over.
+func (s *Sampler) Watches() {}
+
 // Err is why the guide could not go on; nil if it could.
 func (s *Sampler) Err() error { return s.err }
 

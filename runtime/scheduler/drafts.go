@@ -55,9 +55,9 @@ func (t *task) guess(n int) []int32 {
 		n = min(n, t.Max-len(t.result.Tokens)-1)
 	}
 	n = min(n, t.session.Context()-len(t.text))
-	// What picks by more than what it has accepted, such as the text that was emitted, has
-	// to see a token before it picks the next.
-	if _, alone := t.Sampler.(engine.Portable); t.drafter == nil || n < 1 || !alone || !t.worth.now() {
+	_, alone := t.Sampler.(engine.Portable)
+	_, watches := t.Sampler.(engine.Watching)
+	if t.drafter == nil || n < 1 || !alone || watches || !t.worth.now() {
 		return nil
 	}
 	list := t.drafter.Propose(t.text, n)

@@ -50,7 +50,8 @@ type Request struct {
 	Stop    func(token int32) bool // ends the text; may be nil
 	Emit    func(token int32) bool // gets every token, and returns false to end the text; may be nil
 	// Draft makes what guesses how the text goes on, for a session of the request; nil:
-	// nothing is guessed, nor for a Sampler that is not Portable. The text is the same.
+	// nothing is guessed, nor for a Sampler that is not Portable, or is Watching. The text is
+	// the same.
 	Draft func(*engine.Session) (engine.Drafter, error)
 	// Done is called once, when the request has ended: err is the context's if it was
 	// cancelled, *engine.OutOfPages, *engine.NoTokenError, or the device's.
