@@ -32,12 +32,15 @@ func (p *pace) ran(rows int, took time.Duration) {
 }
 
 // about is how long a step of so many rows takes: what it took before, or between those with
-// fewer and with more; where there are none with more, at least as long as one with fewer.
+// fewer and with more; where there are none with more, at least as long as one with fewer,
+// and where there are none with fewer, at least its share of one with more.
 func (p *pace) about(rows int) time.Duration {
 	low, high := p.around(rows)
 	switch {
-	case low == 0:
+	case low == 0 && high == 0:
 		return 0
+	case low == 0:
+		return p.took[high] * time.Duration(rows) / time.Duration(high)
 	case high == 0 || high == low:
 		return p.took[low]
 	}
@@ -58,25 +61,25 @@ func (p *pace) around(rows int) (low, high int) {
 	return low, high
 }
 
-// beside is how many rows of prompts, at most so many, run beside those of requests that
-// decode.
+// beside is how many rows of prompts, at most so many and at least a quarter of that, run
+// beside those of requests that decode: who comes must not wait forever either.
 func (p *pace) beside(decode, most int) int {
 	alone := p.about(decode)
 	if alone == 0 {
 		return most
 	}
-	limit := max(unnoticed, slowdown*alone)
-	// Where one more row alone is as slow, fewer of them are no help.
-	if one := p.about(decode + 1); one > limit {
-		limit = one + one/4
+	limit, least := max(unnoticed, slowdown*alone), (most+3)/4
+	// Where the fewest are as slow, fewer are no help.
+	if few := p.about(decode + least); few > limit {
+		limit = few + few/4
 	}
-	for n := most; n > 1; n /= 2 {
+	for n := most; n > least; n = max(n/2, least) {
 		if p.about(decode+n) <= limit {
 			return n
 		}
 		p.refuse(decode + n)
 	}
-	return 1
+	return least
 }
 
 // refuse notes that a number of rows was too slow. What was so once may have been the
