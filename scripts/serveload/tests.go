@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -69,28 +70,43 @@ func (l *load) batch() (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	var alone, total, ratio []float64
+	var alone, total, ratio, cpu []float64
 	for range l.rounds {
 		b, err := l.bench(l.width)
 		if err != nil {
 			return nil, err
 		}
-		rate, err := l.rate([]*server{s}, l.width)
+		rate, used, err := l.rate([]*server{s}, l.width)
 		if err != nil {
 			return nil, err
 		}
 		alone, total, ratio = append(alone, b.TokS), append(total, rate), append(ratio, rate/b.TokS)
+		cpu = append(cpu, b.CPU/used)
 	}
 	return []row{
 		newRow("batch", fmt.Sprintf("bench -batch %d, in all", l.width), "tok/s", alone),
 		newRow("batch", fmt.Sprintf("%d streams, in all", l.width), "tok/s", total),
 		newRow("batch", "streams over bench", "", ratio).atLeast(0.95),
+		newRow("batch", "the same by processor time of a token", "", cpu).atLeast(0.95),
 	}, nil
 }
 
 // rate is how many tokens per second some streams get while all of them decode, on servers
-// in turn: from when the last one has begun until there are l.tokens for each.
-func (l *load) rate(servers []*server, streams int) (float64, error) {
+// in turn, from when the last one has begun until there are l.tokens for each; and the
+// processor time of a token in seconds.
+func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, err error) {
+	used := make(chan float64, 2)
+	sample := func() {
+		sum := 0.
+		for _, s := range servers {
+			now, err := s.sample()
+			if err != nil {
+				sum = math.NaN()
+			}
+			sum += now.cpu
+		}
+		used <- sum
+	}
 	prompts := make([][]int32, streams)
 	for i := range prompts {
 		prompts[i] = l.newPrompt(8)
@@ -98,7 +114,7 @@ func (l *load) rate(servers []*server, streams int) (float64, error) {
 	var mu sync.Mutex
 	var from, to time.Time
 	begun, n := 0, 0
-	_, err := together(streams, func(i int) (*answer, error) {
+	_, err = together(streams, func(i int) (*answer, error) {
 		first := true
 		return servers[i%len(servers)].ask(prompts[i], l.context()-8, func(now time.Time) bool {
 			mu.Lock()
@@ -108,9 +124,12 @@ func (l *load) rate(servers []*server, streams int) (float64, error) {
 				first = false
 				if begun++; begun == streams {
 					from = now
+					go sample()
 				}
 			case begun == streams && n < streams*l.tokens:
-				n, to = n+1, now
+				if n, to = n+1, now; n == streams*l.tokens {
+					go sample()
+				}
 			}
 			return n < streams*l.tokens
 		})
@@ -118,7 +137,11 @@ func (l *load) rate(servers []*server, streams int) (float64, error) {
 	if err == nil && n < streams*l.tokens {
 		err = fmt.Errorf("only %d tokens came while all of %d streams were decoding", n, streams)
 	}
-	return float64(n) / to.Sub(from).Seconds(), err
+	if err != nil {
+		return 0, 0, err
+	}
+	a, b := <-used, <-used
+	return float64(n) / to.Sub(from).Seconds(), math.Abs(b-a) / float64(n), nil
 }
 
 // decoding is how many streams decode while others arrive.
@@ -254,11 +277,11 @@ func (l *load) workers() (rows []row, err error) {
 	}
 	var one, two, ratio []float64
 	for range l.rounds {
-		a, err := l.rate(servers[:1], streams)
+		a, _, err := l.rate(servers[:1], streams)
 		if err != nil {
 			return nil, err
 		}
-		b, err := l.rate(servers, 2*streams)
+		b, _, err := l.rate(servers, 2*streams)
 		if err != nil {
 			return nil, err
 		}
