@@ -57,7 +57,7 @@ func TestServeDeviceFails(t *testing.T) {
 	}{
 		"once": {1, nil, "fell off the bus", "mlarun: -", 0},
 		"ever": {1 << 40, nil, "fell off the bus", "mlarun: the device failed 3 times, one after the other, and did not recover: .*fell off the bus", exitDevice},
-		"hang": {1 << 40, make(chan struct{}), "a step did not end within 300ms", "mlarun: the device failed: a step did not end within 300ms", exitDevice},
+		"hang": {1 << 40, make(chan struct{}), "a step did not end within 2s", "mlarun: the device failed: a step did not end within 2s", exitDevice},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := &lockedLog{}
@@ -68,9 +68,13 @@ func TestServeDeviceFails(t *testing.T) {
 				d.Device, err = openCPU(f)
 				return d, err
 			}
+			stuck := "10m"
+			if c.hang != nil {
+				stuck = "2s"
+			}
 			code := make(chan int, 1)
 			go func() {
-				code <- e.main([]string{"serve", "-model", shipped, "-port", "0", "-c", "64", "-device-retries", "2", "-device-stuck", "300ms"})
+				code <- e.main([]string{"serve", "-model", shipped, "-port", "0", "-c", "64", "-device-retries", "2", "-device-stuck", stuck})
 			}()
 			url := ""
 			for end := time.Now().Add(30 * time.Second); url == "" && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

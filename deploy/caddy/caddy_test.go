@@ -251,7 +251,7 @@ func TestCaddy(t *testing.T) {
 	}
 
 	// A full queue is the client's to know: two run, and none may wait.
-	workers[1].model.Slow(20 * time.Millisecond)
+	workers[1].model.Slow(50 * time.Millisecond)
 	ctx, cancel := context.WithCancel(context.Background())
 	for range 2 {
 		go func() {

@@ -130,11 +130,11 @@ func TestDoesNotLoadAgain(t *testing.T) {
 // service.
 func TestStuck(t *testing.T) {
 	m := model(t, 1, completiontest.Answer{To: "Q:", Text: "ok"})
-	s := completion.New(completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 4, Stuck: 50 * time.Millisecond})
+	s := completion.New(completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 4, Stuck: 300 * time.Millisecond})
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(context.Background()) }()
 	wait(t, s, completion.Ready)
-	time.Sleep(200 * time.Millisecond) // without requests there is no step
+	time.Sleep(500 * time.Millisecond) // without requests there is no step
 	release := make(chan struct{})
 	m.Hang(release)
 	r, done := request(m.Tokenizer, "Q:", -1)
@@ -145,7 +145,7 @@ func TestStuck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if o := <-done; o.err == nil || !strings.Contains(o.err.Error(), "did not end within 50ms") || o.result.Reason != engine.ReasonError {
+		if o := <-done; o.err == nil || !strings.Contains(o.err.Error(), "did not end within 300ms") || o.result.Reason != engine.ReasonError {
 			t.Errorf("%+v", o)
 		}
 	}

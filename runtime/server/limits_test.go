@@ -208,7 +208,7 @@ const endless = `{"prompt": "x", "max_tokens": -1, "stream": true}`
 // TestQueue: who finds the queue full is told when to come again; who goes makes room.
 func TestQueue(t *testing.T) {
 	s := serve(t, func(_ *server.Config, c *completion.Config) { c.Queue = 1 })
-	s.model.Slow(2 * time.Millisecond)
+	s.model.Slow(50 * time.Millisecond) // a context is full after 50 s, which a busy machine does not take for the rest
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for range sessions + 1 {
@@ -234,6 +234,7 @@ func TestQueue(t *testing.T) {
 	}
 	cancel()
 	s.wait("the requests of clients who are gone to end", func() bool { return len(s.service.Requests()) == 0 })
+	s.model.Slow(0)
 	if r, text := s.do("POST", "/v1/completions", `{"prompt": "x"}`); r.StatusCode != 200 {
 		t.Errorf("%s %s", r.Status, text)
 	}
