@@ -275,21 +275,22 @@ func (l *load) workers() (rows []row, err error) {
 		}
 		servers = append(servers, s)
 	}
-	var one, two, ratio []float64
+	var one, two, ratio, cpu []float64
 	for range l.rounds {
-		a, _, err := l.rate(servers[:1], streams)
+		a, cpuA, err := l.rate(servers[:1], streams)
 		if err != nil {
 			return nil, err
 		}
-		b, _, err := l.rate(servers, 2*streams)
+		b, cpuB, err := l.rate(servers, 2*streams)
 		if err != nil {
 			return nil, err
 		}
-		one, two, ratio = append(one, a), append(two, b), append(ratio, b/a)
+		one, two, ratio, cpu = append(one, a), append(two, b), append(ratio, b/a), append(cpu, 2*cpuA/cpuB)
 	}
 	return []row{
 		newRow("workers", "one, a processor", "tok/s", one),
 		newRow("workers", "two, a processor each", "tok/s", two),
 		newRow("workers", "two over one", "", ratio).atLeast(1.9),
+		newRow("workers", "the same by processor time of a token", "", cpu).atLeast(1.9),
 	}, nil
 }
