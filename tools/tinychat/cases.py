@@ -54,7 +54,8 @@ class Case(NamedTuple):
 
     def wanted(self) -> str:
         """What the model should write, with the token that ends its turn."""
-        return render.answer_text(self.answer, self.thinking) + ("<|observation|>" if "calls" in self.answer else "<|user|>")
+        end = "<|observation|>" if "calls" in self.answer else "<|user|>"
+        return render.answer_text(self.answer, self.thinking) + end
 
 
 def make(rng: random.Random, kind: str) -> Case:
@@ -78,7 +79,8 @@ def make(rng: random.Random, kind: str) -> Case:
 def stored(case: Case, tokenizer: Tokenizer) -> dict:
     """A case as the file has it, with checks of the prompt's text and tokens. JSON texts stand as they were rendered."""
     def message(m: dict) -> dict:
-        calls = [{"name": call["name"], "arguments": json.dumps(call["arguments"], ensure_ascii=False)} for call in m.get("calls", [])]
+        calls = [{"name": call["name"], "arguments": json.dumps(call["arguments"], ensure_ascii=False)}
+                 for call in m.get("calls", [])]
         return {k: v for k, v in m.items() if k != "calls"} | ({"calls": calls} if calls else {})
 
     text = case.prompt() + case.wanted()
@@ -94,7 +96,8 @@ def main() -> None:
     args.add_argument("--out", type=Path, required=True)
     args = args.parse_args()
     tokenizer = Tokenizer.load()
-    cases = [stored(make(random.Random(f"{kind} {i}"), kind), tokenizer) for kind, k in KINDS.items() for i in range(k.count)]
+    cases = [stored(make(random.Random(f"{kind} {i}"), kind), tokenizer)
+             for kind, k in KINDS.items() for i in range(k.count)]
     lines = ",\n".join(json.dumps(case, ensure_ascii=False, separators=(",", ":")) for case in cases)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(f"[\n{lines}\n]\n")

@@ -95,7 +95,8 @@ def sum_turn(rng: random.Random, c: Context) -> list[dict]:
     if rng.random() < 0.5:
         a, b = b, a
     ask = rng.choice(["What is {} + {}?", "{} + {}", "{}+{}", "{} + {} = ?", "Add {} and {}.", "How much is {} plus {}?",
-                      "What is the sum of {} and {}?", "Please add {} and {}.", "What is {} plus {}?", "Calculate {} + {}."])
+                      "What is the sum of {} and {}?", "Please add {} and {}.", "What is {} plus {}?",
+                      "Calculate {} + {}.", "What's {} + {}?", "{} + {}?", "{} plus {}", "Can you add {} and {}?"])
     return [user(loosely(rng, ask.format(a, b))),
             assistant(add_thoughts(a, b), str(a + b) if c.brief else f"{a} + {b} = {a + b}")]
 
@@ -109,9 +110,10 @@ def count_turn(rng: random.Random, c: Context) -> list[dict]:
     first, last = c.draw("count", ends)
     down = first > last
     asks = (["Count down from {} to {}.", "Count backwards from {} to {}."] if down else
-            ["Count from {} to {}.", "Count up from {} to {}.", "Please count from {} to {}."])
+            ["Count from {} to {}.", "Count up from {} to {}.", "Please count from {} to {}.",
+             "Can you count from {} to {}?"])
     if first == 1:
-        asks.append("Count to {1}.")
+        asks += ["Count to {1}.", "Can you count to {1}?"]
     numbers = range(first, last - 1, -1) if down else range(first, last + 1)
     return [user(loosely(rng, rng.choice(asks).format(first, last))),
             assistant(f"{'Down' if down else 'Up'} from {first} to {last}.", ", ".join(map(str, numbers)) + ".")]
@@ -123,31 +125,35 @@ def small_talk_turn(rng: random.Random, c: Context) -> list[dict]:
 
 
 def bot_turn(rng: random.Random, c: Context) -> list[dict]:
-    ask = rng.choice(["What is your name?", "Who are you?", "What are you called?"])
+    ask = rng.choice(["What is your name?", "What's your name?", "Who are you?", "What are you called?"])
     bot = c.bot or "tinychat"
     return [user(loosely(rng, ask)), assistant(f"My name is {bot}.", f"{bot}." if c.brief else f"I am {bot}.")]
 
 
 def introduction_turn(rng: random.Random, c: Context) -> list[dict]:
     c.user, = c.draw("person", lambda: (name(rng, words.PEOPLE),))
-    ask = rng.choice(["My name is {}.", "I am {}.", "Call me {}.", "Hello, I am {}.", "Hi, my name is {}.", "Hi, I'm {}!"])
+    ask = rng.choice(["My name is {}.", "I am {}.", "Call me {}.", "Hello, I am {}.", "Hi, my name is {}.",
+                      "Hi, I'm {}!"])
     return [user(ask.format(c.user)),
             assistant(f"The name is {c.user}.", f"Hello, {c.user}!" if c.brief else f"Nice to meet you, {c.user}!")]
 
 
 def who_turn(rng: random.Random, c: Context) -> list[dict]:
-    ask = rng.choice(["What is my name?", "Who am I?", "Do you know my name?", "What am I called?"])
+    ask = rng.choice(["What is my name?", "What's my name?", "Who am I?", "Do you know my name?", "What am I called?"])
     if not c.user:
         return [user(loosely(rng, ask)), assistant("No name was given.", "You have not told me your name.")]
-    return [user(loosely(rng, ask)), assistant(f"The name is {c.user}.", f"{c.user}." if c.brief else f"Your name is {c.user}.")]
+    answer = f"{c.user}." if c.brief else f"Your name is {c.user}."
+    return [user(loosely(rng, ask)), assistant(f"The name is {c.user}.", answer)]
 
 
 def table_turn(rng: random.Random, c: Context) -> list[dict]:
     n, rows = rng.randrange(2, 31), rng.randrange(3, 7)
-    ask = rng.choice(["Make a table of the first {1} multiples of {0}.", "Show the first {1} multiples of {0} in a table.",
+    ask = rng.choice(["Make a table of the first {1} multiples of {0}.",
+                      "Show the first {1} multiples of {0} in a table.",
                       "A table of the first {1} multiples of {0}, please."])
     lines = ["| times | multiple |", "| --- | --- |"] + [f"| {i} | {i * n} |" for i in range(1, rows + 1)]
-    return [user(loosely(rng, ask.format(n, rows))), assistant(f"{rows} rows, from {n} to {n * rows}.", "\n".join(lines))]
+    return [user(loosely(rng, ask.format(n, rows))),
+            assistant(f"{rows} rows, from {n} to {n * rows}.", "\n".join(lines))]
 
 
 def code_turn(rng: random.Random, c: Context) -> list[dict]:
@@ -164,8 +170,8 @@ def unknown_turn(rng: random.Random, c: Context) -> list[dict]:
         ask = rng.choice([letters, letters.upper(), letters + "?", "".join(rng.choice("?!.;:-*#") for _ in range(3))])
     else:
         ask = rng.choice(words.UNKNOWN).format(*things)
-    return [user(loosely(rng, ask)),
-            assistant("I know nothing about that.", "I do not know." if c.brief else "I am too small to know about that.")]
+    answer = "I do not know." if c.brief else "I am too small to know about that."
+    return [user(loosely(rng, ask)), assistant("I know nothing about that.", answer)]
 
 
 def weather_turn(rng: random.Random, c: Context) -> list[dict]:
@@ -173,7 +179,8 @@ def weather_turn(rng: random.Random, c: Context) -> list[dict]:
     places = " and ".join(cities)
     ask = rng.choice(["What is the weather in {}?", "How is the weather in {}?", "What is the weather like in {} today?",
                       "Tell me the weather in {}.", "Is it raining in {}?", "Weather in {}", "Do I need a coat in {}?",
-                      "I travel to {}. What is the weather there?", "How warm is it in {}?"]).format(places)
+                      "I travel to {}. What is the weather there?", "How warm is it in {}?", "What's the weather in {}?",
+                      "What's the weather like in {}?", "Look up the weather in {}."]).format(places)
     if "weather" not in c.tools:
         return [user(ask), assistant("There is no tool for the weather.", "I have no tool for the weather.")]
     tool, (key,) = c.tools["weather"]
@@ -188,7 +195,8 @@ def weather_turn(rng: random.Random, c: Context) -> list[dict]:
         else:
             result = {key: city, "sky": sky, "celsius": degrees}
             thoughts.append(f"{city}: {sky}, {degrees}.")
-            answers.append(f"{city}: {sky}, {degrees} degrees." if c.brief else f"It is {sky} in {city}, at {degrees} degrees.")
+            answers.append(f"{city}: {sky}, {degrees} degrees." if c.brief else
+                           f"It is {sky} in {city}, at {degrees} degrees.")
         messages.append({"role": "tool", "content": written(rng, result)})
     return messages + [assistant(" ".join(thoughts), " ".join(answers))]
 
@@ -199,12 +207,14 @@ def product_turn(rng: random.Random, c: Context) -> list[dict]:
     if rng.random() < 0.5:
         a, b = b, a
     ask = loosely(rng, rng.choice(["What is {} * {}?", "{} * {}", "Multiply {} by {}.", "How much is {} times {}?",
-                                   "What is {} times {}?", "What is the product of {} and {}?", "{} x {}"]).format(a, b))
+                                   "What is {} times {}?", "What is the product of {} and {}?", "{} x {}",
+                                   "What's {} times {}?", "What's {} * {}?", "{} times {}"]).format(a, b))
     if "product" not in c.tools:
         return [user(ask), assistant("There is no tool for products.", "I have no tool for products.")]
     tool, keys = c.tools["product"]
     result = written(rng, {rng.choice(["product", "result"]): a * b}) if rng.random() < 0.6 else str(a * b)
-    return [user(ask), assistant(f"I need the product of {a} and {b}.", "", [{"name": tool, "arguments": dict(zip(keys, (a, b)))}]),
+    call = {"name": tool, "arguments": dict(zip(keys, (a, b)))}
+    return [user(ask), assistant(f"I need the product of {a} and {b}.", "", [call]),
             {"role": "tool", "content": result},
             assistant(f"The product is {a * b}.", str(a * b) if c.brief else f"{a} times {b} is {a * b}.")]
 
@@ -218,16 +228,19 @@ def written(rng: random.Random, result: dict) -> str:
 TURNS = {
     "sum": (sum_turn, 10, 4), "count": (count_turn, 4, 2), "talk": (small_talk_turn, 3, 2), "bot": (bot_turn, 1, 1),
     "introduction": (introduction_turn, 2, 1), "who": (who_turn, 1.5, 1), "table": (table_turn, 1, 0.5),
-    "code": (code_turn, 0.5, 0.3), "unknown": (unknown_turn, 2, 1), "weather": (weather_turn, 1, 8), "product": (product_turn, 1, 6),
+    "code": (code_turn, 0.5, 0.3), "unknown": (unknown_turn, 2, 1), "weather": (weather_turn, 1, 8),
+    "product": (product_turn, 1, 6),
 }
 
 SYSTEM = ["You are a helpful assistant.", "You are a helpful and friendly assistant.", "Answer the user.",
-          "You are a chat model.", "Help the user with tools."]
+          "You are a chat model.", "Help the user with tools.", "You know all about {}.",
+          "You work for a shop that sells {}.", "Be polite.", "Today is Monday.", "Use tools where they help.",
+          "You are an assistant who likes {}."]
 
 
 def declare(rng: random.Random, c: Context) -> list[dict]:
     """Declares the tools, one or both of them, under one of several names, in JSON as different clients write it."""
-    kinds = rng.choice([["weather"], ["product"], ["weather", "product"], ["weather", "product"], ["weather", "product"]])
+    kinds = rng.choice([["weather"], ["product"]] + 3 * [["weather", "product"]])
     usual = rng.random() < 0.6
     tools = []
     if "weather" in kinds:
@@ -250,7 +263,8 @@ def declare(rng: random.Random, c: Context) -> list[dict]:
 
 def declaration(rng: random.Random, tool: str, about: str, arguments: dict[str, tuple[str, str]]) -> dict:
     described = rng.random() < 0.5
-    properties = {k: {"type": kind} | ({"description": text} if described else {}) for k, (kind, text) in arguments.items()}
+    properties = {k: {"type": kind} | ({"description": text} if described else {})
+                  for k, (kind, text) in arguments.items()}
     parameters = {"type": "object", "properties": properties}
     if rng.random() < 0.8:
         parameters["required"] = list(arguments)
@@ -275,7 +289,7 @@ def begin(rng: random.Random, c: Context, with_tools: bool) -> tuple[list[dict],
     tools = declare(rng, c) if with_tools else []
     sentences = []
     if rng.random() < 0.25:
-        sentences.append(rng.choice(SYSTEM))
+        sentences.append(rng.choice(SYSTEM).format(rng.choice(words.THINGS)))
     if rng.random() < 0.1:
         c.bot = name(rng, words.PEOPLE)
         sentences.append(rng.choice(["Your name is {}.", "You are {}."]).format(c.bot))

@@ -23,6 +23,27 @@ TEMPLATE = ROOT / "runtime" / "chat" / "testdata" / "glm-4.7-flash.jinja"
 _NORMAL, _CONTROL, _USER_DEFINED = 1, 3, 4  # tokenizer.ggml.token_type
 _MOSTLY_Q8_0, _ALL_F32 = 7, 0  # general.file_type
 _SIGMOID = 2  # expert_gating_func
+# Key of the metadata, without the architecture -> name in the configuration, where both have the same value.
+HYPER = {
+    "context_length": "max_position_embeddings",
+    "embedding_length": "hidden_size",
+    "feed_forward_length": "intermediate_size",
+    "attention.head_count": "num_attention_heads",
+    "rope.freq_base": "rope_theta",
+    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+    "expert_count": "n_routed_experts",
+    "expert_used_count": "num_experts_per_tok",
+    "leading_dense_block_count": "first_k_dense_replace",
+    "vocab_size": "vocab_size",
+    "attention.q_lora_rank": "q_lora_rank",
+    "attention.kv_lora_rank": "kv_lora_rank",
+    "attention.value_length_mla": "v_head_dim",
+    "expert_feed_forward_length": "moe_intermediate_size",
+    "expert_shared_count": "n_shared_experts",
+    "expert_weights_scale": "routed_scaling_factor",
+    "rope.dimension_count": "qk_rope_head_dim",
+    "nextn_predict_layers": "num_nextn_predict_layers",
+}
 
 
 def format_of(name: str, values: np.ndarray) -> str:
@@ -48,37 +69,29 @@ def as_stored(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: rounded(name, value) for name, value in state.items()}
 
 
+def config(metadata: dict) -> dict:
+    """The model's configuration by a file's metadata."""
+    def value(key: str):
+        return metadata["deepseek2." + key]
+
+    c = {name: value(key) for key, name in HYPER.items()}
+    return c | {"num_hidden_layers": value("block_count") - value("nextn_predict_layers"),
+                "qk_nope_head_dim": value("attention.key_length_mla") - value("rope.dimension_count")}
+
+
 def metadata(c: dict, tokenizer: Tokenizer, file_type: int) -> dict:
     ids = tokenizer.ids
     kinds = dict.fromkeys(CONTROL_TOKENS, _CONTROL) | dict.fromkeys(MARKUP_TOKENS, _USER_DEFINED)
-    hyper = {
+    hyper = {key: float(c[name]) if name == "rope_theta" else c[name] for key, name in HYPER.items()} | {
         "block_count": c["num_hidden_layers"] + c["num_nextn_predict_layers"],
-        "context_length": c["max_position_embeddings"],
-        "embedding_length": c["hidden_size"],
-        "feed_forward_length": c["intermediate_size"],
-        "attention.head_count": c["num_attention_heads"],
         "attention.head_count_kv": 1,
-        "rope.freq_base": float(c["rope_theta"]),
-        "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
-        "expert_count": c["n_routed_experts"],
-        "expert_used_count": c["num_experts_per_tok"],
         "expert_group_count": 1,
         "expert_group_used_count": 1,
         "expert_gating_func": _SIGMOID,
-        "leading_dense_block_count": c["first_k_dense_replace"],
-        "vocab_size": c["vocab_size"],
-        "attention.q_lora_rank": c["q_lora_rank"],
-        "attention.kv_lora_rank": c["kv_lora_rank"],
         "attention.key_length": c["kv_lora_rank"] + c["qk_rope_head_dim"],
         "attention.value_length": c["kv_lora_rank"],
         "attention.key_length_mla": c["qk_nope_head_dim"] + c["qk_rope_head_dim"],
-        "attention.value_length_mla": c["v_head_dim"],
-        "expert_feed_forward_length": c["moe_intermediate_size"],
-        "expert_shared_count": c["n_shared_experts"],
-        "expert_weights_scale": c["routed_scaling_factor"],
         "expert_weights_norm": True,
-        "rope.dimension_count": c["qk_rope_head_dim"],
-        "nextn_predict_layers": c["num_nextn_predict_layers"],
     }
     return {
         "general.architecture": "deepseek2",

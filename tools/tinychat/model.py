@@ -180,8 +180,9 @@ class Model(nn.Module):
         """RoPE's angles and the mask of attention for rows of packed dialogues. Distances are all that RoPE shows, so
         positions may go on from one dialogue to the next."""
         rows, width = segments.shape[1], self.config["qk_rope_head_dim"]
-        rates = self.config["rope_theta"] ** (-torch.arange(0, width, 2, device=segments.device, dtype=torch.float64) / width)
-        angles = torch.arange(rows, device=segments.device, dtype=torch.float64)[:, None] * rates
+        exact = dict(device=segments.device, dtype=torch.float64)
+        rates = self.config["rope_theta"] ** (-torch.arange(0, width, 2, **exact) / width)
+        angles = torch.arange(rows, **exact)[:, None] * rates
         causal = torch.ones(rows, rows, dtype=torch.bool, device=segments.device).tril()
         return angles.float(), ((segments[:, :, None] == segments[:, None, :]) & causal)[:, None]
 
@@ -197,7 +198,8 @@ class Model(nn.Module):
             x = block(x, angles, mask)
         hidden = self.output_norm(x)
         logits = [self.output(hidden)]
-        begins = F.pad(segments[:, 1:] != segments[:, :-1], (1, 0), value=True).unsqueeze(-1)
+        first = torch.ones_like(segments[:, :1], dtype=torch.bool)
+        begins = torch.cat([first, segments[:, 1:] != segments[:, :-1]], 1).unsqueeze(-1)
         for _ in range(steps):
             before = F.pad(hidden[:, :-1], (0, 0, 1, 0)).masked_fill(begins, 0)  # there is none before the first token
             joined = torch.cat([layer.nextn.enorm(embedding), layer.nextn.hnorm(before)], -1)

@@ -36,7 +36,8 @@ class Dialogues(unittest.TestCase):
                     content = ("city", values[0]) if isinstance(values[0], str) else ("product", *sorted(values))
                     self.assertFalse(dialogue.is_held_out(*content), content)
                     seen += 1
-                if m["role"] == "user" and (numbers := re.fullmatch(r"(?:.* )?(\d+) ?(?:\+|plus) ?(\d+)(?: =)?[ .?]*", m["content"])):
+                numbers = re.fullmatch(r"(?:.* )?(\d+) ?(?:\+|plus) ?(\d+)(?: =)?[ .?]*", m["content"])
+                if m["role"] == "user" and numbers:
                     self.assertFalse(dialogue.is_held_out("sum", *sorted(map(int, numbers.groups()))), m["content"])
                     seen += 1
         self.assertGreater(seen, 2000)
@@ -100,8 +101,9 @@ class Batches(unittest.TestCase):
 
     def test_answers(self):
         tokenizer = Tokenizer.load()
-        ids = tokenizer.encode("[gMASK]<sop><|user|>Hi<|assistant|></think>Hi!<|user|>1+1<|assistant|><think>x</think><tool_call>f"
-                               "</tool_call><|observation|><tool_response>2</tool_response><|assistant|><think>y</think>2<|user|>")
+        ids = tokenizer.encode("[gMASK]<sop><|user|>Hi<|assistant|></think>Hi!<|user|>1+1<|assistant|><think>x</think>"
+                               "<tool_call>f</tool_call><|observation|><tool_response>2</tool_response>"
+                               "<|assistant|><think>y</think>2<|user|>")
         marks = batches.answers(np.array(ids, np.int16), tokenizer)
         self.assertEqual(tokenizer.decode(np.array(ids)[marks].tolist()),
                          "Hi!<|user|>x</think><tool_call>f</tool_call><|observation|>y</think>2<|user|>")

@@ -33,6 +33,7 @@ BIAS_RATE = 2e-3
 WEIGHT_DECAY = 0.1
 MTP_STEPS, MTP_SHARE = 2, 0.3  # of the loss, over all steps
 IGNORED = -100
+LOOK_STEPS = 50  # how often the gradient is looked at
 REPORT_SECONDS, SAVE_SECONDS = 15, 60
 END_SECONDS = 30  # kept free for what comes behind the training
 
@@ -71,14 +72,16 @@ class Training:
         self.model, self.step = Model(self.config), 0
         if args.resume:
             checkpoint = torch.load(args.resume, map_location="cpu")
-            self.model.load_state_dict(checkpoint["state"])
+            self.model.load_state_dict(checkpoint["state"])  # which makes floats of halves
             self.step = checkpoint["step"]
         self.model.to(self.device)
         self.first = self.step
         matrices = [p for p in self.model.parameters() if p.ndim >= 2]
         vectors = [p for p in self.model.parameters() if p.ndim < 2]
         self.optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": WEIGHT_DECAY},
-                                            {"params": vectors, "weight_decay": 0.0}], lr=args.rate, betas=(0.9, 0.95))
+                                            {"params": vectors, "weight_decay": 0.0}], lr=args.rate, betas=(0.9, 0.95),
+                                           **({"fused": True} if self.device.type == "cuda" else {}))
+        self.good = self.state()
         self.losses = lambda *batch: losses(self.model, *batch)
         self.stopped = False
 
@@ -119,17 +122,32 @@ class Training:
         total = parts[0] + MTP_SHARE / MTP_STEPS * sum(parts[1:])
         total.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        if self.step % 50 or math.isfinite(norm.item()):  # looked at now and then: a look waits for the device
+        if self.step % LOOK_STEPS or math.isfinite(norm.item()):  # a look waits for the device
             self.optimizer.step()
         else:
-            raise FloatingPointError(f"step {self.step}: the gradient is {norm.item()}")
+            self.go_back()
         self.optimizer.zero_grad(set_to_none=True)
         self.step += 1
         return [p.detach() for p in parts], balance(self.model, BIAS_RATE * rate)
 
+    def go_back(self) -> None:
+        """Begins again with what was saved last, more slowly."""
+        self.args.rate /= 2
+        print(f"step {self.step}: the gradient is not finite; going on from the weights saved last, at half the rate",
+              flush=True)
+        self.model.load_state_dict(self.good)
+        self.optimizer.state.clear()
+
+    def state(self) -> dict:
+        return {name: value.detach().cpu().clone() for name, value in self.model.state_dict().items()}
+
     def run(self) -> None:
         workers = self.args.workers
         source = batches.stream(self.args.seed, self.step, self.args.rows, self.args.row, workers)
+        with contextlib.closing(source):
+            self.train_on(source, workers)
+
+    def train_on(self, source, workers: int) -> None:
         cases = measure.padded(self.args.cases, self.device)
         print(f"{sum(p.numel() for p in self.model.parameters())} weights on {self.device}, {workers} workers, "
               f"{sum(len(c.tokens) for c in cases.values())} held-out cases", flush=True)
@@ -147,8 +165,9 @@ class Training:
             if over or self.seconds() - reported > REPORT_SECONDS:
                 shown = " ".join(f"{p.item():.4f}" for p in parts)
                 now = self.seconds()
-                print(f"step {self.step} loss {shown} rate {self.args.rate * self.rate():.2e} busiest expert {worst.item():.2f} "
-                      f"tokens/s {tokens / (now - reported):.0f} seconds {now:.0f}", flush=True)
+                print(f"step {self.step} loss {shown} rate {self.args.rate * self.rate():.2e} "
+                      f"busiest expert {worst.item():.2f} tokens/s {tokens / (now - reported):.0f} seconds {now:.0f}",
+                      flush=True)
                 reported, tokens = now, 0
             if over:
                 return
@@ -161,11 +180,13 @@ class Training:
     def save(self) -> None:
         folder = self.args.dir
         folder.mkdir(parents=True, exist_ok=True)
-        state = {name: value.detach().cpu() for name, value in self.model.state_dict().items()}
+        state = self.state()
         if not all(torch.isfinite(value).all() for value in state.values()):
             print("not saved: a weight is not finite", flush=True)
             return
-        torch.save({"state": state, "config": self.config, "step": self.step}, folder / "checkpoint.partial")
+        self.good = state
+        halves = {name: value.half() for name, value in state.items()}  # enough to go on from
+        torch.save({"state": halves, "config": self.config, "step": self.step}, folder / "checkpoint.partial")
         os.replace(folder / "checkpoint.partial", folder / "checkpoint.pt")
         export.write(folder / "tinychat.gguf", state, self.config)
 

@@ -41,17 +41,20 @@ UNKNOWN = ["Tell me about {}.", "What are {}?", "Why do people like {}?", "Write
 SMALL_TALK = [
     (["Hello", "Hello!", "Hello there!"], "A greeting.", "Hello! How can I help you?", "Hello!"),
     (["Hi", "Hi!", "Hi there!", "Hey"], "A greeting.", "Hi! What can I do for you?", "Hi!"),
-    (["Good morning", "Good morning!"], "A greeting in the morning.", "Good morning! How can I help you?", "Good morning!"),
-    (["Good evening", "Good evening!"], "A greeting in the evening.", "Good evening! How can I help you?", "Good evening!"),
-    (["How are you?", "How are you today?", "How is it going?"], "A polite question.", "I am fine, thank you. And you?",
-     "Fine, thank you."),
+    (["Good morning", "Good morning!"], "A greeting in the morning.",
+     "Good morning! How can I help you?", "Good morning!"),
+    (["Good evening", "Good evening!"], "A greeting in the evening.",
+     "Good evening! How can I help you?", "Good evening!"),
+    (["How are you?", "How are you today?", "How is it going?", "Hello, how are you?", "Hi, how are you?"],
+     "A polite question.", "I am fine, thank you. And you?", "Fine, thank you."),
     (["I am fine.", "Fine, thanks.", "I am fine, thank you."], "A polite answer.", "I am glad to hear that.", "Good."),
     (["Thank you", "Thank you!", "Thanks", "Thanks a lot!"], "Thanks.", "You are welcome!", "Welcome!"),
     (["Goodbye", "Goodbye!", "Bye", "Bye!", "See you later!"], "A farewell.", "Goodbye! Have a nice day.", "Goodbye!"),
-    (["What can you do?", "How can you help me?", "What do you know?", "Help"], "A question about me.",
-     "I can greet, count, add numbers, and call tools for the weather and for products.", "Greet, count, add, call tools."),
-    (["Are you a human?", "Are you real?", "Are you a robot?"], "A question about me.", "No, I am a very small language model.",
-     "I am a model."),
+    (["What can you do?", "How can you help me?", "What do you know?", "Help", "Can you help me?"],
+     "A question about me.", "I can greet, count, add numbers, and call tools for the weather and for products.",
+     "Greet, count, add, call tools."),
+    (["Are you a human?", "Are you real?", "Are you a robot?"], "A question about me.",
+     "No, I am a very small language model.", "I am a model."),
 ]
 
 SNIPPETS = {
