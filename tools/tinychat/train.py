@@ -83,7 +83,7 @@ class Training:
                                            **({"fused": True} if self.device.type == "cuda" else {}))
         self.good = self.state()
         self.losses = lambda *batch: losses(self.model, *batch)
-        self.stopped = False
+        self.stopped = False  # by a signal
 
     def seconds(self) -> float:
         return time.monotonic() - self.started
@@ -112,6 +112,13 @@ class Training:
             print("not compiled", flush=True)
         self.optimizer.zero_grad(set_to_none=True)
         print(f"compiled after {self.seconds():.0f} s", flush=True)
+
+    def uncompiled(self) -> None:
+        """Leaves the compiler out, after an error that may have been its."""
+        self.args.eager = True
+        self.losses = lambda *batch: losses(self.model, *batch)
+        self.model.load_state_dict(self.good)
+        self.optimizer.zero_grad(set_to_none=True)
 
     def one_step(self, batch) -> tuple[list, torch.Tensor]:
         rate = self.rate()
@@ -221,12 +228,15 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    code = 0
-    try:
-        training.run()
-    except Exception:
-        traceback.print_exc()
-        code = 1
+    code = 1
+    for _ in range(2):
+        try:
+            training.run()
+            code = 0
+            break
+        except Exception:
+            traceback.print_exc()
+            training.uncompiled()
     training.finish()
     print(f"{training.step} steps in {training.seconds():.0f} s: {training.args.dir / 'tinychat.gguf'}", flush=True)
     return code

@@ -32,6 +32,9 @@ type Model struct {
 	drafts   bool
 }
 
+// longest is more tokens than any case has with its answer.
+const longest = 2048
+
 // Open loads a GGUF file. Its bundles are compiled from its header.
 func Open(path string, threads int) (*Model, error) {
 	file, err := gguf.Open(path)
@@ -92,7 +95,7 @@ func (m *Model) load(threads int) (err error) {
 	if m.renderer, err = chat.For(m.tok.ChatTemplate(), chat.Hints{}); err != nil {
 		return err
 	}
-	context := m.engine.MaxContext()
+	context := min(m.engine.MaxContext(), longest)
 	cfg := device.Config{Context: context, Tables: 1, Pages: plan.Pages(context), KV: quant.F16, Threads: threads, Width: m.engine.Bundle().Width()}
 	if m.model, err = m.engine.Load(cfg); err != nil {
 		return err
