@@ -118,7 +118,7 @@ func (c *Case) ended() (text string, ok bool) {
 func TestRight(t *testing.T) {
 	r := glm(t)
 	const tool = `{"type":"function","function":{"name":"mul","parameters":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}}}}}`
-	call := Case{Thinking: true, Tools: []string{tool}, Answer: Message{Calls: []Call{{"mul", `{"a": 3, "b": 4}`}}}}
+	call := Case{Thinking: true, Tools: []string{tool, strings.Replace(tool, "mul", "add", 1)}, Answer: Message{Calls: []Call{{"mul", `{"a": 3, "b": 4}`}}}}
 	sum := Case{Thinking: true, Answer: Message{Content: "1 + 2 = 3"}}
 	const a, b = "<arg_key>a</arg_key><arg_value>3</arg_value>", "<arg_key>b</arg_key><arg_value>4</arg_value>"
 	for _, tt := range []struct {

@@ -116,13 +116,18 @@ func (m *Model) Close() error {
 // Renderer implements Taker.
 func (m *Model) Renderer() chat.Renderer { return m.renderer }
 
+// tokens are those of a prompt, in which names of special tokens are these tokens.
+func (m *Model) tokens(prompt string) []int32 {
+	return m.tok.Encode(prompt, tokenizer.EncodeOptions{ParseSpecial: true})
+}
+
 // Answer implements Taker.
 func (m *Model) Answer(ctx context.Context, prompt string, most int) (a Answer, err error) {
 	sampler, err := sample.New(sample.Off())
 	if err != nil {
 		return a, err
 	}
-	req := engine.Request{Prompt: m.tok.Encode(prompt, tokenizer.EncodeOptions{ParseSpecial: true}), Max: most, Sampler: sampler}
+	req := engine.Request{Prompt: m.tokens(prompt), Max: most, Sampler: sampler}
 	if room := m.model.Context() - len(req.Prompt); room < most {
 		return a, fmt.Errorf("%d tokens and an answer of %d do not fit into %d", len(req.Prompt), most, m.model.Context())
 	}

@@ -61,6 +61,9 @@ func TestOpen(t *testing.T) {
 	if m.Renderer().Name() != "glm4" || !m.drafts {
 		t.Errorf("renderer %s, drafts %v", m.Renderer().Name(), m.drafts)
 	}
+	if ids := m.tokens(m.tok.TokenText(m.tok.EOS())); len(ids) != 1 || ids[0] != m.tok.EOS() {
+		t.Errorf("the name of a control token is tokens %d", ids)
+	}
 	ctx := context.Background()
 	drafted, err := m.Answer(ctx, "the quick brown", 40)
 	if err != nil {
