@@ -1,4 +1,4 @@
-"""ggml block formats in numpy: the encoders that export.py needs and their decoders.
+"""ggml block formats in numpy: the encoders that the export.py of the small models need and their decoders.
 
 An encoder takes float32 rows whose length is a multiple of the block size and returns the packed bytes. Scales are
 found by trying a range of step sizes around the obvious one, solving each for the least squared error, and keeping
@@ -6,6 +6,7 @@ the best; all blocks of a tensor are searched at once.
 
 Layouts (little-endian, d and dmin are IEEE half floats):
   Q5_0   32 values, 22 bytes   d, u32 of fifth bits, 16 bytes of low nibbles (value j and j+16 share a byte)
+  Q8_0   32 values, 34 bytes   d, 32 int8
   Q4_K  256 values, 144 bytes  d, dmin, 12 bytes of 6-bit scales and minimums, 128 bytes of nibbles
   Q6_K  256 values, 210 bytes  128 bytes of low nibbles, 64 bytes of high bit pairs, 16 int8 scales, d
 """
@@ -85,6 +86,19 @@ def decode_q5_0(data: bytes) -> np.ndarray:
     return (d * ((low | (fifth << 4)).astype(np.float32) - 16)).reshape(-1)
 
 
+def encode_q8_0(x: np.ndarray) -> bytes:
+    x = x.reshape(-1, 32)
+    d = _half(np.abs(x).max(1) / 127)
+    q = np.clip(np.rint(_safe_divide(x, d[:, None])), -127, 127).astype(np.int8)
+    return np.concatenate([d.astype("<f2").view(np.uint8).reshape(-1, 2), q.view(np.uint8)], 1).tobytes()
+
+
+def decode_q8_0(data: bytes) -> np.ndarray:
+    raw = np.frombuffer(data, np.uint8).reshape(-1, 34)
+    d = raw[:, :2].copy().view("<f2").astype(np.float32)
+    return (d * raw[:, 2:].copy().view(np.int8).astype(np.float32)).reshape(-1)
+
+
 def _pack_scales(sc: np.ndarray, m: np.ndarray) -> np.ndarray:
     """Packs eight 6-bit scales and minimums, [n, 8] each, into the 12 bytes of a K-quant block."""
     first = sc[:, :4] | ((sc[:, 4:] >> 4) << 6)
@@ -160,6 +174,7 @@ class Format(NamedTuple):
 FORMATS = {
     "F32": Format(0, 1, 4, lambda x: x.astype("<f4").tobytes(), lambda data: np.frombuffer(data, "<f4")),
     "Q5_0": Format(6, 32, 22, encode_q5_0, decode_q5_0),
+    "Q8_0": Format(8, 32, 34, encode_q8_0, decode_q8_0),
     "Q4_K": Format(12, 256, 144, encode_q4_k, decode_q4_k),
     "Q6_K": Format(14, 256, 210, encode_q6_k, decode_q6_k),
 }

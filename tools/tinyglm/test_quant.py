@@ -12,7 +12,7 @@ from quant import FORMATS
 
 # Root-mean-square error allowed for values of variance 1. Rounding alone gives step/sqrt(12), where the step is a
 # block's range (about ±2.1 for 32 such values, ±1.8 for 16) over the number of levels; the rest is for rounded scales.
-NORMAL_ERROR = {"F32": 0.0, "Q5_0": 0.045, "Q4_K": 0.075, "Q6_K": 0.018}
+NORMAL_ERROR = {"F32": 0.0, "Q5_0": 0.045, "Q8_0": 0.006, "Q4_K": 0.075, "Q6_K": 0.018}
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -51,6 +51,9 @@ class Formats(unittest.TestCase):
         want = np.full(32, -16.0)
         want[[0, 16, 31]] = 1, -14, 15
         np.testing.assert_array_equal(FORMATS["Q5_0"].decode(q5), want)
+
+        q8 = half_one + bytes([1, 0x81] + [0] * 29 + [0x7F])
+        np.testing.assert_array_equal(FORMATS["Q8_0"].decode(q8)[[0, 1, 2, 31]], [1, -127, 0, 127])
 
         scales = bytes([1, 2, 3, 0xC4, 5, 6, 7, 8, 0, 0, 0, 0xA9])  # sub-block 7: scale 9+48, minimum 10
         q4 = half_one + half_one + scales + bytes([0x21] + [0] * 126 + [0x30])
