@@ -48,6 +48,7 @@ var sharedParts = []struct {
 	usedBy   func(plan.Part) bool
 }{
 	{"product.shared", func(p plan.Part) bool { return verify.TokensOf(p) > 0 || expandsHeads(p) }},
+	{"tile_product.shared", func(p plan.Part) bool { return verify.TokensOf(p) > 0 }},
 	{"route.shared", func(p plan.Part) bool { return verify.GatingOf(p) != nil }},
 	{"group_experts.shared", func(p plan.Part) bool { _, ok := p.(*plan.GroupExperts); return ok }},
 	{"experts_sum.shared", func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok }},

@@ -1923,30 +1923,6 @@ template <> struct eight_inputs<float> {
   }
 };
 
-//: sent_eight using eight_inputs
-// Eight inputs on their way to threadgroup memory: halves as they are, by the platform's own copies where
-// it has them; terms of floats are made on the way. Of n of them, 8, 4 or 0, the others are 0.
-template <typename X>
-struct sent_eight {
-  enum : uint { TERMS = eight_inputs<X>::TERMS };
-  eight_inputs<X> e;
-  static inline void send(thread sent_eight & s, threadgroup half *, device const X * p, uint n) {
-    if (n == 8u) eight_inputs<X>::load(s.e, p);
-    else if (n == 4u) eight_inputs<X>::load_four(s.e, p);
-    else eight_inputs<X>::none(s.e);
-  }
-  template <uint TERM>
-  static inline void land(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
-};
-//: sent_eight using sixteen_bytes
-template <> struct sent_eight<half> {
-  enum : uint { TERMS = 1 };
-  sixteen_bytes v;
-  static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
-  template <uint TERM>
-  static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
-};
-
 //: step_parts
 // How many steps of TOKENS inputs the tile holds for SLICES simdgroups that share rows, and how many of
 // these share a step.
@@ -1995,6 +1971,71 @@ static inline void multiply_step(thread const W & w, thread const U & up, thread
     matrices<W, U>::template multiply_all<whole_step, PIECE, N, 2, 2>(w, up, d, x, staged, lane);
   }
 }
+
+//: result_block
+// Results of eight inputs on their way to the lanes that finish them: [8][8 R + 4].
+template <uint R> struct result_block { enum : uint { ROW = 8u * R + 4u, FLOATS = 8u * ROW }; };
+
+//: put_results using UNROLL result_block
+template <uint R, uint N>
+static inline void put_results(thread const simdgroup_float8x8 * d, threadgroup float * block) {
+  UNROLL for (uint r = 0; r < R; ++r) simdgroup_store(d[r * N], block + 8u * r, result_block<R>::ROW, 0, true);
+}
+
+//: take_result using UNROLL result_block
+// The result of row r for input t of eight, summed over the SLICES simdgroups that share the rows:
+// blocks are those of the first of them, APART floats apart.
+template <uint R, uint SLICES, uint APART>
+static inline float take_result(threadgroup const float * blocks, uint t, uint r) {
+  float sum = 0.0f;
+  UNROLL for (uint s = 0; s < SLICES; ++s) sum += blocks[s * APART + t * result_block<R>::ROW + r];
+  return sum;
+}
+
+//: norm_factors using UNROLL load_partials norm_factor sum_lanes sum_of
+// The factors of the norms of a tile's inputs, from the COUNT partial sums of squares of each. The loads
+// for several inputs are under way together.
+template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
+static inline void norm_factors(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
+  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS, TOGETHER = EACH * TURNS > 32u ? 1u : TURNS };
+  for (uint t = 0u; t < TURNS; t += TOGETHER) {
+    float partials[EACH * TOGETHER], sums[TOGETHER];
+    UNROLL for (uint i = 0; i < TOGETHER; ++i) {
+      const uint input = min((t + i) * SIMDGROUPS + sg, TOKENS - 1u);
+      load_partials<COUNT, 32u>(squares + ulong(WHICH::row_of(rows, input) / WHICH::K) * STRIDE, lane, partials + i * EACH);
+    }
+    UNROLL for (uint i = 0; i < TOGETHER; ++i) sums[i] = sum_of<EACH>(partials + i * EACH);
+    sum_lanes<TOGETHER>(sums);
+    UNROLL for (uint i = 0; i < TOGETHER; ++i) {
+      const uint input = (t + i) * SIMDGROUPS + sg;
+      if (lane == 0 && input < TOKENS) factors[input] = norm_factor(sums[i], n, eps);
+    }
+  }
+}
+
+//: sent_eight using eight_inputs
+// Eight inputs on their way to threadgroup memory: halves as they are, by the platform's own copies where
+// it has them; terms of floats are made on the way. Of n of them, 8, 4 or 0, the others are 0.
+template <typename X>
+struct sent_eight {
+  enum : uint { TERMS = eight_inputs<X>::TERMS };
+  eight_inputs<X> e;
+  static inline void send(thread sent_eight & s, threadgroup half *, device const X * p, uint n) {
+    if (n == 8u) eight_inputs<X>::load(s.e, p);
+    else if (n == 4u) eight_inputs<X>::load_four(s.e, p);
+    else eight_inputs<X>::none(s.e);
+  }
+  template <uint TERM>
+  static inline void land(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
+};
+//: sent_eight using sixteen_bytes
+template <> struct sent_eight<half> {
+  enum : uint { TERMS = 1 };
+  sixteen_bytes v;
+  static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
+  template <uint TERM>
+  static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
+};
 
 //: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
 // Products of one tile of inputs and all steps. The weights of the first step are on their way.
@@ -2145,47 +2186,6 @@ struct product_of<true, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> : prompt_pr
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 static inline void multiply_tile(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
   product_of<TOKENS == 64u && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS>::multiply_inputs(w, up, x, tile, staged, d, slice, tid, lane);
-}
-
-//: result_block
-// Results of eight inputs on their way to the lanes that finish them: [8][8 R + 4].
-template <uint R> struct result_block { enum : uint { ROW = 8u * R + 4u, FLOATS = 8u * ROW }; };
-
-//: put_results using UNROLL result_block
-template <uint R, uint N>
-static inline void put_results(thread const simdgroup_float8x8 * d, threadgroup float * block) {
-  UNROLL for (uint r = 0; r < R; ++r) simdgroup_store(d[r * N], block + 8u * r, result_block<R>::ROW, 0, true);
-}
-
-//: take_result using UNROLL result_block
-// The result of row r for input t of eight, summed over the SLICES simdgroups that share the rows:
-// blocks are those of the first of them, APART floats apart.
-template <uint R, uint SLICES, uint APART>
-static inline float take_result(threadgroup const float * blocks, uint t, uint r) {
-  float sum = 0.0f;
-  UNROLL for (uint s = 0; s < SLICES; ++s) sum += blocks[s * APART + t * result_block<R>::ROW + r];
-  return sum;
-}
-
-//: norm_factors using UNROLL load_partials norm_factor sum_lanes sum_of
-// The factors of the norms of a tile's inputs, from the COUNT partial sums of squares of each. The loads
-// for several inputs are under way together.
-template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
-static inline void norm_factors(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
-  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS, TOGETHER = EACH * TURNS > 32u ? 1u : TURNS };
-  for (uint t = 0u; t < TURNS; t += TOGETHER) {
-    float partials[EACH * TOGETHER], sums[TOGETHER];
-    UNROLL for (uint i = 0; i < TOGETHER; ++i) {
-      const uint input = min((t + i) * SIMDGROUPS + sg, TOKENS - 1u);
-      load_partials<COUNT, 32u>(squares + ulong(WHICH::row_of(rows, input) / WHICH::K) * STRIDE, lane, partials + i * EACH);
-    }
-    UNROLL for (uint i = 0; i < TOGETHER; ++i) sums[i] = sum_of<EACH>(partials + i * EACH);
-    sum_lanes<TOGETHER>(sums);
-    UNROLL for (uint i = 0; i < TOGETHER; ++i) {
-      const uint input = (t + i) * SIMDGROUPS + sg;
-      if (lane == 0 && input < TOKENS) factors[input] = norm_factor(sums[i], n, eps);
-    }
-  }
 }
 
 //: combine_splits using LATER_MAY_START UNROLL in_floats load4

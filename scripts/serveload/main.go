@@ -2,7 +2,7 @@
 // and how it shares the device:
 //
 //	go build -o /tmp/mlarun ./cmd/mlarun
-//	go run ./scripts/serveload -mlarun /tmp/mlarun -model F [-threads 2] [-tests one,batch,arrivals,workers] [-o md|json]
+//	go run ./scripts/serveload -program bin/mlarun -model F [-threads 2] [-tests one,batch,arrivals,workers] [-o md|json]
 //
 // It starts servers and benchmarks itself, in turn, so that other work on the machine meets
 // both. Prompts are lists of token ids that no two requests share. Figures are medians over
@@ -77,7 +77,7 @@ var tests = []struct {
 
 func main() {
 	l := &load{first: 1}
-	flag.StringVar(&l.mlarun, "mlarun", "mlarun", "the program, built")
+	flag.StringVar(&l.mlarun, "program", "mlarun", "mlarun, built")
 	flag.StringVar(&l.model, "model", "", "model file")
 	flag.StringVar(&l.device, "device", "cpu", "-device of mlarun")
 	flag.IntVar(&l.threads, "threads", 2, "-threads of mlarun")
