@@ -63,7 +63,7 @@ func (v *partView) Blocks() int {
 // WeightRows is the type of a lane's rows of the matrix in a slot.
 func (v *partView) WeightRows(slot int) string {
 	_, cols := matrix(v.P)
-	return fmt.Sprintf("weight_rows<%s, %du, %du>", v.Tag(slot), cols, v.RowBlocks())
+	return fmt.Sprintf("weight_rows<%s, %du, %du, %du>", v.Tag(slot), cols, v.RowBlocks(), verify.TokensOf(v.P))
 }
 
 // MatrixAt points to the matrix of the threadgroup's entry.

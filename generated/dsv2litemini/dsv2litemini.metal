@@ -1498,10 +1498,10 @@ static inline half4 piece_of(thread const typename T::run & r, uint j, uint u) {
 
 //: weight_rows using STEP UNROLL piece_of
 // The lane's rows of a matrix of COLS columns, what it has of a step of them, and of the next step. Floats
-// are fetched when they are multiplied: two steps would not leave it registers for the results.
-template <typename T, uint COLS, uint R>
+// are fetched when a prompt's inputs are multiplied: two steps would leave no registers for TOKENS results.
+template <typename T, uint COLS, uint R, uint TOKENS>
 struct weight_rows {
-  enum : bool { AHEAD = sizeof(typename T::run) <= 64u };
+  enum : bool { AHEAD = TOKENS < 64u || sizeof(typename T::run) * R <= 256u };
   device const uchar * row[R];
   typename T::run now[R], next[R];
   uint next_step, late_step;
@@ -1549,9 +1549,9 @@ struct no_weights {
 template <typename W> struct one_matrix;
 
 //: one_matrix if weight_rows using UNROLL multiply_eights weight_rows
-template <typename T, uint COLS, uint R>
-struct one_matrix<weight_rows<T, COLS, R>> {
-  typedef weight_rows<T, COLS, R> W;
+template <typename T, uint COLS, uint R, uint TOKENS>
+struct one_matrix<weight_rows<T, COLS, R, TOKENS>> {
+  typedef weight_rows<T, COLS, R, TOKENS> W;
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
   static inline void multiply_one(thread const W & w, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
     UNROLL for (uint j = 0; j < COUNT; ++j) {
@@ -1566,9 +1566,9 @@ struct one_matrix<weight_rows<T, COLS, R>> {
 template <typename W, typename U> struct matrices;
 
 //: matrices if weight_rows no_weights using no_weights one_matrix weight_rows weights_of
-template <typename T, uint COLS, uint R>
-struct matrices<weight_rows<T, COLS, R>, no_weights> {
-  typedef weight_rows<T, COLS, R> W;
+template <typename T, uint COLS, uint R, uint TOKENS>
+struct matrices<weight_rows<T, COLS, R, TOKENS>, no_weights> {
+  typedef weight_rows<T, COLS, R, TOKENS> W;
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
@@ -1578,9 +1578,9 @@ struct matrices<weight_rows<T, COLS, R>, no_weights> {
 };
 
 //: matrices if weight_rows using UNROLL multiply_eights weight_rows weights_of
-template <typename T, uint COLS, uint R>
-struct matrices<weight_rows<T, COLS, R>, weight_rows<T, COLS, R>> {
-  typedef weight_rows<T, COLS, R> W;
+template <typename T, uint COLS, uint R, uint TOKENS>
+struct matrices<weight_rows<T, COLS, R, TOKENS>, weight_rows<T, COLS, R, TOKENS>> {
+  typedef weight_rows<T, COLS, R, TOKENS> W;
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
@@ -1595,14 +1595,14 @@ struct matrices<weight_rows<T, COLS, R>, weight_rows<T, COLS, R>> {
 };
 
 //: matrices if weight_rows using one_matrix weight_rows weights_of
-template <typename T, typename S, uint COLS, uint R>
-struct matrices<weight_rows<T, COLS, R>, weight_rows<S, COLS, R>> {
+template <typename T, typename S, uint COLS, uint R, uint TOKENS>
+struct matrices<weight_rows<T, COLS, R, TOKENS>, weight_rows<S, COLS, R, TOKENS>> {
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO || weights_of<S>::TWO, ALIKE = false };
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
-  static inline void multiply_all(thread const weight_rows<T, COLS, R> & w, thread const weight_rows<S, COLS, R> & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
-    one_matrix<weight_rows<T, COLS, R>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
-    one_matrix<weight_rows<S, COLS, R>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
+  static inline void multiply_all(thread const weight_rows<T, COLS, R, TOKENS> & w, thread const weight_rows<S, COLS, R, TOKENS> & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
+    one_matrix<weight_rows<T, COLS, R, TOKENS>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
+    one_matrix<weight_rows<S, COLS, R, TOKENS>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
   }
 };
 
@@ -4396,13 +4396,13 @@ static inline void q_kv_a_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_q_proj, 256u, 2u> w;
-    weight_rows<T_w_q_proj, 256u, 2u>::begin(w, w_q_proj, row, 383u, lane);
+    weight_rows<T_w_q_proj, 256u, 2u, 16u> w;
+    weight_rows<T_w_q_proj, 256u, 2u, 16u>::begin(w, w_q_proj, row, 383u, lane);
     no_weights w_up;
     if (row + 16u <= 384u) {
       WEIGHTS_SOON(w_q_proj + ulong(row) * T_w_q_proj::row_bytes(256u) + slice * (16u * T_w_q_proj::row_bytes(256u) / 2u), 16u * T_w_q_proj::row_bytes(256u) / 2u);
     }
-    weight_rows<T_w_q_proj, 256u, 2u>::fetch_step(w, slice % 2u, lane);
+    weight_rows<T_w_q_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
     threadgroup float * factors = scratch + 3584u;
@@ -4438,13 +4438,13 @@ static inline void q_kv_a_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u> w;
-    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u> w;
+    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, lane);
     no_weights w_up;
     if (row + 16u <= 288u) {
       WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(256u) + slice * (16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u);
     }
-    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u>::fetch_step(w, slice % 2u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
     threadgroup float * factors = scratch + 3584u;
@@ -4562,13 +4562,13 @@ static inline void store_kv_k_b_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_k_b_proj, 64u, 2u> w;
-    weight_rows<T_w_k_b_proj, 64u, 2u>::begin(w, w_k_b_proj + entry * args.stride0, row, 255u, lane);
+    weight_rows<T_w_k_b_proj, 64u, 2u, 16u> w;
+    weight_rows<T_w_k_b_proj, 64u, 2u, 16u>::begin(w, w_k_b_proj + entry * args.stride0, row, 255u, lane);
     no_weights w_up;
     if (row + 16u <= 256u) {
       WEIGHTS_SOON(w_k_b_proj + entry * args.stride0 + ulong(row) * T_w_k_b_proj::row_bytes(64u), 16u * T_w_k_b_proj::row_bytes(64u));
     }
-    weight_rows<T_w_k_b_proj, 64u, 2u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_k_b_proj, 64u, 2u, 16u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
     simdgroup_float8x8 d[4];
@@ -4930,13 +4930,13 @@ static inline void v_b_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_v_b_proj, 256u, 2u> w;
-  weight_rows<T_w_v_b_proj, 256u, 2u>::begin(w, w_v_b_proj + entry * args.stride0, row, 63u, lane);
+  weight_rows<T_w_v_b_proj, 256u, 2u, 16u> w;
+  weight_rows<T_w_v_b_proj, 256u, 2u, 16u>::begin(w, w_v_b_proj + entry * args.stride0, row, 63u, lane);
   no_weights w_up;
   if (row + 16u <= 64u) {
     WEIGHTS_SOON(w_v_b_proj + entry * args.stride0 + ulong(row) * T_w_v_b_proj::row_bytes(256u) + slice * (16u * T_w_v_b_proj::row_bytes(256u) / 2u), 16u * T_w_v_b_proj::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_v_b_proj, 256u, 2u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_v_b_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   simdgroup_float8x8 d[4];
@@ -4999,13 +4999,13 @@ static inline void o_proj_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_o_proj, 256u, 2u> w;
-  weight_rows<T_w_o_proj, 256u, 2u>::begin(w, w_o_proj, row, 255u, lane);
+  weight_rows<T_w_o_proj, 256u, 2u, 16u> w;
+  weight_rows<T_w_o_proj, 256u, 2u, 16u>::begin(w, w_o_proj, row, 255u, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
     WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(256u) + slice * (16u * T_w_o_proj::row_bytes(256u) / 2u), 16u * T_w_o_proj::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_o_proj, 256u, 2u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_o_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   simdgroup_float8x8 d[4];
@@ -5080,16 +5080,16 @@ static inline void gate_up_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_gate_proj, 256u, 2u> w;
-  weight_rows<T_w_gate_proj, 256u, 2u>::begin(w, w_gate_proj, row, 607u, lane);
-  weight_rows<T_w_up_proj, 256u, 2u> w_up;
-  weight_rows<T_w_up_proj, 256u, 2u>::begin(w_up, w_up_proj, row, 607u, lane);
+  weight_rows<T_w_gate_proj, 256u, 2u, 16u> w;
+  weight_rows<T_w_gate_proj, 256u, 2u, 16u>::begin(w, w_gate_proj, row, 607u, lane);
+  weight_rows<T_w_up_proj, 256u, 2u, 16u> w_up;
+  weight_rows<T_w_up_proj, 256u, 2u, 16u>::begin(w_up, w_up_proj, row, 607u, lane);
   if (row + 16u <= 608u) {
     WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(256u) + slice * (16u * T_w_gate_proj::row_bytes(256u) / 2u), 16u * T_w_gate_proj::row_bytes(256u) / 2u);
     WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(256u) + slice * (16u * T_w_up_proj::row_bytes(256u) / 2u), 16u * T_w_up_proj::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_gate_proj, 256u, 2u>::fetch_step(w, slice % 2u, lane);
-  weight_rows<T_w_up_proj, 256u, 2u>::fetch_step(w_up, slice % 2u, lane);
+  weight_rows<T_w_gate_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_up_proj, 256u, 2u, 16u>::fetch_step(w_up, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   threadgroup float * factors = scratch + 3584u;
@@ -5159,13 +5159,13 @@ static inline void down_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_down_proj, 608u, 2u> w;
-  weight_rows<T_w_down_proj, 608u, 2u>::begin(w, w_down_proj, row, 255u, lane);
+  weight_rows<T_w_down_proj, 608u, 2u, 16u> w;
+  weight_rows<T_w_down_proj, 608u, 2u, 16u>::begin(w, w_down_proj, row, 255u, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
     WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(608u) + slice * (16u * T_w_down_proj::row_bytes(608u) / 4u), 16u * T_w_down_proj::row_bytes(608u) / 4u);
   }
-  weight_rows<T_w_down_proj, 608u, 2u>::fetch_step(w, slice % 4u, lane);
+  weight_rows<T_w_down_proj, 608u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   simdgroup_float8x8 d[4];
@@ -5244,13 +5244,13 @@ static inline void router_shared_gate_shared_up_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_gate, 256u, 2u> w;
-    weight_rows<T_w_gate, 256u, 2u>::begin(w, w_gate, row, 7u, lane);
+    weight_rows<T_w_gate, 256u, 2u, 16u> w;
+    weight_rows<T_w_gate, 256u, 2u, 16u>::begin(w, w_gate, row, 7u, lane);
     no_weights w_up;
     if (row + 16u <= 8u) {
       WEIGHTS_SOON(w_gate + ulong(row) * T_w_gate::row_bytes(256u) + slice * (16u * T_w_gate::row_bytes(256u) / 2u), 16u * T_w_gate::row_bytes(256u) / 2u);
     }
-    weight_rows<T_w_gate, 256u, 2u>::fetch_step(w, slice % 2u, lane);
+    weight_rows<T_w_gate, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
     threadgroup float * factors = scratch + 3584u;
@@ -5281,16 +5281,16 @@ static inline void router_shared_gate_shared_up_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_shared_experts_gate_proj, 256u, 2u> w;
-    weight_rows<T_w_shared_experts_gate_proj, 256u, 2u>::begin(w, w_shared_experts_gate_proj, row, 319u, lane);
-    weight_rows<T_w_shared_experts_up_proj, 256u, 2u> w_up;
-    weight_rows<T_w_shared_experts_up_proj, 256u, 2u>::begin(w_up, w_shared_experts_up_proj, row, 319u, lane);
+    weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u> w;
+    weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u>::begin(w, w_shared_experts_gate_proj, row, 319u, lane);
+    weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u> w_up;
+    weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u>::begin(w_up, w_shared_experts_up_proj, row, 319u, lane);
     if (row + 16u <= 320u) {
       WEIGHTS_SOON(w_shared_experts_gate_proj + ulong(row) * T_w_shared_experts_gate_proj::row_bytes(256u) + slice * (16u * T_w_shared_experts_gate_proj::row_bytes(256u) / 2u), 16u * T_w_shared_experts_gate_proj::row_bytes(256u) / 2u);
       WEIGHTS_SOON(w_shared_experts_up_proj + ulong(row) * T_w_shared_experts_up_proj::row_bytes(256u) + slice * (16u * T_w_shared_experts_up_proj::row_bytes(256u) / 2u), 16u * T_w_shared_experts_up_proj::row_bytes(256u) / 2u);
     }
-    weight_rows<T_w_shared_experts_gate_proj, 256u, 2u>::fetch_step(w, slice % 2u, lane);
-    weight_rows<T_w_shared_experts_up_proj, 256u, 2u>::fetch_step(w_up, slice % 2u, lane);
+    weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
+    weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u>::fetch_step(w_up, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
     threadgroup float * factors = scratch + 3584u;
@@ -5448,18 +5448,18 @@ static inline void experts_gate_experts_up_x16_body(
   if (begin < behind) { // else no row selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 3600u);
   const rows_selected<3> which = {selections};
-  weight_rows<T_w_experts_gate_proj, 256u, 2u> w;
-  weight_rows<T_w_experts_gate_proj, 256u, 2u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 159u, lane);
-  weight_rows<T_w_experts_up_proj, 256u, 2u> w_up;
-  weight_rows<T_w_experts_up_proj, 256u, 2u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 159u, lane);
+  weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u> w;
+  weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 159u, lane);
+  weight_rows<T_w_experts_up_proj, 256u, 2u, 16u> w_up;
+  weight_rows<T_w_experts_up_proj, 256u, 2u, 16u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 159u, lane);
   if (row + 16u <= 160u) {
     WEIGHTS_SOON(w_experts_gate_proj + entry * args.stride0 + ulong(row) * T_w_experts_gate_proj::row_bytes(256u) + slice * (16u * T_w_experts_gate_proj::row_bytes(256u) / 2u), 16u * T_w_experts_gate_proj::row_bytes(256u) / 2u);
     WEIGHTS_SOON(w_experts_up_proj + entry * args.stride1 + ulong(row) * T_w_experts_up_proj::row_bytes(256u) + slice * (16u * T_w_experts_up_proj::row_bytes(256u) / 2u), 16u * T_w_experts_up_proj::row_bytes(256u) / 2u);
   }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 16u) {
-  weight_rows<T_w_experts_gate_proj, 256u, 2u>::fetch_step(w, slice % 2u, lane);
-  weight_rows<T_w_experts_up_proj, 256u, 2u>::fetch_step(w_up, slice % 2u, lane);
+  weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_experts_up_proj, 256u, 2u, 16u>::fetch_step(w_up, slice % 2u, lane);
   if (tid < 16u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   threadgroup float * factors = scratch + 3584u;
@@ -5543,15 +5543,15 @@ static inline void experts_down_x16_body(
   if (begin < behind) { // else no row selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 2432u);
   const rows_selected<3> which = {selections};
-  weight_rows<T_w_experts_down_proj, 160u, 2u> w;
-  weight_rows<T_w_experts_down_proj, 160u, 2u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 255u, lane);
+  weight_rows<T_w_experts_down_proj, 160u, 2u, 16u> w;
+  weight_rows<T_w_experts_down_proj, 160u, 2u, 16u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 255u, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
     WEIGHTS_SOON(w_experts_down_proj + entry * args.stride0 + ulong(row) * T_w_experts_down_proj::row_bytes(160u), 16u * T_w_experts_down_proj::row_bytes(160u));
   }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 16u) {
-  weight_rows<T_w_experts_down_proj, 160u, 2u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_experts_down_proj, 160u, 2u, 16u>::fetch_step(w, 0u, lane);
   if (tid < 16u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   simdgroup_float8x8 d[4];
@@ -5632,13 +5632,13 @@ static inline void shared_down_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_shared_experts_down_proj, 320u, 2u> w;
-  weight_rows<T_w_shared_experts_down_proj, 320u, 2u>::begin(w, w_shared_experts_down_proj, row, 255u, lane);
+  weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u> w;
+  weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u>::begin(w, w_shared_experts_down_proj, row, 255u, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
     WEIGHTS_SOON(w_shared_experts_down_proj + ulong(row) * T_w_shared_experts_down_proj::row_bytes(320u) + slice * (16u * T_w_shared_experts_down_proj::row_bytes(320u) / 2u), 16u * T_w_shared_experts_down_proj::row_bytes(320u) / 2u);
   }
-  weight_rows<T_w_shared_experts_down_proj, 320u, 2u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   simdgroup_float8x8 d[4];
@@ -5888,13 +5888,13 @@ static inline void lm_head_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_lm_head, 256u, 2u> w;
-  weight_rows<T_w_lm_head, 256u, 2u>::begin(w, w_lm_head, row, 511u, lane);
+  weight_rows<T_w_lm_head, 256u, 2u, 16u> w;
+  weight_rows<T_w_lm_head, 256u, 2u, 16u>::begin(w, w_lm_head, row, 511u, lane);
   no_weights w_up;
   if (row + 16u <= 512u) {
     WEIGHTS_SOON(w_lm_head + ulong(row) * T_w_lm_head::row_bytes(256u) + slice * (16u * T_w_lm_head::row_bytes(256u) / 2u), 16u * T_w_lm_head::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_lm_head, 256u, 2u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_lm_head, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   threadgroup float * factors = scratch + 3584u;

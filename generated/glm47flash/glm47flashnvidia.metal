@@ -1742,10 +1742,10 @@ static inline half4 piece_of(thread const typename T::run & r, uint j, uint u) {
 
 //: weight_rows using STEP UNROLL piece_of
 // The lane's rows of a matrix of COLS columns, what it has of a step of them, and of the next step. Floats
-// are fetched when they are multiplied: two steps would not leave it registers for the results.
-template <typename T, uint COLS, uint R>
+// are fetched when a prompt's inputs are multiplied: two steps would leave no registers for TOKENS results.
+template <typename T, uint COLS, uint R, uint TOKENS>
 struct weight_rows {
-  enum : bool { AHEAD = sizeof(typename T::run) <= 64u };
+  enum : bool { AHEAD = TOKENS < 64u || sizeof(typename T::run) * R <= 256u };
   device const uchar * row[R];
   typename T::run now[R], next[R];
   uint next_step, late_step;
@@ -1793,9 +1793,9 @@ struct no_weights {
 template <typename W> struct one_matrix;
 
 //: one_matrix if weight_rows using UNROLL multiply_eights weight_rows
-template <typename T, uint COLS, uint R>
-struct one_matrix<weight_rows<T, COLS, R>> {
-  typedef weight_rows<T, COLS, R> W;
+template <typename T, uint COLS, uint R, uint TOKENS>
+struct one_matrix<weight_rows<T, COLS, R, TOKENS>> {
+  typedef weight_rows<T, COLS, R, TOKENS> W;
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
   static inline void multiply_one(thread const W & w, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
     UNROLL for (uint j = 0; j < COUNT; ++j) {
@@ -1810,9 +1810,9 @@ struct one_matrix<weight_rows<T, COLS, R>> {
 template <typename W, typename U> struct matrices;
 
 //: matrices if weight_rows no_weights using no_weights one_matrix weight_rows weights_of
-template <typename T, uint COLS, uint R>
-struct matrices<weight_rows<T, COLS, R>, no_weights> {
-  typedef weight_rows<T, COLS, R> W;
+template <typename T, uint COLS, uint R, uint TOKENS>
+struct matrices<weight_rows<T, COLS, R, TOKENS>, no_weights> {
+  typedef weight_rows<T, COLS, R, TOKENS> W;
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
@@ -1822,9 +1822,9 @@ struct matrices<weight_rows<T, COLS, R>, no_weights> {
 };
 
 //: matrices if weight_rows using UNROLL multiply_eights weight_rows weights_of
-template <typename T, uint COLS, uint R>
-struct matrices<weight_rows<T, COLS, R>, weight_rows<T, COLS, R>> {
-  typedef weight_rows<T, COLS, R> W;
+template <typename T, uint COLS, uint R, uint TOKENS>
+struct matrices<weight_rows<T, COLS, R, TOKENS>, weight_rows<T, COLS, R, TOKENS>> {
+  typedef weight_rows<T, COLS, R, TOKENS> W;
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
@@ -1839,14 +1839,14 @@ struct matrices<weight_rows<T, COLS, R>, weight_rows<T, COLS, R>> {
 };
 
 //: matrices if weight_rows using one_matrix weight_rows weights_of
-template <typename T, typename S, uint COLS, uint R>
-struct matrices<weight_rows<T, COLS, R>, weight_rows<S, COLS, R>> {
+template <typename T, typename S, uint COLS, uint R, uint TOKENS>
+struct matrices<weight_rows<T, COLS, R, TOKENS>, weight_rows<S, COLS, R, TOKENS>> {
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO || weights_of<S>::TWO, ALIKE = false };
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
-  static inline void multiply_all(thread const weight_rows<T, COLS, R> & w, thread const weight_rows<S, COLS, R> & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
-    one_matrix<weight_rows<T, COLS, R>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
-    one_matrix<weight_rows<S, COLS, R>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
+  static inline void multiply_all(thread const weight_rows<T, COLS, R, TOKENS> & w, thread const weight_rows<S, COLS, R, TOKENS> & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
+    one_matrix<weight_rows<T, COLS, R, TOKENS>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
+    one_matrix<weight_rows<S, COLS, R, TOKENS>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
   }
 };
 
@@ -3673,7 +3673,7 @@ struct value_maker {
   enum : uint { THREADS = 128, N = PAGE_ROWS / 8u, R = 4, STEPS = (LAT + STEP - 1u) / STEP };
   typedef cache<K, LAT + PE> cache_t;
   typedef latent_share<K, LAT, PE, STEP, INPUT_ROW, THREADS> share_t;
-  typedef weight_rows<T, LAT, R> weights_t;
+  typedef weight_rows<T, LAT, R, PAGE_ROWS> weights_t;
   weights_t w;
   uint first; // of the simdgroup's columns
 
@@ -7149,13 +7149,13 @@ static inline void q_a_kv_a_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_q_a_proj, 2048u, 2u> w;
-    weight_rows<T_w_q_a_proj, 2048u, 2u>::begin(w, w_q_a_proj, row, 767u, lane);
+    weight_rows<T_w_q_a_proj, 2048u, 2u, 16u> w;
+    weight_rows<T_w_q_a_proj, 2048u, 2u, 16u>::begin(w, w_q_a_proj, row, 767u, lane);
     no_weights w_up;
     if (row + 16u <= 768u) {
       WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(2048u) + slice * (16u * T_w_q_a_proj::row_bytes(2048u) / 4u), 16u * T_w_q_a_proj::row_bytes(2048u) / 4u);
     }
-    weight_rows<T_w_q_a_proj, 2048u, 2u>::fetch_step(w, slice % 4u, lane);
+    weight_rows<T_w_q_a_proj, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
     threadgroup float * factors = scratch + 5888u;
@@ -7189,13 +7189,13 @@ static inline void q_a_kv_a_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u> w;
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u> w;
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, lane);
     no_weights w_up;
     if (row + 16u <= 576u) {
       WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(2048u) + slice * (16u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u);
     }
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u>::fetch_step(w, slice % 4u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
     threadgroup float * factors = scratch + 5888u;
@@ -7441,13 +7441,13 @@ static inline void q_b_store_kv_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_q_b_proj, 768u, 2u> w;
-    weight_rows<T_w_q_b_proj, 768u, 2u>::begin(w, w_q_b_proj, row, 5119u, lane);
+    weight_rows<T_w_q_b_proj, 768u, 2u, 16u> w;
+    weight_rows<T_w_q_b_proj, 768u, 2u, 16u>::begin(w, w_q_b_proj, row, 5119u, lane);
     no_weights w_up;
     if (row + 16u <= 5120u) {
       WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(768u) + slice * (16u * T_w_q_b_proj::row_bytes(768u) / 4u), 16u * T_w_q_b_proj::row_bytes(768u) / 4u);
     }
-    weight_rows<T_w_q_b_proj, 768u, 2u>::fetch_step(w, slice % 4u, lane);
+    weight_rows<T_w_q_b_proj, 768u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
     threadgroup float * factors = scratch + 5888u;
@@ -7986,13 +7986,13 @@ static inline void k_b_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_k_b_proj, 192u, 2u> w;
-  weight_rows<T_w_k_b_proj, 192u, 2u>::begin(w, w_k_b_proj + entry * args.stride0, row, 511u, lane);
+  weight_rows<T_w_k_b_proj, 192u, 2u, 16u> w;
+  weight_rows<T_w_k_b_proj, 192u, 2u, 16u>::begin(w, w_k_b_proj + entry * args.stride0, row, 511u, lane);
   no_weights w_up;
   if (row + 16u <= 512u) {
     WEIGHTS_SOON(w_k_b_proj + entry * args.stride0 + ulong(row) * T_w_k_b_proj::row_bytes(192u), 16u * T_w_k_b_proj::row_bytes(192u));
   }
-  weight_rows<T_w_k_b_proj, 192u, 2u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_k_b_proj, 192u, 2u, 16u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   simdgroup_float8x8 d[4];
@@ -8398,13 +8398,13 @@ static inline void v_b_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_v_b_proj, 512u, 2u> w;
-  weight_rows<T_w_v_b_proj, 512u, 2u>::begin(w, w_v_b_proj + entry * args.stride0, row, 255u, lane);
+  weight_rows<T_w_v_b_proj, 512u, 2u, 16u> w;
+  weight_rows<T_w_v_b_proj, 512u, 2u, 16u>::begin(w, w_v_b_proj + entry * args.stride0, row, 255u, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
     WEIGHTS_SOON(w_v_b_proj + entry * args.stride0 + ulong(row) * T_w_v_b_proj::row_bytes(512u) + slice * (16u * T_w_v_b_proj::row_bytes(512u) / 4u), 16u * T_w_v_b_proj::row_bytes(512u) / 4u);
   }
-  weight_rows<T_w_v_b_proj, 512u, 2u>::fetch_step(w, slice % 4u, lane);
+  weight_rows<T_w_v_b_proj, 512u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   simdgroup_float8x8 d[4];
@@ -8572,13 +8572,13 @@ static inline void o_proj_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_o_proj, 5120u, 2u> w;
-  weight_rows<T_w_o_proj, 5120u, 2u>::begin(w, w_o_proj, row, 2047u, lane);
+  weight_rows<T_w_o_proj, 5120u, 2u, 16u> w;
+  weight_rows<T_w_o_proj, 5120u, 2u, 16u>::begin(w, w_o_proj, row, 2047u, lane);
   no_weights w_up;
   if (row + 16u <= 2048u) {
     WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(5120u) + slice * (16u * T_w_o_proj::row_bytes(5120u) / 4u), 16u * T_w_o_proj::row_bytes(5120u) / 4u);
   }
-  weight_rows<T_w_o_proj, 5120u, 2u>::fetch_step(w, slice % 4u, lane);
+  weight_rows<T_w_o_proj, 5120u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   simdgroup_float8x8 d[4];
@@ -8779,16 +8779,16 @@ static inline void gate_up_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_gate_proj, 2048u, 2u> w;
-  weight_rows<T_w_gate_proj, 2048u, 2u>::begin(w, w_gate_proj, row, 10239u, lane);
-  weight_rows<T_w_up_proj, 2048u, 2u> w_up;
-  weight_rows<T_w_up_proj, 2048u, 2u>::begin(w_up, w_up_proj, row, 10239u, lane);
+  weight_rows<T_w_gate_proj, 2048u, 2u, 16u> w;
+  weight_rows<T_w_gate_proj, 2048u, 2u, 16u>::begin(w, w_gate_proj, row, 10239u, lane);
+  weight_rows<T_w_up_proj, 2048u, 2u, 16u> w_up;
+  weight_rows<T_w_up_proj, 2048u, 2u, 16u>::begin(w_up, w_up_proj, row, 10239u, lane);
   if (row + 16u <= 10240u) {
     WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(2048u) + slice * (16u * T_w_gate_proj::row_bytes(2048u) / 4u), 16u * T_w_gate_proj::row_bytes(2048u) / 4u);
     WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(2048u) + slice * (16u * T_w_up_proj::row_bytes(2048u) / 4u), 16u * T_w_up_proj::row_bytes(2048u) / 4u);
   }
-  weight_rows<T_w_gate_proj, 2048u, 2u>::fetch_step(w, slice % 4u, lane);
-  weight_rows<T_w_up_proj, 2048u, 2u>::fetch_step(w_up, slice % 4u, lane);
+  weight_rows<T_w_gate_proj, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
+  weight_rows<T_w_up_proj, 2048u, 2u, 16u>::fetch_step(w_up, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   threadgroup float * factors = scratch + 5888u;
@@ -8970,13 +8970,13 @@ static inline void down_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_down_proj, 10240u, 2u> w;
-  weight_rows<T_w_down_proj, 10240u, 2u>::begin(w, w_down_proj, row, 2047u, lane);
+  weight_rows<T_w_down_proj, 10240u, 2u, 16u> w;
+  weight_rows<T_w_down_proj, 10240u, 2u, 16u>::begin(w, w_down_proj, row, 2047u, lane);
   no_weights w_up;
   if (row + 16u <= 2048u) {
     WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(10240u) + slice * (16u * T_w_down_proj::row_bytes(10240u) / 4u), 16u * T_w_down_proj::row_bytes(10240u) / 4u);
   }
-  weight_rows<T_w_down_proj, 10240u, 2u>::fetch_step(w, slice % 4u, lane);
+  weight_rows<T_w_down_proj, 10240u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   simdgroup_float8x8 d[4];
@@ -9163,13 +9163,13 @@ static inline void router_shared_gate_shared_up_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_gate, 2048u, 2u> w;
-    weight_rows<T_w_gate, 2048u, 2u>::begin(w, w_gate, row, 63u, lane);
+    weight_rows<T_w_gate, 2048u, 2u, 16u> w;
+    weight_rows<T_w_gate, 2048u, 2u, 16u>::begin(w, w_gate, row, 63u, lane);
     no_weights w_up;
     if (row + 16u <= 64u) {
       WEIGHTS_SOON(w_gate + ulong(row) * T_w_gate::row_bytes(2048u) + slice * (16u * T_w_gate::row_bytes(2048u) / 4u), 16u * T_w_gate::row_bytes(2048u) / 4u);
     }
-    weight_rows<T_w_gate, 2048u, 2u>::fetch_step(w, slice % 4u, lane);
+    weight_rows<T_w_gate, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
     threadgroup float * factors = scratch + 5888u;
@@ -9200,16 +9200,16 @@ static inline void router_shared_gate_shared_up_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u> w;
-    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u>::begin(w, w_shared_experts_gate_proj, row, 1535u, lane);
-    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u> w_up;
-    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u>::begin(w_up, w_shared_experts_up_proj, row, 1535u, lane);
+    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 16u> w;
+    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 16u>::begin(w, w_shared_experts_gate_proj, row, 1535u, lane);
+    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u> w_up;
+    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u>::begin(w_up, w_shared_experts_up_proj, row, 1535u, lane);
     if (row + 16u <= 1536u) {
       WEIGHTS_SOON(w_shared_experts_gate_proj + ulong(row) * T_w_shared_experts_gate_proj::row_bytes(2048u) + slice * (16u * T_w_shared_experts_gate_proj::row_bytes(2048u) / 4u), 16u * T_w_shared_experts_gate_proj::row_bytes(2048u) / 4u);
       WEIGHTS_SOON(w_shared_experts_up_proj + ulong(row) * T_w_shared_experts_up_proj::row_bytes(2048u) + slice * (16u * T_w_shared_experts_up_proj::row_bytes(2048u) / 4u), 16u * T_w_shared_experts_up_proj::row_bytes(2048u) / 4u);
     }
-    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u>::fetch_step(w, slice % 4u, lane);
-    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u>::fetch_step(w_up, slice % 4u, lane);
+    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
+    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u>::fetch_step(w_up, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
     threadgroup float * factors = scratch + 5888u;
@@ -9497,18 +9497,18 @@ static inline void experts_gate_experts_up_x16_body(
   if (begin < behind) { // else no row selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 3592u);
   const rows_selected<4> which = {selections};
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u> w;
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 1535u, lane);
-  weight_rows<T_w_experts_up_proj, 2048u, 2u> w_up;
-  weight_rows<T_w_experts_up_proj, 2048u, 2u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 1535u, lane);
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u> w;
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 1535u, lane);
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u> w_up;
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 1535u, lane);
   if (row + 16u <= 1536u) {
     WEIGHTS_SOON(w_experts_gate_proj + entry * args.stride0 + ulong(row) * T_w_experts_gate_proj::row_bytes(2048u) + slice * (16u * T_w_experts_gate_proj::row_bytes(2048u) / 4u), 16u * T_w_experts_gate_proj::row_bytes(2048u) / 4u);
     WEIGHTS_SOON(w_experts_up_proj + entry * args.stride1 + ulong(row) * T_w_experts_up_proj::row_bytes(2048u) + slice * (16u * T_w_experts_up_proj::row_bytes(2048u) / 4u), 16u * T_w_experts_up_proj::row_bytes(2048u) / 4u);
   }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 8u) {
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u>::fetch_step(w, slice % 4u, lane);
-  weight_rows<T_w_experts_up_proj, 2048u, 2u>::fetch_step(w_up, slice % 4u, lane);
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u>::fetch_step(w, slice % 4u, lane);
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u>::fetch_step(w_up, slice % 4u, lane);
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   threadgroup float * factors = scratch + 3584u;
@@ -9725,15 +9725,15 @@ static inline void experts_down_x16_body(
   if (begin < behind) { // else no row selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 3584u);
   const rows_selected<4> which = {selections};
-  weight_rows<T_w_experts_down_proj, 1536u, 2u> w;
-  weight_rows<T_w_experts_down_proj, 1536u, 2u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, lane);
+  weight_rows<T_w_experts_down_proj, 1536u, 2u, 8u> w;
+  weight_rows<T_w_experts_down_proj, 1536u, 2u, 8u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, lane);
   no_weights w_up;
   if (row + 16u <= 2048u) {
     WEIGHTS_SOON(w_experts_down_proj + entry * args.stride0 + ulong(row) * T_w_experts_down_proj::row_bytes(1536u) + slice * (16u * T_w_experts_down_proj::row_bytes(1536u) / 4u), 16u * T_w_experts_down_proj::row_bytes(1536u) / 4u);
   }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 8u) {
-  weight_rows<T_w_experts_down_proj, 1536u, 2u>::fetch_step(w, slice % 4u, lane);
+  weight_rows<T_w_experts_down_proj, 1536u, 2u, 8u>::fetch_step(w, slice % 4u, lane);
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   simdgroup_float8x8 d[2];
@@ -9915,13 +9915,13 @@ static inline void shared_down_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_shared_experts_down_proj, 1536u, 2u> w;
-  weight_rows<T_w_shared_experts_down_proj, 1536u, 2u>::begin(w, w_shared_experts_down_proj, row, 2047u, lane);
+  weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u> w;
+  weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u>::begin(w, w_shared_experts_down_proj, row, 2047u, lane);
   no_weights w_up;
   if (row + 16u <= 2048u) {
     WEIGHTS_SOON(w_shared_experts_down_proj + ulong(row) * T_w_shared_experts_down_proj::row_bytes(1536u) + slice * (16u * T_w_shared_experts_down_proj::row_bytes(1536u) / 4u), 16u * T_w_shared_experts_down_proj::row_bytes(1536u) / 4u);
   }
-  weight_rows<T_w_shared_experts_down_proj, 1536u, 2u>::fetch_step(w, slice % 4u, lane);
+  weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   simdgroup_float8x8 d[4];
@@ -10255,13 +10255,13 @@ static inline void lm_head_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_lm_head, 2048u, 4u> w;
-  weight_rows<T_w_lm_head, 2048u, 4u>::begin(w, w_lm_head, row, 154879u, lane);
+  weight_rows<T_w_lm_head, 2048u, 4u, 16u> w;
+  weight_rows<T_w_lm_head, 2048u, 4u, 16u>::begin(w, w_lm_head, row, 154879u, lane);
   no_weights w_up;
   if (row + 32u <= 154880u) {
     WEIGHTS_SOON(w_lm_head + ulong(row) * T_w_lm_head::row_bytes(2048u) + slice * (32u * T_w_lm_head::row_bytes(2048u) / 4u), 32u * T_w_lm_head::row_bytes(2048u) / 4u);
   }
-  weight_rows<T_w_lm_head, 2048u, 4u>::fetch_step(w, slice % 4u, lane);
+  weight_rows<T_w_lm_head, 2048u, 4u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
   threadgroup float * factors = scratch + 5888u;
@@ -10534,10 +10534,10 @@ static inline void q_a_kv_a_x512_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {first_row, 511u};
-    weight_rows<T_w_q_a_proj, 2048u, 4u> w;
-    weight_rows<T_w_q_a_proj, 2048u, 4u>::begin(w, w_q_a_proj, row, 767u, lane);
+    weight_rows<T_w_q_a_proj, 2048u, 4u, 64u> w;
+    weight_rows<T_w_q_a_proj, 2048u, 4u, 64u>::begin(w, w_q_a_proj, row, 767u, lane);
     no_weights w_up;
-    weight_rows<T_w_q_a_proj, 2048u, 4u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_q_a_proj, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
     threadgroup float * factors = scratch + 7168u;
     norm_factors<64u, 64u, 64u, 8u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -10576,10 +10576,10 @@ static inline void q_a_kv_a_x512_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {first_row, 511u};
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u> w;
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u> w;
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, lane);
     no_weights w_up;
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
     threadgroup float * factors = scratch + 7168u;
     norm_factors<64u, 64u, 64u, 8u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -10830,10 +10830,10 @@ static inline void q_b_store_kv_x512_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {first_row, 511u};
-    weight_rows<T_w_q_b_proj, 768u, 4u> w;
-    weight_rows<T_w_q_b_proj, 768u, 4u>::begin(w, w_q_b_proj, row, 5119u, lane);
+    weight_rows<T_w_q_b_proj, 768u, 4u, 64u> w;
+    weight_rows<T_w_q_b_proj, 768u, 4u, 64u>::begin(w, w_q_b_proj, row, 5119u, lane);
     no_weights w_up;
-    weight_rows<T_w_q_b_proj, 768u, 4u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_q_b_proj, 768u, 4u, 64u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
     threadgroup float * factors = scratch + 5888u;
     norm_factors<24u, 32u, 64u, 4u>(ready_squares, which, 768.0f, 1e-05f, factors, sg, lane);
@@ -11873,10 +11873,10 @@ static inline void o_proj_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {first_row, 511u};
-  weight_rows<T_w_o_proj, 5120u, 4u> w;
-  weight_rows<T_w_o_proj, 5120u, 4u>::begin(w, w_o_proj, row, 2047u, lane);
+  weight_rows<T_w_o_proj, 5120u, 4u, 64u> w;
+  weight_rows<T_w_o_proj, 5120u, 4u, 64u>::begin(w, w_o_proj, row, 2047u, lane);
   no_weights w_up;
-  weight_rows<T_w_o_proj, 5120u, 4u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_o_proj, 5120u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -12082,12 +12082,12 @@ static inline void gate_up_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {first_row, 511u};
-  weight_rows<T_w_gate_proj, 2048u, 2u> w;
-  weight_rows<T_w_gate_proj, 2048u, 2u>::begin(w, w_gate_proj, row, 10239u, lane);
-  weight_rows<T_w_up_proj, 2048u, 2u> w_up;
-  weight_rows<T_w_up_proj, 2048u, 2u>::begin(w_up, w_up_proj, row, 10239u, lane);
-  weight_rows<T_w_gate_proj, 2048u, 2u>::fetch_step(w, 0u, lane);
-  weight_rows<T_w_up_proj, 2048u, 2u>::fetch_step(w_up, 0u, lane);
+  weight_rows<T_w_gate_proj, 2048u, 2u, 64u> w;
+  weight_rows<T_w_gate_proj, 2048u, 2u, 64u>::begin(w, w_gate_proj, row, 10239u, lane);
+  weight_rows<T_w_up_proj, 2048u, 2u, 64u> w_up;
+  weight_rows<T_w_up_proj, 2048u, 2u, 64u>::begin(w_up, w_up_proj, row, 10239u, lane);
+  weight_rows<T_w_gate_proj, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_up_proj, 2048u, 2u, 64u>::fetch_step(w_up, 0u, lane);
   EARLIER_DONE;
   threadgroup float * factors = scratch + 5888u;
   norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -12275,10 +12275,10 @@ static inline void down_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {first_row, 511u};
-  weight_rows<T_w_down_proj, 10240u, 4u> w;
-  weight_rows<T_w_down_proj, 10240u, 4u>::begin(w, w_down_proj, row, 2047u, lane);
+  weight_rows<T_w_down_proj, 10240u, 4u, 64u> w;
+  weight_rows<T_w_down_proj, 10240u, 4u, 64u>::begin(w, w_down_proj, row, 2047u, lane);
   no_weights w_up;
-  weight_rows<T_w_down_proj, 10240u, 4u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_down_proj, 10240u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -12470,10 +12470,10 @@ static inline void router_shared_gate_shared_up_x512_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {first_row, 511u};
-    weight_rows<T_w_gate, 2048u, 2u> w;
-    weight_rows<T_w_gate, 2048u, 2u>::begin(w, w_gate, row, 63u, lane);
+    weight_rows<T_w_gate, 2048u, 2u, 64u> w;
+    weight_rows<T_w_gate, 2048u, 2u, 64u>::begin(w, w_gate, row, 63u, lane);
     no_weights w_up;
-    weight_rows<T_w_gate, 2048u, 2u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_gate, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
     threadgroup float * factors = scratch + 5888u;
     norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -12510,12 +12510,12 @@ static inline void router_shared_gate_shared_up_x512_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {first_row, 511u};
-    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u> w;
-    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u>::begin(w, w_shared_experts_gate_proj, row, 1535u, lane);
-    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u> w_up;
-    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u>::begin(w_up, w_shared_experts_up_proj, row, 1535u, lane);
-    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u>::fetch_step(w, 0u, lane);
-    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u>::fetch_step(w_up, 0u, lane);
+    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u> w;
+    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u>::begin(w, w_shared_experts_gate_proj, row, 1535u, lane);
+    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u> w_up;
+    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u>::begin(w_up, w_shared_experts_up_proj, row, 1535u, lane);
+    weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u>::fetch_step(w_up, 0u, lane);
     EARLIER_DONE;
     threadgroup float * factors = scratch + 5888u;
     norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -12854,13 +12854,13 @@ static inline void experts_gate_experts_up_x512_body(
   if (begin < behind) { // else no row selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 5952u);
   const rows_selected<4> which = {selections};
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u> w;
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 1535u, lane);
-  weight_rows<T_w_experts_up_proj, 2048u, 2u> w_up;
-  weight_rows<T_w_experts_up_proj, 2048u, 2u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 1535u, lane);
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u> w;
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 1535u, lane);
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u> w_up;
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 1535u, lane);
   for (uint next = begin; next < behind; next += 64u) {
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u>::fetch_step(w, 0u, lane);
-  weight_rows<T_w_experts_up_proj, 2048u, 2u>::fetch_step(w_up, 0u, lane);
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u>::fetch_step(w_up, 0u, lane);
   if (tid < 64u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   threadgroup float * factors = scratch + 5888u;
@@ -13078,11 +13078,11 @@ static inline void experts_down_x512_body(
   if (begin < behind) { // else no row selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 5888u);
   const rows_selected<4> which = {selections};
-  weight_rows<T_w_experts_down_proj, 1536u, 4u> w;
-  weight_rows<T_w_experts_down_proj, 1536u, 4u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, lane);
+  weight_rows<T_w_experts_down_proj, 1536u, 4u, 64u> w;
+  weight_rows<T_w_experts_down_proj, 1536u, 4u, 64u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, lane);
   no_weights w_up;
   for (uint next = begin; next < behind; next += 64u) {
-  weight_rows<T_w_experts_down_proj, 1536u, 4u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_experts_down_proj, 1536u, 4u, 64u>::fetch_step(w, 0u, lane);
   if (tid < 64u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   simdgroup_float8x8 d[32];
@@ -13267,10 +13267,10 @@ static inline void shared_down_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {first_row, 511u};
-  weight_rows<T_w_shared_experts_down_proj, 1536u, 4u> w;
-  weight_rows<T_w_shared_experts_down_proj, 1536u, 4u>::begin(w, w_shared_experts_down_proj, row, 2047u, lane);
+  weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u> w;
+  weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u>::begin(w, w_shared_experts_down_proj, row, 2047u, lane);
   no_weights w_up;
-  weight_rows<T_w_shared_experts_down_proj, 1536u, 4u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -13607,10 +13607,10 @@ static inline void lm_head_x16_2_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_lm_head, 2048u, 4u> w;
-  weight_rows<T_w_lm_head, 2048u, 4u>::begin(w, w_lm_head, row, 154879u, lane);
+  weight_rows<T_w_lm_head, 2048u, 4u, 64u> w;
+  weight_rows<T_w_lm_head, 2048u, 4u, 64u>::begin(w, w_lm_head, row, 154879u, lane);
   no_weights w_up;
-  weight_rows<T_w_lm_head, 2048u, 4u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_lm_head, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
   threadgroup float * factors = scratch + 5888u;
   norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
