@@ -27,9 +27,9 @@ func TestBench(t *testing.T) {
 		}
 		// A prompt test has the time to the first token, which is no less than the prompt's.
 		first, has := o["first_s"].(float64)
-		fields, least := 19, 0.0
+		fields, least := 20, 0.0
 		if has {
-			fields, least = 20, 0.99*4/o["tok_s"].(float64) // of two repetitions, means of times and of speeds
+			fields, least = 21, 0.99*4/o["tok_s"].(float64) // of two repetitions, means of times and of speeds
 		}
 		if has != strings.HasPrefix(want.test, "pp") || len(o) != fields || first < least {
 			t.Errorf("object %d is %v: it has a first token is %t", i, o, has)
@@ -48,7 +48,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("jsonl: %q", r.out)
 	}
 	r = mlarun("", append(args, "csv", "-empty")...)
-	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || !strings.HasPrefix(strings.Join(rows[0], ","), "test,act,depth,batch,tok_s,sd,first_s,model,") || rows[2][6] != "" || rows[1][7] != "glm47-tiny-Q4_0.gguf" {
+	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 5 || !strings.HasPrefix(strings.Join(rows[0], ","), "test,act,depth,batch,tok_s,sd,first_s,cpu_s,model,") || rows[2][6] != "" || rows[1][8] != "glm47-tiny-Q4_0.gguf" {
 		t.Errorf("csv: %v\n%s", err, r.out)
 	}
 	r = mlarun("", append(args, "md")...)

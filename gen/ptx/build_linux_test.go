@@ -32,6 +32,15 @@ func bundle(t *testing.T, name string) *plan.Bundle {
 	return nil
 }
 
+// elsewhere is a kernel's body but for what may be approximate: the weights of attention over expanded
+// heads are rounded to halves, 2^-11, and an exponential of the GPU is off by 2^-22.
+func elsewhere(k *plan.Kernel, body string) string {
+	if !slices.ContainsFunc(k.Parts, func(p plan.Part) bool { _, ok := p.(*plan.AttendHeads); return ok }) {
+		return body
+	}
+	return strings.ReplaceAll(body, "ex2.approx.ftz.f32", "")
+}
+
 // checkEntries wants an entry for each variant, as the CUDA runtime launches it.
 func checkEntries(t *testing.T, f ptxFile) {
 	t.Helper()
@@ -53,8 +62,8 @@ func checkEntries(t *testing.T, f ptxFile) {
 				t.Errorf("%s: %s calls a function; all must be inlined", b.Name, v.Func)
 			case !waitsFirst(k, e.body):
 				t.Errorf("%s: %s touches memory that kernels write before it says EARLIER_DONE", b.Name, v.Func)
-			case approximate.MatchString(e.body):
-				t.Errorf("%s: %s has the instruction %s", b.Name, v.Func, approximate.FindString(e.body))
+			case approximate.MatchString(elsewhere(k, e.body)):
+				t.Errorf("%s: %s has the instruction %s", b.Name, v.Func, approximate.FindString(elsewhere(k, e.body)))
 			}
 			delete(list, v.Func)
 		}
