@@ -179,6 +179,19 @@ func (s *serving) check() error {
 	return s.sampling.check(s.flags)
 }
 
+// listen opens the port, and sets up spans.
+func (s *serving) listen(ctx context.Context, log *slog.Logger) (net.Listener, *traces, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	if err != nil {
+		return nil, nil, err
+	}
+	traces, err := tracing(ctx, log)
+	if err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	return l, traces, nil
+}
+
 // run listens, loads the model, and answers until ctx is done: who asks before the model
 // is loaded is told so. restore gives an interrupt its usual meaning back.
 func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) error {
@@ -192,13 +205,9 @@ func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) e
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	l, traces, err := s.listen(ctx, log)
 	if err != nil {
 		return err
-	}
-	traces, err := tracing(ctx, log)
-	if err != nil {
-		return errors.Join(err, l.Close())
 	}
 	defer traces.end(s.limits.Drain)
 	cfg.Keys, cfg.Hosts, cfg.Origins, cfg.Tracer = s.keys, s.allowedHosts(), s.origins, traces.Tracer("mlarun")

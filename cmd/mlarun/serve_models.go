@@ -3,18 +3,15 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"math"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -113,13 +110,9 @@ func (s *serving) serveModels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	l, traces, err := s.listen(ctx, log)
 	if err != nil {
 		return err
-	}
-	traces, err := tracing(ctx, log)
-	if err != nil {
-		return errors.Join(err, l.Close())
 	}
 	defer traces.end(s.limits.Drain)
 	limit := int64(s.modelsMemory * (1 << 30))

@@ -240,14 +240,7 @@ func (s *Server) newMessage() anthropicMessage {
 // messages is POST /v1/messages.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	var q messagesRequest
-	if err := s.decode(w, r, &q); err != nil {
-		return err
-	}
-	j, err := q.job(s)
-	if err != nil {
-		return err
-	}
-	st, err := s.start(r, j)
+	j, st, err := s.startRequest(w, r, &q)
 	if err != nil {
 		return err
 	}
@@ -348,14 +341,7 @@ func (w *messageWriter) fail(e *apiError) { w.out.event("error", e.body("/v1/mes
 // countTokens is POST /v1/messages/count_tokens.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
 	var q messagesRequest
-	if err := s.decode(w, r, &q); err != nil {
-		return err
-	}
-	c, err := q.conversation(s)
-	if err != nil {
-		return err
-	}
-	text, err := s.render(c)
+	text, err := s.renderRequest(w, r, &q)
 	if err != nil {
 		return err
 	}

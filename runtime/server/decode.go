@@ -103,3 +103,30 @@ func checkJSON(data []byte) error {
 	}
 	return nil
 }
+
+// startRequest reads a request for a text, of whichever API, and starts its job.
+func (s *Server) startRequest(w http.ResponseWriter, r *http.Request, q interface{ job(*Server) (*job, error) }) (*job, *stream, error) {
+	if err := s.decode(w, r, q); err != nil {
+		return nil, nil, err
+	}
+	j, err := q.job(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := s.start(r, j)
+	return j, st, err
+}
+
+// renderRequest reads a request that has a conversation, and makes of it the text that the model gets.
+func (s *Server) renderRequest(w http.ResponseWriter, r *http.Request, q interface {
+	conversation(*Server) (*conversation, error)
+}) (*rendered, error) {
+	if err := s.decode(w, r, q); err != nil {
+		return nil, err
+	}
+	c, err := q.conversation(s)
+	if err != nil {
+		return nil, err
+	}
+	return s.render(c)
+}

@@ -62,14 +62,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) error {
 // applyTemplate is POST /apply-template: a chat as the model gets it.
 func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request) error {
 	var q chatRequest
-	if err := s.decode(w, r, &q); err != nil {
-		return err
-	}
-	c, err := q.conversation(s)
-	if err != nil {
-		return err
-	}
-	text, err := s.render(c)
+	text, err := s.renderRequest(w, r, &q)
 	if err != nil {
 		return err
 	}

@@ -221,14 +221,7 @@ type chatDelta struct {
 // chatCompletions is POST /v1/chat/completions.
 func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	var q chatRequest
-	if err := s.decode(w, r, &q); err != nil {
-		return err
-	}
-	j, err := q.job(s)
-	if err != nil {
-		return err
-	}
-	st, err := s.start(r, j)
+	j, st, err := s.startRequest(w, r, &q)
 	if err != nil {
 		return err
 	}

@@ -155,14 +155,7 @@ func (s *Server) textLogprobs(tokens []completion.Token, offset *int) *textLogpr
 // completions is POST /v1/completions.
 func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	var q textRequest
-	if err := s.decode(w, r, &q); err != nil {
-		return err
-	}
-	j, err := q.job(s)
-	if err != nil {
-		return err
-	}
-	st, err := s.start(r, j)
+	j, st, err := s.startRequest(w, r, &q)
 	if err != nil {
 		return err
 	}

@@ -225,14 +225,7 @@ func callItem(id, status string, c call) map[string]any {
 // responses is POST /v1/responses.
 func (s *Server) responses(w http.ResponseWriter, r *http.Request) error {
 	var q responsesRequest
-	if err := s.decode(w, r, &q); err != nil {
-		return err
-	}
-	j, err := q.job(s)
-	if err != nil {
-		return err
-	}
-	st, err := s.start(r, j)
+	_, st, err := s.startRequest(w, r, &q)
 	if err != nil {
 		return err
 	}
