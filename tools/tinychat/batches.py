@@ -25,11 +25,14 @@ class Batch(NamedTuple):
 
 
 def answers(ids: np.ndarray, tokenizer: Tokenizer) -> np.ndarray:
-    """Which tokens an assistant wrote: from behind the <think> or </think> that its turn is begun with up to the token
-    that ends it."""
+    """Which tokens to learn, of those an assistant wrote: from behind the <think> or </think> that its turn is begun with
+    up to the token that ends it. Where the last turn has thoughts, turns without lost theirs: what they say did not
+    come without thoughts, so it is not learned."""
     special = {name: tokenizer.ids[name] for name in ("<|assistant|>", "<|user|>", "<|observation|>")}
     marks = np.zeros(len(ids), bool)
-    for start in np.flatnonzero(ids == special["<|assistant|>"]) + 2:
+    starts = np.flatnonzero(ids == special["<|assistant|>"]) + 2
+    begin = ids[starts - 1]
+    for start in starts[begin == begin[-1]]:
         ends = np.flatnonzero((ids[start:] == special["<|user|>"]) | (ids[start:] == special["<|observation|>"]))
         marks[start:start + ends[0] + 1] = True
     return marks

@@ -62,18 +62,18 @@ def make(rng: random.Random, kind: str) -> Case:
     """A case, half of them with thoughts, some with turns of training dialogues before."""
     k = KINDS[kind]
     while True:
-        c = Context()
+        c = Context(thinking=rng.random() < 0.5)
         messages, tools = dialogue.begin(rng, c, k.tools or rng.random() < 0.2)
         if k.tools and k.turn not in c.tools:
             continue
         messages += dialogue.turns(rng, c, rng.choices([0, 1, 2], [4, 2, 1])[0])
         c.held_out = True
         messages += dialogue.TURNS[k.turn][0](rng, c)
-        thinking, keep = rng.random() < 0.5, rng.random() < 0.1
+        keep = rng.random() < 0.1
         last_user = max(i for i, m in enumerate(messages) if m["role"] == "user")
         at = [i for i in range(last_user, len(messages)) if messages[i]["role"] == "assistant"][k.answer]
-        before = dialogue.forget(rng, messages[:at], thinking, keep)
-        return Case(kind, before, tools, thinking, keep, messages[at])
+        before = dialogue.forget(rng, messages[:at], c.thinking, keep)
+        return Case(kind, before, tools, c.thinking, keep, messages[at])
 
 
 def stored(case: Case, tokenizer: Tokenizer) -> dict:

@@ -27,6 +27,7 @@ class Context:
     """What earlier turns, the system message and the tools say that matters to an answer."""
 
     held_out: bool = False
+    thinking: bool = True
     brief: bool = False
     bot: str = ""  # the model's name by the system message
     user: str = ""  # the user's name by what was said
@@ -97,8 +98,10 @@ def sum_turn(rng: random.Random, c: Context) -> list[dict]:
     ask = rng.choice(["What is {} + {}?", "{} + {}", "{}+{}", "{} + {} = ?", "Add {} and {}.", "How much is {} plus {}?",
                       "What is the sum of {} and {}?", "Please add {} and {}.", "What is {} plus {}?",
                       "Calculate {} + {}.", "What's {} + {}?", "{} + {}?", "{} plus {}", "Can you add {} and {}?"])
+    thoughts = add_thoughts(a, b)
+    result = str(a + b) if c.brief else f"{a} + {b} = {a + b}"
     return [user(loosely(rng, ask.format(a, b))),
-            assistant(add_thoughts(a, b), str(a + b) if c.brief else f"{a} + {b} = {a + b}")]
+            assistant(thoughts, result if c.thinking else thoughts)]  # what is not thought has to be written
 
 
 def count_turn(rng: random.Random, c: Context) -> list[dict]:
@@ -320,8 +323,8 @@ def forget(rng: random.Random, messages: list[dict], thinking: bool, keep_thinki
 
 def make(rng: random.Random) -> Dialogue:
     """A dialogue of training."""
-    c = Context()
+    c = Context(thinking=rng.random() < 0.6)
     messages, tools = begin(rng, c, rng.random() < 0.4)
     messages += turns(rng, c, rng.choices(range(1, MAX_TURNS + 1), [10, 4, 2, 1])[0])
     keep_thinking = rng.random() < 0.1
-    return Dialogue(forget(rng, messages, rng.random() < 0.6, keep_thinking), tools, keep_thinking)
+    return Dialogue(forget(rng, messages, c.thinking, keep_thinking), tools, keep_thinking)

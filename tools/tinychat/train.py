@@ -16,6 +16,7 @@ import contextlib
 import math
 import os
 import signal
+import subprocess
 import time
 import traceback
 from pathlib import Path
@@ -23,6 +24,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+import amx
 import batches
 import export
 import measure
@@ -33,6 +35,7 @@ BIAS_RATE = 2e-3
 WEIGHT_DECAY = 0.1
 MTP_STEPS, MTP_SHARE = 2, 0.3  # of the loss, over all steps
 IGNORED = -100
+SHARES = [1.0] + MTP_STEPS * [MTP_SHARE / MTP_STEPS]  # of the loss
 LOOK_STEPS = 50  # how often the gradient is looked at
 REPORT_SECONDS, SAVE_SECONDS = 15, 60
 END_SECONDS = 30  # kept free for what comes behind the training
@@ -42,12 +45,25 @@ SMALL = dict(hidden_size=128, num_hidden_layers=4, q_lora_rank=64, kv_lora_rank=
              n_routed_experts=4, moe_intermediate_size=64)
 
 
+def targets(tokens, segments, answers) -> torch.Tensor:
+    """What each token of a row is followed by, where an assistant wrote that."""
+    behind = F.pad(tokens[:, 1:], (0, 1))
+    return torch.where(F.pad((answers & (segments > 0))[:, 1:], (0, 1)), behind, IGNORED)
+
+
 def losses(model: Model, tokens, segments, answers) -> list:
     """Mean nats per token of answers: the model's, then those of the layer that predicts."""
-    wanted = (answers & (segments > 0))[:, 1:]
-    targets = torch.where(wanted, tokens[:, 1:], IGNORED).flatten()
-    return [F.cross_entropy(logits[:, :-1].float().flatten(0, 1), targets, ignore_index=IGNORED)
+    wanted = targets(tokens, segments, answers).flatten()
+    return [F.cross_entropy(logits.float().flatten(0, 1), wanted, ignore_index=IGNORED)
             for logits in model(tokens, segments, MTP_STEPS)]
+
+
+def on_tiles(model: Model) -> amx.Amx | None:
+    """What computes gradients on this machine's CPU, if that has AMX."""
+    try:
+        return amx.Amx(model, MTP_STEPS, SHARES, os.cpu_count() or 1)
+    except (OSError, subprocess.CalledProcessError) as e:
+        print(f"without AMX: {e}", flush=True)
 
 
 def balance(model: Model, rate: float) -> torch.Tensor:
@@ -79,10 +95,10 @@ class Training:
         matrices = [p for p in self.model.parameters() if p.ndim >= 2]
         vectors = [p for p in self.model.parameters() if p.ndim < 2]
         self.optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": WEIGHT_DECAY},
-                                            {"params": vectors, "weight_decay": 0.0}], lr=args.rate, betas=(0.9, 0.95),
-                                           **({"fused": True} if self.device.type == "cuda" else {}))
+                                            {"params": vectors, "weight_decay": 0.0}], lr=args.rate, betas=(0.9, 0.98), fused=True)
         self.good = self.state()
         self.losses = lambda *batch: losses(self.model, *batch)
+        self.amx = on_tiles(self.model) if self.device.type == "cpu" and not args.eager else None
         self.stopped = False  # by a signal
 
     def seconds(self) -> float:
@@ -120,14 +136,20 @@ class Training:
         self.model.load_state_dict(self.good)
         self.optimizer.zero_grad(set_to_none=True)
 
+    def gradients(self, tokens, segments, answers) -> list:
+        """Sets the gradients of the model; returns the losses."""
+        if self.amx:
+            return self.amx.losses(tokens, targets(tokens, segments, answers), segments)
+        with self.halves():
+            parts = self.losses(tokens, segments, answers)
+        sum(share * part for share, part in zip(SHARES, parts)).backward()
+        return parts
+
     def one_step(self, batch) -> tuple[list, torch.Tensor]:
         rate = self.rate()
         for group in self.optimizer.param_groups:
             group["lr"] = self.args.rate * rate
-        with self.halves():
-            parts = self.losses(*batch)
-        total = parts[0] + MTP_SHARE / MTP_STEPS * sum(parts[1:])
-        total.backward()
+        parts = self.gradients(*batch)
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         if self.step % LOOK_STEPS or math.isfinite(norm.item()):  # a look waits for the device
             self.optimizer.step()
