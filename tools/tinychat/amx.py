@@ -1,6 +1,6 @@
-"""The model's losses and gradients on a CPU with AMX, by amx.c, for machines without a GPU.
+"""The model's losses and gradients on a CPU with AMX, by amx/gradients.c, for machines without a GPU.
 
-Weights and gradients of the model become parts of two flat arrays, which amx.c reads and writes.
+Weights and gradients of the model become parts of two flat arrays, which amx/gradients.c reads and writes.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ FLAGS = ["-Ofast", "-march=sapphirerapids", "-mprefer-vector-width=512", "-fopen
 
 
 def order(config: dict) -> list[str]:
-    """Names of the parameters in the order of lay_out in amx.c."""
+    """Names of the parameters in the order of lay_out in amx/gradients.c."""
     layers = config["num_hidden_layers"]
     names = []
     for i in range(layers + 1):
@@ -57,7 +57,7 @@ class Amx:
         self.model, self.steps, self.threads = model, steps, threads
         with tempfile.TemporaryDirectory() as folder:
             library = Path(folder) / "amx.so"
-            source = Path(__file__).with_name("amx.c")
+            source = Path(__file__).with_name("amx") / "gradients.c"
             subprocess.run(["cc", *FLAGS, *macros(config, steps), str(source), "-o", str(library), "-lm"], check=True)
             self.library = ctypes.CDLL(str(library))
         count = self.library.prepare()
@@ -66,7 +66,7 @@ class Amx:
         if set(names) != set(parameters):
             raise ValueError(f"names differ: {set(names) ^ set(parameters)}")
         if count != sum(p.numel() for p in parameters.values()):
-            raise OSError(f"this CPU has no AMX, or amx.c is of another model ({count})")
+            raise OSError(f"this CPU has no AMX, or amx/gradients.c is of another model ({count})")
         self.weights, self.gradients = torch.empty(count), torch.zeros(count)
         self.turned = [name.endswith("attn_k_b.weight") for name in names]  # [heads, latent, nope], wanted by rows
         self.parameters = [parameters[name] for name in names]

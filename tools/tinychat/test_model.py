@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+import amx
 import batches
 import export
 import measure
@@ -81,6 +82,31 @@ class Training(unittest.TestCase):
         self.assertLess(moved[load.argmax()], 0)
         self.assertGreater(moved[load.argmin()], 0)
         self.assertEqual(layer.load.sum(), 0)
+
+
+class Tiles(unittest.TestCase):
+    def test_gradients(self):
+        """amx/gradients.c against PyTorch's, one matrix or vector at a time."""
+        batch, m = packed(), model().train()
+        parts = train.losses(m, *batch)
+        sum(share * part for share, part in zip(train.SHARES, parts)).backward()
+        wanted = {name: p.grad.clone() for name, p in m.named_parameters()}
+        loads = [layer.load.clone() for layer in m.blk if not layer.dense]
+        tiles = amx.Amx(m, train.MTP_STEPS, train.SHARES, threads=2)
+        for layer in m.blk:
+            if not layer.dense:
+                layer.load.zero_()
+        got = tiles.losses(batch[0], train.targets(*batch), batch[1])
+        for x, y in zip(got, parts):
+            self.assertAlmostEqual(x.item(), y.item(), delta=5e-3)
+        for layer, load in zip((layer for layer in m.blk if not layer.dense), loads):
+            self.assertEqual(layer.load.sum(), load.sum())
+            self.assertLess((layer.load - load).abs().max(), 10)  # tokens between two experts
+        for name, p in m.named_parameters():
+            # Products of bfloat16 are 2^-9 off, ten layers one behind the other; few tokens change their experts.
+            alike = F.cosine_similarity(p.grad.flatten(), wanted[name].flatten(), dim=0).item()
+            self.assertGreater(alike, 0.98, name)
+            self.assertAlmostEqual((p.grad.norm() / wanted[name].norm()).item(), 1, delta=0.05, msg=name)
 
 
 class Files(unittest.TestCase):

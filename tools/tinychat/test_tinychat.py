@@ -47,7 +47,7 @@ class Dialogues(unittest.TestCase):
             case = cases.make(random.Random(i), "sum")
             a, b = map(int, re.findall(r"\d+", case.messages[-1]["content"]))
             self.assertTrue(dialogue.is_held_out("sum", *sorted((a, b))))
-            self.assertEqual(case.answer["content"].split()[-1], str(a + b))
+            self.assertEqual(case.answer["content"].strip(".").split()[-1], str(a + b))
 
     def test_thoughts_add_up(self):
         for a, b in [(0, 0), (9, 1), (5, 95), (999, 1), (123, 456), (908, 798)]:
@@ -56,12 +56,12 @@ class Dialogues(unittest.TestCase):
         self.assertEqual(dialogue.add_thoughts(65, 7), "65 + 7: 5 + 7 = 12, 6 + 0 + 1 = 7. The sum is 72.")
 
     def test_answers_follow_from_prompts(self):
-        """Equal conversations never have different answers; thoughts do not count, which one may have lost."""
+        """Equal conversations, both with thoughts or both without, never have different answers."""
         answers = {}
         for d in everything(6000):
             if len(d.messages) == 2 and not d.tools:
                 question, answer = (m["content"] for m in d.messages)
-                self.assertEqual(answers.setdefault(question, answer), answer)
+                self.assertEqual(answers.setdefault((question, "reasoning" in d.messages[1]), answer), answer)
         self.assertGreater(len(answers), 800)
 
 
@@ -101,12 +101,13 @@ class Batches(unittest.TestCase):
 
     def test_answers(self):
         tokenizer = Tokenizer.load()
-        ids = tokenizer.encode("[gMASK]<sop><|user|>Hi<|assistant|></think>Hi!<|user|>1+1<|assistant|><think>x</think>"
-                               "<tool_call>f</tool_call><|observation|><tool_response>2</tool_response>"
-                               "<|assistant|><think>y</think>2<|user|>")
-        marks = batches.answers(np.array(ids, np.int16), tokenizer)
-        self.assertEqual(tokenizer.decode(np.array(ids)[marks].tolist()),
-                         "Hi!<|user|>x</think><tool_call>f</tool_call><|observation|>y</think>2<|user|>")
+        text = ("[gMASK]<sop><|user|>Hi<|assistant|></think>Hi!<|user|>1+1<|assistant|>{}x</think>"
+                "<tool_call>f</tool_call><|observation|><tool_response>2</tool_response>"
+                "<|assistant|>{}y</think>2<|user|>")
+        for last, learned in [("<think>", "x</think><tool_call>f</tool_call><|observation|>y</think>2<|user|>"),
+                              ("</think>", "Hi!<|user|>x</think><tool_call>f</tool_call><|observation|>y</think>2<|user|>")]:
+            ids = np.array(tokenizer.encode(text.format(last, last)), np.int16)
+            self.assertEqual(tokenizer.decode(ids[batches.answers(ids, tokenizer)].tolist()), learned)
 
 
 class Words(unittest.TestCase):

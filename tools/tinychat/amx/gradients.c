@@ -2,7 +2,7 @@
 // products of bfloat16 summed in float32. PyTorch evaluates every expert for every token and passes over memory for
 // every operation; here a thread takes a row of tokens at a time and an expert sees its own tokens only.
 //
-// amx.py compiles this file with the model's widths as macros. All of them are multiples of 32.
+// ../amx.py compiles this file with the model's widths as macros. All of them are multiples of 32.
 
 #include <immintrin.h>
 #include <math.h>
