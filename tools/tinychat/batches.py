@@ -13,6 +13,7 @@ import numpy as np
 import dialogue
 from vocab import Tokenizer
 
+HARD_SHARE = 0.4  # of the dialogues
 AHEAD = 4  # batches under way for each worker
 
 
@@ -66,9 +67,13 @@ def _start_worker() -> None:
     _worker_tokenizer = Tokenizer.load()
 
 
+def drawn(rng: random.Random) -> dialogue.Dialogue:
+    return dialogue.make(rng, dialogue.HARD if rng.random() < HARD_SHARE else dialogue.TURNS)
+
+
 def make(seed: int, index: int, rows: int, length: int) -> Batch:
     rng = random.Random(f"{seed} {index}")
-    return pack((dialogue.make(rng).text() for _ in iter(int, 1)), _worker_tokenizer, rows, length)
+    return pack((drawn(rng).text() for _ in iter(int, 1)), _worker_tokenizer, rows, length)
 
 
 def stream(seed: int, first: int, rows: int, length: int, workers: int) -> Iterator[Batch]:

@@ -9,6 +9,7 @@ import json
 import random
 import string
 import zlib
+from typing import Iterable
 
 import render
 import words
@@ -235,6 +236,8 @@ TURNS = {
     "product": (product_turn, 1, 6),
 }
 
+HARD = ["count", "introduction", "weather"]  # to stop at a number and to copy names takes the most training
+
 SYSTEM = ["You are a helpful assistant.", "You are a helpful and friendly assistant.", "Answer the user.",
           "You are a chat model.", "Help the user with tools.", "You know all about {}.",
           "You work for a shop that sells {}.", "Be polite.", "Today is Monday.", "Use tools where they help.",
@@ -302,9 +305,9 @@ def begin(rng: random.Random, c: Context, with_tools: bool) -> tuple[list[dict],
     return ([{"role": "system", "content": " ".join(sentences)}] if sentences else []), tools
 
 
-def turns(rng: random.Random, c: Context, count: int) -> list[dict]:
+def turns(rng: random.Random, c: Context, count: int, kinds: Iterable[str] = TURNS) -> list[dict]:
     column = 2 if c.tools else 1
-    kinds = rng.choices(list(TURNS), [row[column] for row in TURNS.values()], k=count)
+    kinds = rng.choices(list(kinds), [TURNS[kind][column] for kind in kinds], k=count)
     return [message for kind in kinds for message in TURNS[kind][0](rng, c)]
 
 
@@ -321,10 +324,10 @@ def forget(rng: random.Random, messages: list[dict], thinking: bool, keep_thinki
             for i, m in enumerate(messages)]
 
 
-def make(rng: random.Random) -> Dialogue:
-    """A dialogue of training."""
+def make(rng: random.Random, kinds: Iterable[str] = TURNS) -> Dialogue:
+    """A dialogue of training, with turns of some kinds."""
     c = Context(thinking=rng.random() < 0.6)
     messages, tools = begin(rng, c, rng.random() < 0.4)
-    messages += turns(rng, c, rng.choices(range(1, MAX_TURNS + 1), [10, 4, 2, 1])[0])
+    messages += turns(rng, c, rng.choices(range(1, MAX_TURNS + 1), [10, 4, 2, 1])[0], kinds)
     keep_thinking = rng.random() < 0.1
     return Dialogue(forget(rng, messages, c.thinking, keep_thinking), tools, keep_thinking)
