@@ -36,36 +36,35 @@ func Example() {
 	// 16 tokens, then length
 }
 
-// A template in Jinja makes a conversation of what a model was trained on: this one knows
-// comments and code. Models for chats bring their own.
+// A chat keeps the conversation. The model for chats that comes with the module is tiny, too:
+// it greets, adds, counts and calls two toy tools.
 func ExampleModel_NewChat() {
-	model, err := mla.Open(tiny, mla.Options{
-		Device:       "cpu",
-		ChatTemplate: "package main\n\n{% for m in messages %}{{ m.content }}{% endfor %}",
-	})
+	model, err := mla.Open("testdata/tinychat.gguf", mla.Options{Device: "cpu"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer model.Close()
-	chat, err := model.NewChat("")
+	chat, err := model.NewChat("Be brief.")
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, question := range []string{"func min(a, b int) int {\n", "func max(a, b int) int {\n"} {
-		for _, err := range chat.Send(context.Background(), question, mla.Generation{Max: 40, Stop: []string{"}\n"}}) {
+	for _, question := range []string{"Hi, I'm Zoe!", "What is 27 + 58?", "What's my name?"} {
+		for _, err := range chat.Send(context.Background(), question, mla.Generation{Max: 100}) {
 			if err != nil {
 				log.Fatal(err)
 			}
 		}
 	}
-	for _, m := range chat.Messages {
-		fmt.Printf("%s: %q\n", m.Role, m.Content)
+	for _, m := range chat.Messages[1:] {
+		fmt.Printf("%s: %s\n", m.Role, m.Content)
 	}
 	// Output:
-	// user: "func min(a, b int) int {\n"
-	// assistant: "\treturn 0\n"
-	// user: "func max(a, b int) int {\n"
-	// assistant: "\treturn 0\n"
+	// user: Hi, I'm Zoe!
+	// assistant: Hello, Zoe!
+	// user: What is 27 + 58?
+	// assistant: 85
+	// user: What's my name?
+	// assistant: Zoe.
 }
 
 // Several texts side by side: their tokens are run together.

@@ -5,6 +5,7 @@ package generated
 import (
 	"mla/generated/deepseekv2lite"
 	"mla/generated/glm47flash"
+	"mla/generated/tinychat"
 	"mla/generated/tinyglm"
 	"mla/generated/youtu2b"
 	"slices"
@@ -14,6 +15,7 @@ import (
 var bundles = slices.Concat(
 	deepseekv2lite.Bundles,
 	glm47flash.Bundles,
+	tinychat.Bundles,
 	tinyglm.Bundles,
 	youtu2b.Bundles,
 )

@@ -64,14 +64,22 @@ func configure(t testing.TB, answers ...completiontest.Answer) (*completiontest.
 		completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 16, Retry: 20 * time.Millisecond}
 }
 
-// serve serves a model until the test ends.
+// serve serves a model that writes what it is told to, until the test ends.
 func serve(t *testing.T, change func(*server.Config, *completion.Config), answers ...completiontest.Answer) *served {
 	t.Helper()
 	m, cfg, runs := configure(t, answers...)
 	if change != nil {
 		change(&cfg, &runs)
 	}
-	s := &served{T: t, model: m, service: completion.New(runs), ended: make(chan error, 1)}
+	s := start(t, cfg, runs)
+	s.model = m
+	return s
+}
+
+// start serves until the test ends.
+func start(t *testing.T, cfg server.Config, runs completion.Config) *served {
+	t.Helper()
+	s := &served{T: t, service: completion.New(runs), ended: make(chan error, 1)}
 	cfg.Service = s.service
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

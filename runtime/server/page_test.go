@@ -21,7 +21,7 @@ func TestPage(t *testing.T) {
 	browser := openBrowser(t)
 	tests := map[string]func(*testing.T, context.Context){
 		"chat": testPageChat, "stop": testPageStop, "hostile": testPageHostile, "key": testPageKey, "phone": testPagePhone,
-		"markdown": testPageMarkdown, "failures": testPageFailures, "tools": testPageTools,
+		"markdown": testPageMarkdown, "failures": testPageFailures, "tools": testPageTools, "tinychat": testPageTinychat,
 	}
 	if testing.Short() { // the race detector looks at the server, which is used alike by all
 		tests = map[string]func(*testing.T, context.Context){"stop": testPageStop}
