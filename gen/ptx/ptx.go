@@ -196,7 +196,6 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 
 // headOf is the head of b's file but for the version of clang.
 func headOf(b *plan.Bundle, cuda string) (*head, error) {
-	source := sha256.Sum256([]byte(b.Metal()))
 	given := sha256.New()
 	part := func(name string, text []byte) { fmt.Fprintf(given, "%s %d\n%s", name, len(text), text) }
 	part("kernels.cu", []byte(cuda))
@@ -204,5 +203,5 @@ func headOf(b *plan.Bundle, cuda string) (*head, error) {
 	if err := readIncludes(part); err != nil {
 		return nil, err
 	}
-	return &head{source: hex.EncodeToString(source[:]), translation: hex.EncodeToString(given.Sum(nil))}, nil
+	return &head{source: b.SourceSum(), translation: hex.EncodeToString(given.Sum(nil))}, nil
 }
