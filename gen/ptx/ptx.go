@@ -2,7 +2,7 @@
 // set of kernels: the tokens of kernels.metal that CUDA C++ writes differently are
 // rewritten (Translate), headers of our own give MSL's functions their meaning on a
 // warp (include), and clang makes PTX of it (Build). The result lies compressed
-// beside the Metal source, headed by what it was made from, so that Check tells
+// beside the bundle's tables, headed by what it was made from, so that Check tells
 // without a compiler whether it is up to date.
 package ptx
 
@@ -25,7 +25,7 @@ import (
 // Extension ends the name of a file of PTX.
 const Extension = ".ptx.gz"
 
-// FileName is the name of a bundle's PTX, which lies beside its Metal source.
+// FileName is the name of a bundle's PTX, which lies beside its tables.
 func FileName(bundle string) string { return bundle + Extension }
 
 // IsPTX says whether a file is one that Build made, for whatever bundle.
