@@ -147,6 +147,9 @@ func Generate(s *spec.Spec, pkg string, bundles []*plan.Bundle, disable []string
 			continue
 		}
 		sources[name] = b.Source
+		if golang.Kept(b).Source == "" {
+			continue
+		}
 		files = append(files, golang.File{Name: name, Data: []byte(b.Source)})
 	}
 	return files, nil

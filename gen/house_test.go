@@ -52,7 +52,7 @@ func TestFileLengths(t *testing.T) {
 }
 
 // maxGenerated is the most bytes of generated code in git, without PTX.
-const maxGenerated = 7 << 20
+const maxGenerated = 6_000_000
 
 // TestGeneratedSize: every clone has to carry generated/.
 func TestGeneratedSize(t *testing.T) {

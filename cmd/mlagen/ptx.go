@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -107,9 +109,8 @@ func writePTX(root, path string, s *spec.Spec, force bool, stdout io.Writer) (wr
 	if err != nil {
 		return false, err
 	}
-	source := filepath.Join(folderOf(root, s), golang.SourceFile(b))
-	if metal, err := os.ReadFile(source); err != nil || string(metal) != b.Source {
-		return false, fmt.Errorf("%s is out of date or missing; run go generate ./... first", source)
+	if stale := staleSource(folderOf(root, s), b); stale != "" {
+		return false, fmt.Errorf("%s is out of date or missing; run go generate ./... first", stale)
 	}
 	if checkPTX(path, b) == nil && !force {
 		return false, nil
@@ -123,6 +124,21 @@ func writePTX(root, path string, s *spec.Spec, force bool, stdout io.Writer) (wr
 	}
 	fmt.Fprintf(stdout, "%s (%d bytes)\n", path, len(file))
 	return true, atomicfile.Write(path, file)
+}
+
+// staleSource is the file of a folder that should have b's source, or its hash where that is
+// all that is kept, and has not; "": it has.
+func staleSource(folder string, b *plan.Bundle) string {
+	path := filepath.Join(folder, golang.SourceFile(b))
+	has := func(text string) bool { return text == b.Source }
+	if kept := golang.Kept(b); kept.Source == "" {
+		path = filepath.Join(folder, packageMark)
+		has = func(text string) bool { return strings.Contains(text, strconv.Quote(kept.SourceHash)) }
+	}
+	if text, err := os.ReadFile(path); err != nil || !has(string(text)) {
+		return path
+	}
+	return ""
 }
 
 // checkPTX says why the file at path is not the PTX of b; nil: it is.

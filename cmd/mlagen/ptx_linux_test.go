@@ -3,10 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"mla/gen"
+	"mla/gen/golang"
 	"mla/gen/ptx"
 	"mla/gen/spec"
 	"mla/runtime/bundlefile"
@@ -104,8 +106,14 @@ func TestPTX(t *testing.T) {
 	}
 	// NVIDIA GPUs with a bundle of their own do not run the general one.
 	writeFile(t, "specs/tiny.yaml", text+nvidia)
+	if code, _, stderr := mlagen("ptx", "-all"); code != exitError || !strings.Contains(stderr, filepath.Join("tiny", packageMark)+" is out of date or missing; run go generate") {
+		t.Errorf("not generated yet: exit %d, %s", code, stderr)
+	}
 	if code, _, stderr := mlagen("-all"); code != exitOK {
 		t.Error(stderr)
+	}
+	if sources, err := filepath.Glob("generated/tiny/*" + golang.SourceSuffix); err != nil || !slices.Equal(sources, []string{"generated/tiny/tiny.metal"}) {
+		t.Errorf("sources %q, %v; what only NVIDIA GPUs run is printed when PTX is made", sources, err)
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Errorf("%s is still there", path)

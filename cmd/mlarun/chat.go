@@ -133,12 +133,6 @@ func (s *settings) endTurn(res engine.Result) {
 		s.note("(stopped)\n")
 	}
 	if s.verbose {
-		s.note("%s\n", stats(res))
+		s.note("%s\n", strings.Join(s.timings(res), " · "))
 	}
-}
-
-// stats says how long an answer took.
-func stats(res engine.Result) string {
-	return fmt.Sprintf("prompt %d tokens%s (%d reused) · first token %s · generated %d%s", res.Prompt.Tokens, perSecond(res.Prompt),
-		res.Reused, seconds(res.FirstToken), len(res.Tokens), perSecond(res.Decode))
 }

@@ -45,7 +45,7 @@ func TestChat(t *testing.T) {
 
 func TestChatReusesConversation(t *testing.T) {
 	r := chatWith("one\ntwo", "-v", "-p", "zero", "-chat")
-	if r.code != 0 || strings.Count(r.err, "generated ") != 3 || strings.Count(r.err, "(0 reused)") != 1 {
+	if r.code != 0 || strings.Count(r.err, "generated ") != 3 || strings.Count(r.err, " more reused)") != 2 {
 		t.Errorf("code %d\n%s", r.code, r.err)
 	}
 }

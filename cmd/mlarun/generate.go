@@ -220,17 +220,22 @@ func (s *settings) finish(m *loaded, res engine.Result) {
 	if s.verbose {
 		load += fmt.Sprintf(", %.2f GB/s", float64(m.fileBytes())/m.load.Seconds()/1e9)
 	}
-	parts := []string{load}
+	parts := append([]string{load}, s.timings(res)...)
+	parts = append(parts, fmt.Sprintf("seed %d", s.sampling.seed), "end: "+string(res.Reason))
+	s.note("\n%s\n", strings.Join(parts, " · "))
+}
+
+// timings say how long an answer took, and how many guesses were right.
+func (s *settings) timings(res engine.Result) []string {
 	prompt := fmt.Sprintf("prompt %d tokens%s", res.Prompt.Tokens, perSecond(res.Prompt))
 	if res.Reused > 0 {
 		prompt += fmt.Sprintf(" (%d more reused)", res.Reused)
 	}
-	parts = append(parts, prompt)
+	parts := []string{prompt}
 	if res.FirstToken > 0 {
 		parts = append(parts, "first token "+seconds(res.FirstToken))
 	}
-	parts = append(parts, fmt.Sprintf("generated %d tokens%s", len(res.Tokens), perSecond(res.Decode)),
-		fmt.Sprintf("seed %d", s.sampling.seed), "end: "+string(res.Reason))
+	parts = append(parts, fmt.Sprintf("generated %d tokens%s", len(res.Tokens), perSecond(res.Decode)))
 	if res.Drafted > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d guesses right", res.Accepted, res.Drafted))
 	}
@@ -242,7 +247,7 @@ func (s *settings) finish(m *loaded, res engine.Result) {
 	if s.verbose && res.Decode.GPU > 0 {
 		parts = append(parts, "per token "+shares(res.Decode))
 	}
-	s.note("\n%s\n", strings.Join(parts, " · "))
+	return parts
 }
 
 // perSecond is a speed behind a number of tokens, unless none was run: the first token

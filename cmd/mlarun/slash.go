@@ -154,5 +154,5 @@ func (c *conversation) stats(string) (string, error) {
 	if c.last.Reason == "" {
 		return "There is no answer yet.", nil
 	}
-	return stats(c.last), nil
+	return strings.Join(c.settings.timings(c.last), " · "), nil
 }

@@ -18,8 +18,20 @@ type File struct {
 	Data []byte
 }
 
+// Kept is what the tables have of a bundle: all of it, but for the source of one that Metal
+// devices do not run. PTX of that is made when it is wanted, and a program only compares
+// what the PTX was made from.
+func Kept(b *plan.Bundle) *plan.Bundle {
+	if b.Class != plan.ClassNVIDIA {
+		return b
+	}
+	kept := *b
+	kept.Source, kept.SourceHash = "", b.SourceSum()
+	return &kept
+}
+
 // SourceFile is the name of a bundle's Metal source, which lies beside the Go files and is
-// embedded. Bundles that differ in their activations alone share it.
+// embedded, if it is kept. Bundles that differ in their activations alone share it.
 func SourceFile(b *plan.Bundle) string {
 	return stem(b) + b.Class + SourceSuffix
 }
@@ -69,6 +81,9 @@ var files = []struct {
 // order. Tables that several bundles have alike are there once.
 func Print(pkg string, bundles []*plan.Bundle, header string) ([]File, error) {
 	bundles = ordered(bundles)
+	for i, b := range bundles {
+		bundles[i] = Kept(b)
+	}
 	p := &printer{bundles: bundles, consts: kernelConsts(bundles), vars: map[string][]string{}}
 	var out []File
 	for i := range files {
@@ -148,12 +163,12 @@ func (p *printer) table(f *jen.File, t table) {
 // model prints the bundles themselves; their tables are variables.
 func (p *printer) model(f *jen.File, pkg string) {
 	f.PackageComment(fmt.Sprintf("Package %s holds the compiled bundles of one model: data for the runtime to replay.", pkg))
-	f.Anon("embed")
 	var list []jen.Code
 	known := map[string]bool{}
 	for i, b := range p.bundles {
 		source, file := "source"+nextN(b)+title(b.Class), SourceFile(b)
-		if !known[file] {
+		if b.SourceHash == "" && !known[file] {
+			f.Anon("embed")
 			f.Comment("//go:embed " + file)
 			f.Var().Id(source).String()
 			known[file] = true
@@ -176,7 +191,11 @@ func (p *printer) bundle(i int, source string) jen.Dict {
 		jen.Id("ArenaBytes"):  jen.Lit(int(b.ArenaBytes)),
 		jen.Id("Head"):        jen.Lit(b.Head),
 		jen.Id("SampleBytes"): jen.Lit(int(b.SampleBytes)),
-		jen.Id("Source"):      jen.Id(source),
+	}
+	if b.SourceHash == "" {
+		fields[jen.Id("Source")] = jen.Id(source)
+	} else {
+		fields[jen.Id("SourceHash")] = jen.Lit(b.SourceHash)
 	}
 	for field, vars := range p.vars {
 		if vars[i] != "" {

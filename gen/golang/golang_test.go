@@ -125,11 +125,36 @@ func TestPrint(t *testing.T) {
 		all += text
 	}
 	for _, want := range []string{"kQAKvA = iota", "var decode = plan.Expand( plan.Repeat{Times: 2, Layers: 1, Dispatches: []plan.Dispatch{", "{Kernel: kQAKvA, Layer: 0, Barrier: false, Operands: []plan.Operand{}},",
-		"{Kernel: kLmHead, Layer: -1, Barrier: true,", "//go:embed small.metal var source string", "&plan.StoreKV{}", "Args: ", `Class: "nvidia",`,
+		"{Kernel: kLmHead, Layer: -1, Barrier: true,", "//go:embed small.metal var source string", "&plan.StoreKV{}", "Args: ", `Class: "nvidia",`, `SourceHash: "` + b.SourceSum() + `",`,
 		"Activations: plan.ElemF16, ArenaBytes: 256, Batches: batches, Decode: decodeF16, Head: 0, Kernels: kernels, Model: model,", "Kernel: kLmHead, Layer: -1, Barrier: false,",
 		"const ( kQAKvANvidia = iota )", "Decode: decodeNvidia, Head: 0, Kernels: kernelsNvidia, Model: model,", "var decodeNvidia = []plan.Dispatch{ {Kernel: kQAKvANvidia,"} {
 		if !strings.Contains(strings.Join(strings.Fields(all), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("no %q in:\n%s", want, all)
+		}
+	}
+	if n := strings.Count(all, "//go:embed"); n != 1 {
+		t.Errorf("%d sources are embedded; expected that of small.metal:\n%s", n, all)
+	}
+}
+
+// TestKept: what no Metal device runs is kept by the hash of its source, and needs no package
+// that embeds.
+func TestKept(t *testing.T) {
+	for class, kept := range map[string]bool{"": true, plan.ClassApple: true, plan.ClassNVIDIA: false} {
+		b := &plan.Bundle{Name: "small" + class, Class: class, Source: "kernel void f();\n"}
+		got := Kept(b)
+		if kept != (got == b) || got.SourceSum() != b.SourceSum() || (got.Source == "") == kept || Kept(got).SourceSum() != b.SourceSum() {
+			t.Errorf("%s: %+v", b.Name, got)
+		}
+		files, err := Print("small", []*plan.Bundle{b}, "// header")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(files[0].Data)
+		for want, there := range map[string]bool{"embed": kept, "source" + title(class) + ",": kept, `SourceHash:  "` + b.SourceSum() + `"`: !kept} {
+			if strings.Contains(text, want) != there {
+				t.Errorf("%s: %q is there: %t:\n%s", b.Name, want, !there, text)
+			}
 		}
 	}
 }

@@ -1,10 +1,14 @@
 package msl_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"mla/gen/gentest"
+	"mla/gen/golang"
 	"mla/gen/msl/frontend"
 	"mla/generated"
 	"mla/runtime/device"
@@ -12,6 +16,41 @@ import (
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
 )
+
+// printed is a bundle with its Metal source.
+func printed(t *testing.T, b *plan.Bundle) *plan.Bundle {
+	t.Helper()
+	whole, err := gentest.Printed("../../specs", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return whole
+}
+
+// TestGenerated parses the source of every bundle of the program, once where bundles differ
+// in their activations alone. In the repository lie no others.
+func TestGenerated(t *testing.T) {
+	names := map[string]string{} // by source
+	for _, b := range generated.Bundles() {
+		b := printed(t, b)
+		if names[b.Source] != "" {
+			continue
+		}
+		names[b.Source] = b.Name
+		if err := frontend.Check(b.Source); err != nil {
+			t.Errorf("%s: %v", b.Name, err)
+		}
+	}
+	files, err := filepath.Glob("../../generated/*/*" + golang.SourceSuffix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err != nil || names[string(text)] == "" {
+			t.Errorf("%s is of no bundle (%v)", file, err)
+		}
+	}
+}
 
 // TestCuts parses what a device is given of every bundle, for every profile of the
 // bundle's spec: nothing that these kernels need may be missing. Bundles whose activations
@@ -21,7 +60,7 @@ func TestCuts(t *testing.T) {
 	for _, b := range generated.Bundles() {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			source := pieces.Parse(b.Source)
+			source := pieces.Parse(printed(t, b).Source)
 			for i := range b.Profiles {
 				functions := needs(t, b, i)
 				cut, err := source.Cut(functions)

@@ -85,7 +85,7 @@ func TestKernels(t *testing.T) {
 			if large(b) {
 				checks = execute.Fast
 			}
-			b := own(t, b)
+			b := own(t, printed(t, b))
 			cases := twins(t, b)
 			launcherOf(t, b, cases, checks).compareWithTwins(t, cases)
 		})

@@ -1,8 +1,6 @@
 package msl
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,23 +30,6 @@ func TestFrontEnd(t *testing.T) {
 	for _, act := range []plan.Elem{plan.ElemF32, plan.ElemF16} {
 		if err := frontend.Check(print(t, synthetic(act))); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-// TestGenerated parses the source of every bundle in the repository.
-func TestGenerated(t *testing.T) {
-	files, err := filepath.Glob("../../generated/*/*.metal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := frontend.Check(string(source)); err != nil {
-			t.Errorf("%s: %v", file, err)
 		}
 	}
 }

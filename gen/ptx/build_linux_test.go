@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mla/gen"
+	"mla/gen/gentest"
 	"mla/gen/golang"
 	"mla/gen/msl"
 	"mla/gen/spec"
@@ -20,16 +21,19 @@ import (
 	"mla/runtime/quant"
 )
 
-// bundle is the compiled model of a name.
+// bundle is the compiled model of a name, with its Metal source.
 func bundle(t *testing.T, name string) *plan.Bundle {
 	t.Helper()
-	for _, b := range generated.Bundles() {
-		if b.Name == name {
-			return b
-		}
+	all := generated.Bundles()
+	i := slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == name })
+	if i < 0 {
+		t.Fatalf("no bundle %s", name)
 	}
-	t.Fatalf("no bundle %s", name)
-	return nil
+	b, err := gentest.Printed("../../specs", all[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // elsewhere is a kernel's body but for what may be approximate: the weights of attention over expanded
@@ -157,7 +161,7 @@ func TestEntries(t *testing.T) {
 	for _, b := range plan.For(plan.ClassNVIDIA, generated.Bundles()) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			checkEntries(t, ptxOf(t, b))
+			checkEntries(t, ptxOf(t, bundle(t, b.Name)))
 		})
 	}
 }

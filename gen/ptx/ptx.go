@@ -2,7 +2,7 @@
 // set of kernels: the tokens of kernels.metal that CUDA C++ writes differently are
 // rewritten (Translate), headers of our own give MSL's functions their meaning on a
 // warp (include), and clang makes PTX of it (Build). The result lies compressed
-// beside the Metal source, headed by what it was made from, so that Check tells
+// beside the bundle's tables, headed by what it was made from, so that Check tells
 // without a compiler whether it is up to date.
 package ptx
 
@@ -25,7 +25,7 @@ import (
 // Extension ends the name of a file of PTX.
 const Extension = ".ptx.gz"
 
-// FileName is the name of a bundle's PTX, which lies beside its Metal source.
+// FileName is the name of a bundle's PTX, which lies beside its tables.
 func FileName(bundle string) string { return bundle + Extension }
 
 // IsPTX says whether a file is one that Build made, for whatever bundle.
@@ -196,7 +196,6 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 
 // headOf is the head of b's file but for the version of clang.
 func headOf(b *plan.Bundle, cuda string) (*head, error) {
-	source := sha256.Sum256([]byte(b.Metal()))
 	given := sha256.New()
 	part := func(name string, text []byte) { fmt.Fprintf(given, "%s %d\n%s", name, len(text), text) }
 	part("kernels.cu", []byte(cuda))
@@ -204,5 +203,5 @@ func headOf(b *plan.Bundle, cuda string) (*head, error) {
 	if err := readIncludes(part); err != nil {
 		return nil, err
 	}
-	return &head{source: hex.EncodeToString(source[:]), translation: hex.EncodeToString(given.Sum(nil))}, nil
+	return &head{source: b.SourceSum(), translation: hex.EncodeToString(given.Sum(nil))}, nil
 }

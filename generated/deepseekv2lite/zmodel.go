@@ -11,9 +11,6 @@ import (
 //go:embed deepseekv2lite.metal
 var source string
 
-//go:embed deepseekv2litenvidia.metal
-var sourceNvidia string
-
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
@@ -75,7 +72,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 2069248,
-		Source:      sourceNvidia,
+		SourceHash:  "dcac3106d11b5439c3c94d5511da23a23e4714691fc180246261a7453682a062",
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "db046c87903926e678910d1860cde762a0612da71b53d6f73c9263ebb12fff40",
 		Weights:     weights,
@@ -97,7 +94,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 2069248,
-		Source:      sourceNvidia,
+		SourceHash:  "39955cd0d4dd592031057828ab99ab01ed841e1bb1e359651fa8cac2d5cdd463",
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "db046c87903926e678910d1860cde762a0612da71b53d6f73c9263ebb12fff40",
 		Weights:     weights,

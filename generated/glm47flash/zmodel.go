@@ -11,9 +11,6 @@ import (
 //go:embed glm47flash.metal
 var source string
 
-//go:embed glm47flashnvidia.metal
-var sourceNvidia string
-
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
@@ -75,7 +72,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 3120384,
-		Source:      sourceNvidia,
+		SourceHash:  "a8552404c5b32b0fe85d108a30fd54e79fe5d1cb6c27095101e69fc6f8b3e13a",
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "81942fd17dc0918fc54fe5d1776e1f9b86a5daada8bb8290b51bd44955b88de8",
 		Weights:     weights,
@@ -97,7 +94,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 3120384,
-		Source:      sourceNvidia,
+		SourceHash:  "32d3816ea3a4c705b7afb3210e70b251d1d4c14c5bf0547da81cd3a91bca258e",
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "81942fd17dc0918fc54fe5d1776e1f9b86a5daada8bb8290b51bd44955b88de8",
 		Weights:     weights,

@@ -11,9 +11,6 @@ import (
 //go:embed youtu2b.metal
 var source string
 
-//go:embed youtu2bnvidia.metal
-var sourceNvidia string
-
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
@@ -75,7 +72,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 2586880,
-		Source:      sourceNvidia,
+		SourceHash:  "104f326ccc9cd6c2e86437c8cab866ac3ab3a2c15c8dd481ae816b54a0674dc5",
 		Spec:        "youtu2b.yaml",
 		SpecHash:    "ddbccc8e483299cb7d1de30201cdce7e83716534174921549f2af791089c050d",
 		Weights:     weights,
@@ -97,7 +94,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 2586880,
-		Source:      sourceNvidia,
+		SourceHash:  "df8b251fb15090601146fdfc752deff9898da3427ff32f06066ba341c88b6175",
 		Spec:        "youtu2b.yaml",
 		SpecHash:    "ddbccc8e483299cb7d1de30201cdce7e83716534174921549f2af791089c050d",
 		Weights:     weights,

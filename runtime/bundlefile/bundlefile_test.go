@@ -223,6 +223,7 @@ func TestRefuses(t *testing.T) {
 		"no JSON":             {func(l content) content { l[2].data = "["; return l }, false, "plan.json: "},
 		"twice the same":      {change(2, `"Name":"second"`, `"Name":"yoututiny"`), false, `two bundles are named "yoututiny"`},
 		"a hostile plan":      {change(2, `"Threads":128`, `"Threads":99999`), false, "99999 threads; expected a multiple of 32"},
+		"a hash alone":        {change(2, `"Name":"second"`, `"SourceHash":"00","Name":"second"`), false, `bundle "second" has a hash in place of its source`},
 		"an unknown field":    {change(2, `"Threads"`, `"Strands"`), false, `unknown key "Strands"`},
 		"many entries": {func(l content) content {
 			for i := range 70 {

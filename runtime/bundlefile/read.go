@@ -205,6 +205,8 @@ func (f *File) check(sources map[string]string) error {
 		switch {
 		case !ok:
 			return fmt.Errorf("bundle %.64q: there is no entry %.64q", b.Name, b.Source)
+		case b.SourceHash != "":
+			return fmt.Errorf("bundle %.64q has a hash in place of its source", b.Name)
 		case slices.Contains(names, b.Name):
 			return fmt.Errorf("two bundles are named %.64q", b.Name)
 		case b.SpecHash != hex.EncodeToString(hash[:]):

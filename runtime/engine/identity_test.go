@@ -6,11 +6,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"mla/generated"
+	"mla/runtime/device"
 	"mla/runtime/device/cpu"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
 )
 
 const folder = "../../testdata/reference/"
@@ -73,5 +78,40 @@ func TestKeys(t *testing.T) {
 	}
 	if found[0] != found[1] || found[2] == found[0] || found[3] == found[0] {
 		t.Errorf("%.8s: the same twice, another byte, another time", found)
+	}
+}
+
+// TestPromptKey: rows of other kernels are not taken for the model's, whether a program has
+// their source or its hash alone.
+func TestPromptKey(t *testing.T) {
+	all := generated.Bundles()
+	whole := *all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == "yoututiny" })]
+	kernels := func(source, hash string) string {
+		b := whole
+		b.Source, b.SourceHash = source, hash
+		e, err := Open(folder+"youtu-tiny-F32.gguf", Options{Bundles: []*plan.Bundle{&b}, Device: cpu.New()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := e.Load(device.Config{Context: 64, KV: quant.F16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := e.PromptKey(m, quant.F16)
+		if err := errors.Join(err, m.Close(), e.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return k.Kernels
+	}
+	want := kernels(whole.Source, "")
+	for _, tt := range []struct {
+		source, hash string
+		same         bool
+	}{
+		{whole.Source, "", true}, {"", whole.SourceSum(), true}, {whole.Source + "\n", "", false}, {"", strings.Repeat("0", 64), false},
+	} {
+		if got := kernels(tt.source, tt.hash); (got == want) != tt.same {
+			t.Errorf("%d bytes of source, hash %q: key %.8s beside %.8s", len(tt.source), tt.hash, got, want)
+		}
 	}
 }

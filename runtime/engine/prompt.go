@@ -26,7 +26,7 @@ func (e *Engine) PromptKey(m *Model, kv quant.Type) (promptcache.Key, error) {
 	}
 	k := newKey()
 	k.add([]byte(e.bundle.SpecHash))
-	k.add([]byte(e.bundle.Source))
+	k.add([]byte(e.bundle.SourceSum()))
 	return promptcache.Key{File: file, Bundle: e.bundle.Name, Kernels: hex.EncodeToString(k.Sum(nil)), KV: kv.String(),
 		Layers: e.bundle.Model.NumHiddenLayers + len(m.runners()) - 1, Planes: planes}, nil
 }

@@ -38,6 +38,7 @@ type Bundle struct {
 	PickBytes   int64      // size of its memory, see PickLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel has a tail
 	Source      string     // Metal, of bundles for all activations; see Metal
+	SourceHash  string     // in place of Source, where no device needs its text; see SourceSum
 }
 
 // Model is what a GGUF file must have to fit a bundle. The names are those of

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ebitengine/purego"
 
+	"mla/gen/gentest"
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/cuda"
@@ -209,7 +210,11 @@ func bundle(name string) *plan.Bundle {
 // part is a bundle with those functions alone that begin with one of names, if there are
 // any: compiling a bundle of real size takes half a minute.
 func part(name string, names []string) *plan.Bundle {
-	b := *bundle(name)
+	printed, err := gentest.Printed("../../../specs", bundle(name))
+	if err != nil {
+		panic(err)
+	}
+	b := *printed
 	if len(names) == 0 {
 		return &b
 	}
@@ -224,7 +229,6 @@ func part(name string, names []string) *plan.Bundle {
 			functions = append(functions, v.Func)
 		}
 	}
-	var err error
 	if b.Source, err = pieces.Parse(b.Source).Cut(functions); err != nil {
 		panic(err) // the source lacks one of its functions
 	}

@@ -21,6 +21,7 @@ func init() {
 	cases["kernels icb"] = kernels("yoututiny", metal.ReplayICB)
 	cases["kernels encode"] = kernels("yoututiny", metal.ReplayEncode)
 	cases["tails"] = kernels("yoututinytails", metal.ReplayICB)
+	cases["sourceless"] = kernels("youtu2bnvidia", metal.ReplayICB)
 	cases["limits"] = pipelineLimits
 }
 
@@ -167,6 +168,7 @@ func TestLauncher(t *testing.T) {
 		{"kernels, direct encoding", "kernels encode", []string{"METALSIM_OS=14", "METALSIM_GPU=m2"}, ""},
 		{"kernels with tails", "tails", []string{"METALSIM_STORE_DELAY=1"}, ""},
 		{"kernels with tails, macOS 14", "tails", []string{"METALSIM_OS=14"}, "need macOS 15 or later"},
+		{"kernels of another class", "sourceless", nil, "bundle youtu2bnvidia has no Metal source: devices of class nvidia, which it is for, run what was compiled of it"},
 		{"limits", "limits", nil, "0 low\n"},
 		{"limits, few threads", "limits", []string{"METALSIM_MAX_THREADS=128"}, "256 threads in a threadgroup; this GPU allows 128"},
 		{"limits, no pipeline", "limits", []string{"METALSIM_FAULT=pipeline:3"}, "1 low\n"},

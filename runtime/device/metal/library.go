@@ -1,8 +1,6 @@
 package metal
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,10 +16,7 @@ import (
 // of the source, so that a library of another source is never taken for it.
 func LibraryName(b *plan.Bundle) string { return stem(b) + ".metallib" }
 
-func stem(b *plan.Bundle) string {
-	hash := sha256.Sum256([]byte(b.Metal()))
-	return b.Name + "-" + hex.EncodeToString(hash[:6])
-}
+func stem(b *plan.Bundle) string { return b.Name + "-" + b.SourceSum()[:12] }
 
 // FromSource is the origin of kernels that were compiled when they were needed.
 const FromSource = "compiled from source"

@@ -170,7 +170,7 @@ func (d *Device) Runs(b *plan.Bundle) error {
 	if b.HasTails() && !d.Language3_2 {
 		return fmt.Errorf("bundle %s has kernels with tails, which need macOS 15 or later, for version 3.2 of the shading language; this is %s. -bundle takes one of a spec without tuning.tails", b.Name, d.OS)
 	}
-	return nil
+	return b.HasSource()
 }
 
 // Load implements device.Device. The runner is for one goroutine at a time.

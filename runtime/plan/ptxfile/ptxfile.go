@@ -6,8 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -59,8 +57,7 @@ func open(b *plan.Bundle, file []byte) (io.Reader, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("its PTX: %w", err)
 	}
-	source := sha256.Sum256([]byte(b.Metal()))
-	if want := "kernels.metal sha256:" + hex.EncodeToString(source[:]) + "\n"; !strings.Contains(string(head), want) {
+	if want := "kernels.metal sha256:" + b.SourceSum() + "\n"; !strings.Contains(string(head), want) {
 		return nil, errors.New("its PTX is not from this Metal source")
 	}
 	return text, nil

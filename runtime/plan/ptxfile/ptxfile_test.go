@@ -33,6 +33,14 @@ func TestText(t *testing.T) {
 			t.Errorf("%d bytes of %d: %v", len(got), len(text), err)
 		}
 	}
+	kept := &plan.Bundle{SourceHash: b.SourceSum()}
+	if err := Check(kept, packed(t, head)); err != nil {
+		t.Errorf("a bundle without its source: %v", err)
+	}
+	kept.SourceHash = kept.SourceHash[1:] + "0"
+	if err := Check(kept, packed(t, head)); err == nil {
+		t.Error("a bundle without its source takes PTX of another")
+	}
 	good := packed(t, head+strings.Repeat("add;", 1000))
 	for name, tt := range map[string]struct {
 		file []byte

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"mla/gen/gentest"
 	"mla/generated"
 	"mla/sim/mutate/kernels"
 )
@@ -81,6 +82,10 @@ func TestList(t *testing.T) {
 // whose helpers alone have indices, other mistakes, and some in these.
 func TestGenerated(t *testing.T) {
 	for _, b := range generated.Bundles() {
+		b, err := gentest.Printed("../../../specs", b)
+		if err != nil {
+			t.Fatal(err)
+		}
 		used, bodies := map[string]bool{}, map[string]bool{}
 		for _, k := range b.Kernels {
 			bodies[k.Name+"_body"] = true
