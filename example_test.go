@@ -48,6 +48,8 @@ func ExampleModel_NewChat() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	thinking := false
+	chat.Thinking = &thinking
 	for _, question := range []string{"Hi, I'm Zoe!", "What is 27 + 58?", "What's my name?"} {
 		for _, err := range chat.Send(context.Background(), question, mla.Generation{Max: 100}) {
 			if err != nil {
@@ -62,7 +64,7 @@ func ExampleModel_NewChat() {
 	// user: Hi, I'm Zoe!
 	// assistant: Hello, Zoe!
 	// user: What is 27 + 58?
-	// assistant: 85
+	// assistant: 27 + 58: 7 + 8 = 15, 2 + 5 + 1 = 8. The sum is 85.
 	// user: What's my name?
 	// assistant: Zoe.
 }

@@ -42,10 +42,10 @@ prepare() {
 	done
 }
 
-# Logits of the reference files and the shipped model against the recorded ones.
+# Logits of the reference files and the shipped models against the recorded ones.
 # Tolerances as in the tests: 1e-3 with an f32 cache, 0.05 with an f16 cache.
 references() {
-	for file in testdata/reference/*.gguf testdata/tinyglm.gguf; do
+	for file in testdata/reference/*.gguf testdata/*.gguf; do
 		for kv in f32 f16; do
 			tokens=$(sed -n 's/^prompt //p' "${file%.gguf}.tokens" | tr ' ' ',')
 			"$run" logits -quiet -device cuda -kv $kv -model "$file" -tokens "$tokens" -o "$models/references.npy" &&
@@ -65,7 +65,7 @@ P
 # Activations in half, for every file that has a bundle with them: each kernel that it
 # needs against its Go twin, then whole tokens, see act16.py.
 act16() {
-	for file in testdata/reference/*.gguf testdata/tinyglm.gguf; do
+	for file in testdata/reference/*.gguf testdata/*.gguf; do
 		"$run" inspect "$file" | grep -q '^With -act f16' || continue
 		log=$out/act16.$(basename "$file" .gguf).txt
 		"$run" doctor -device cuda -n 0 -act f16 -model "$file" >"$log" 2>&1 || wrong "kernels of $file with -act f16, see $(basename "$log")"
@@ -100,7 +100,7 @@ replays() {
 # A million replays of a token, bit by bit: what depends on the order of threads or
 # dispatches shows, if it is often enough. Two tokens take turns.
 stress() {
-	set -- testdata/tinyglm.gguf testdata/reference/*-mini-*.gguf
+	set -- testdata/*.gguf testdata/reference/*-mini-*.gguf
 	for file in "$@"; do
 		"$run" doctor -quiet -device cuda -stress $((${REPLAYS:-1000000} / $#)) -model "$file" >"$out/stress.$(basename "$file" .gguf).txt" 2>&1 || wrong "stress of $file"
 		grep -hE '^  stress|replays|differ|FAILED' "$out/stress.$(basename "$file" .gguf).txt" | tee -a "$report"
@@ -110,7 +110,7 @@ stress() {
 # compute-sanitizer on whole tokens: the small models, and the real widths.
 sanitizer() {
 	command -v compute-sanitizer >/dev/null || { wrong "compute-sanitizer is not installed"; return; }
-	files=$(ls testdata/reference/*-mini-*.gguf testdata/tinyglm.gguf)
+	files=$(ls testdata/reference/*-mini-*.gguf testdata/*.gguf)
 	for name in $real; do files="$files $(model "$name")"; done
 	for tool in $tools; do sanitize "$tool" "$files" & done
 	wait

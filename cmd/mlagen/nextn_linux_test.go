@@ -22,7 +22,7 @@ func TestNextNOnCUDA(t *testing.T) {
 	lib := standIn(t, "libcudasim.so")
 	which := os.Getenv(variable)
 	if which == "" {
-		bundles, _ := boundTo(t, combined, "f32")
+		bundles, _ := boundTo(t, combined, combined, "f32")
 		for i, name := range []string{"model", "layer"} {
 			source := filepath.Join(t.TempDir(), "kernels.metal")
 			if err := os.WriteFile(source, []byte(bundles[i].Bundle.Metal()), 0o600); err != nil {
@@ -50,7 +50,7 @@ func TestNextNOnCUDA(t *testing.T) {
 	if which == "layer" {
 		model, layer = layer, model
 	}
-	p := newPredictor(t, model, layer, combined, "f32")
+	p := newPredictor(t, model, layer, combined, combined, "f32")
 	last := len(p.ref.Prompt) - 1
 	for first, n := 0, 1; first < last; first, n = first+n, min(5, last-first-n) {
 		if worst := p.run(first, n); !(worst <= nextNTolerance) {

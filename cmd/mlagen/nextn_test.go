@@ -25,10 +25,16 @@ import (
 // The file with a layer that predicts, that layer in a file of its own, and the logits of
 // the layer: row i has the hidden state of position i and token i+1.
 const (
-	combined  = models + "/glm47mtp-mini-Q4_K_M.gguf"
-	alone     = models + "/nextn/mtp-glm47mtp-mini-Q4_K_M.gguf"
-	predicted = models + "/nextn/glm47mtp-mini-Q4_K_M"
+	combined = models + "/glm47mtp-mini-Q4_K_M.gguf"
+	alone    = models + "/nextn/mtp-glm47mtp-mini-Q4_K_M.gguf"
+	trained  = "../../testdata/tinychat.gguf"
 )
+
+// predictions are the tokens that were run with a model, and the logits of its layer.
+var predictions = map[string]struct{ tokens, logits string }{
+	combined: {models + "/nextn/glm47mtp-mini-Q4_K_M.tokens", models + "/nextn/glm47mtp-mini-Q4_K_M.logits.npy"},
+	trained:  {"../../testdata/tinychat.tokens", "../../testdata/tinychat.nextn.logits.npy"},
+}
 
 // nextNTolerance is that of float32 caches: what the layer computes passes through three
 // layers and two heads in another order than in the reference.
@@ -40,21 +46,24 @@ func TestNextN(t *testing.T) {
 	executor := newExecutor(t)
 	for _, c := range []struct {
 		device device.Device
+		model  string
 		layer  string
 		width  int // rows at a time
 		act    string
 		within float64
 	}{
-		{cpu.New(), combined, 1, "f32", nextNTolerance},
-		{cpu.New(), combined, 7, "f32", nextNTolerance},
-		{cpu.New(), alone, 32, "f32", nextNTolerance},
-		{cpu.New(), combined, 3, "f16", 0.05}, // activations in halves, as with a cache of halves
-		{executor, combined, 1, "f32", nextNTolerance},
-		{executor, alone, 16, "f32", nextNTolerance},
-		{executor, combined, 32, "f32", nextNTolerance},
+		{cpu.New(), combined, combined, 1, "f32", nextNTolerance},
+		{cpu.New(), combined, combined, 7, "f32", nextNTolerance},
+		{cpu.New(), combined, alone, 32, "f32", nextNTolerance},
+		{cpu.New(), combined, combined, 3, "f16", 0.05}, // activations in halves, as with a cache of halves
+		{executor, combined, combined, 1, "f32", nextNTolerance},
+		{executor, combined, alone, 16, "f32", nextNTolerance},
+		{executor, combined, combined, 32, "f32", nextNTolerance},
+		{cpu.New(), trained, trained, 32, "f32", nextNTolerance},
+		{executor, trained, trained, 16, "f32", nextNTolerance},
 	} {
 		t.Run(fmt.Sprintf("%s/%s/%d/%s", c.device.Name(), filepath.Base(c.layer), c.width, c.act), func(t *testing.T) {
-			p := newPredictor(t, c.device, c.device, c.layer, c.act)
+			p := newPredictor(t, c.device, c.device, c.model, c.layer, c.act)
 			worst := 0.0
 			for first := 0; first < len(p.ref.Prompt)-1; first += c.width {
 				n := min(c.width, len(p.ref.Prompt)-1-first)
@@ -70,7 +79,7 @@ func TestNextN(t *testing.T) {
 
 // TestNextNDrafts chains drafts, each with the hidden state that the one before left.
 func TestNextNDrafts(t *testing.T) {
-	p := newPredictor(t, cpu.New(), cpu.New(), combined, "f32")
+	p := newPredictor(t, cpu.New(), cpu.New(), combined, combined, "f32")
 	p.run(0, len(p.ref.Prompt)-1)
 	p.drafts(t)
 }
@@ -105,19 +114,19 @@ type predictor struct {
 	hidden       []float32            // of the rows so far
 }
 
-func newPredictor(t *testing.T, d, own device.Device, file, act string) *predictor {
-	trunk, _ := boundTo(t, combined, act)
-	layer, from := boundTo(t, file, act)
+func newPredictor(t *testing.T, d, own device.Device, model, file, act string) *predictor {
+	trunk, _ := boundTo(t, model, model, act)
+	layer, from := boundTo(t, model, file, act)
 	p := &predictor{T: t, model: load(t, d, trunk[0]), layer: load(t, own, layer[1])}
 	var err error
 	if p.join, err = nextn.New(from, layer[1].Bundle); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := reference.Tokens(predicted + ".tokens")
+	tokens, err := reference.Tokens(predictions[model].tokens)
 	if err != nil {
 		t.Fatal(err)
 	}
-	logits, rows, vocab, err := reference.Logits(predicted + ".logits.npy")
+	logits, rows, vocab, err := reference.Logits(predictions[model].logits)
 	if err != nil || rows != len(tokens)-1 {
 		t.Fatalf("%d rows for %d tokens, %v", rows, len(tokens), err)
 	}
@@ -201,11 +210,11 @@ func load(t *testing.T, d device.Device, m *device.Model) device.Vectored {
 	return r.(device.Vectored)
 }
 
-// boundTo binds a file to the bundles that the header of the combined file asks for: the
+// boundTo binds a file to the bundles that the header of a combined file asks for: the
 // model's, where the file has it, and the layer's.
-func boundTo(t *testing.T, file, act string) ([2]*device.Model, *gguf.File) {
+func boundTo(t *testing.T, header, file, act string) ([2]*device.Model, *gguf.File) {
 	t.Helper()
-	from, err := gguf.Open(combined)
+	from, err := gguf.Open(header)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +255,7 @@ func boundTo(t *testing.T, file, act string) ([2]*device.Model, *gguf.File) {
 // TestNextNVerified: both bundles are right, also as they are written to a file, and what
 // the host would write or read outside of the arena, or of the weights, is refused.
 func TestNextNVerified(t *testing.T) {
-	both, _ := boundTo(t, combined, "f16")
+	both, _ := boundTo(t, combined, combined, "f16")
 	fresh := func(i int) *plan.Bundle {
 		text, err := planjson.Marshal([]*plan.Bundle{both[i].Bundle})
 		if err != nil {

@@ -42,14 +42,14 @@ type reference struct {
 	vocab          int
 }
 
-// TestReference runs every reference file, and the model that ships, and
+// TestReference runs every reference file, and the models that ship, and
 // compares logits and tokens.
 func TestReference(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(references, "*.gguf"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no reference files in %s: %v", references, err)
 	}
-	files = append(files, filepath.Join(references, "..", "tinyglm.gguf"))
+	files = append(files, filepath.Join(references, "..", "tinyglm.gguf"), filepath.Join(references, "..", "tinychat.gguf"))
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			ref := readReference(t, strings.TrimSuffix(file, ".gguf"))

@@ -23,7 +23,7 @@ import (
 const root = "../../"
 
 // small are the bundles whose models are quick to run.
-var small = []string{"yoututiny", "youtumini", "glm47tiny", "glm47mini", "dsv2litemini", "tinyglm"}
+var small = []string{"yoututiny", "youtumini", "glm47tiny", "glm47mini", "dsv2litemini", "tinyglm", "tinychat"}
 
 // tolerance bounds the difference from logits that were computed in another order
 // of float32 operations: see runtime/engine's TestReference, which has the same. A
@@ -41,7 +41,7 @@ func TestReference(t *testing.T) {
 		t.Fatalf("no reference files: %v", err)
 	}
 	d := newDevice(t, execute.Checked)
-	for _, file := range append(files, root+"testdata/tinyglm.gguf") {
+	for _, file := range append(files, root+"testdata/tinyglm.gguf", root+"testdata/tinychat.gguf") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			stem := strings.TrimSuffix(file, ".gguf")
 			ref, m := read(t, stem), bindFile(t, file, "f32")

@@ -62,14 +62,14 @@ func readLogits(t *testing.T, path string) (logits []float32, rows int) {
 	return logits, rows
 }
 
-// models are the reference files and the shipped model.
+// models are the reference files and the shipped models.
 func models(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(root + "testdata/reference/*.gguf")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no reference files: %v", err)
 	}
-	return append(files, root+"testdata/tinyglm.gguf")
+	return append(files, root+"testdata/tinyglm.gguf", root+"testdata/tinychat.gguf")
 }
 
 // TestReference compares what `mlarun logits` writes with the reference, for all
