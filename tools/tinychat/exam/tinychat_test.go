@@ -1,5 +1,3 @@
-//go:build tinychat
-
 package exam
 
 import (
