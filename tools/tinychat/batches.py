@@ -13,7 +13,7 @@ import numpy as np
 import dialogue
 from vocab import Tokenizer
 
-HARD_SHARE = 0.4  # of the dialogues
+HARD_SHARE = 0.5  # of the dialogues
 AHEAD = 4  # batches under way for each worker
 
 

@@ -29,6 +29,7 @@ class Context:
 
     held_out: bool = False
     thinking: bool = True
+    spliced: bool = False  # names are of any letters
     brief: bool = False
     bot: str = ""  # the model's name by the system message
     user: str = ""  # the user's name by what was said
@@ -69,8 +70,20 @@ def loosely(rng: random.Random, text: str) -> str:
     return text.rstrip(".?") if rng.random() < 0.15 else text
 
 
-def name(rng: random.Random, known: list[str]) -> str:
+def splice(rng: random.Random) -> str:
+    """A name of pieces of words: so that every token is copied now and then."""
+    pieces = []
+    for _ in range(rng.randrange(2, 5)):
+        word = rng.choice(rng.choice([words.CITIES, words.PEOPLE, words.THINGS])).replace(" ", "")
+        begin = rng.randrange(len(word))
+        pieces.append(word[begin:begin + rng.randrange(1, 5)])
+    return "".join(pieces).capitalize()
+
+
+def name(rng: random.Random, known: list[str], spliced: bool = False) -> str:
     """A known name or, as often, a made-up one."""
+    if spliced and rng.random() < 0.7:
+        return splice(rng)
     if rng.random() < 0.5:
         return rng.choice(known)
     syllables = rng.choice([1, 2, 2, 2, 3])
@@ -135,7 +148,7 @@ def bot_turn(rng: random.Random, c: Context) -> list[dict]:
 
 
 def introduction_turn(rng: random.Random, c: Context) -> list[dict]:
-    c.user, = c.draw("person", lambda: (name(rng, words.PEOPLE),))
+    c.user, = c.draw("person", lambda: (name(rng, words.PEOPLE, c.spliced),))
     ask = rng.choice(["My name is {}.", "I am {}.", "Call me {}.", "Hello, I am {}.", "Hi, my name is {}.",
                       "Hi, I'm {}!"])
     return [user(ask.format(c.user)),
@@ -179,7 +192,7 @@ def unknown_turn(rng: random.Random, c: Context) -> list[dict]:
 
 
 def weather_turn(rng: random.Random, c: Context) -> list[dict]:
-    cities = [c.draw("city", lambda: (name(rng, words.CITIES),))[0] for _ in range(1 if rng.random() < 0.7 else 2)]
+    cities = [c.draw("city", lambda: (name(rng, words.CITIES, c.spliced),))[0] for _ in range(1 if rng.random() < 0.7 else 2)]
     places = " and ".join(cities)
     ask = rng.choice(["What is the weather in {}?", "How is the weather in {}?", "What is the weather like in {} today?",
                       "Tell me the weather in {}.", "Is it raining in {}?", "Weather in {}", "Do I need a coat in {}?",
@@ -326,7 +339,7 @@ def forget(rng: random.Random, messages: list[dict], thinking: bool, keep_thinki
 
 def make(rng: random.Random, kinds: Iterable[str] = TURNS) -> Dialogue:
     """A dialogue of training, with turns of some kinds."""
-    c = Context(thinking=rng.random() < 0.6)
+    c = Context(thinking=rng.random() < 0.6, spliced=kinds is HARD)
     messages, tools = begin(rng, c, rng.random() < 0.4)
     messages += turns(rng, c, rng.choices(range(1, MAX_TURNS + 1), [10, 4, 2, 1])[0], kinds)
     keep_thinking = rng.random() < 0.1
