@@ -7,6 +7,11 @@ package quant
 //go:noescape
 func dotF32AVX512(w *byte, x *float32, steps int) float32
 
+// dotF32x4AVX512 is the rowsFunc of F32 in steps of 32 elements.
+//
+//go:noescape
+func dotF32x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
 // dotF32_2x4AVX512 is the tileFunc of F32 for 2 × 4 in steps of 32 elements.
 //
 //go:noescape
@@ -16,6 +21,11 @@ func dotF32_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float
 //
 //go:noescape
 func dotF32_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeF32AVX512 is the decodeFunc of F32 in steps of 32 elements.
+//
+//go:noescape
+func decodeF32AVX512(w *byte, steps int, panel *float32)
 
 // dotF16AVX512 is the rowFunc of F16 in steps of 32 elements.
 //
@@ -37,6 +47,11 @@ func dotF16_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float
 //go:noescape
 func dotF16_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeF16AVX512 is the decodeFunc of F16 in steps of 32 elements.
+//
+//go:noescape
+func decodeF16AVX512(w *byte, steps int, panel *float32)
+
 // dotBF16AVX512 is the rowFunc of BF16 in steps of 32 elements.
 //
 //go:noescape
@@ -56,6 +71,11 @@ func dotBF16_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //
 //go:noescape
 func dotBF16_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeBF16AVX512 is the decodeFunc of BF16 in steps of 32 elements.
+//
+//go:noescape
+func decodeBF16AVX512(w *byte, steps int, panel *float32)
 
 // dotQ4_0AVX512 is the rowFunc of Q4_0 in steps of 32 elements.
 //
@@ -77,6 +97,11 @@ func dotQ4_0_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotQ4_0_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeQ4_0AVX512 is the decodeFunc of Q4_0 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ4_0AVX512(w *byte, steps int, panel *float32)
+
 // dotQ4_1AVX512 is the rowFunc of Q4_1 in steps of 32 elements.
 //
 //go:noescape
@@ -96,6 +121,11 @@ func dotQ4_1_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //
 //go:noescape
 func dotQ4_1_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeQ4_1AVX512 is the decodeFunc of Q4_1 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ4_1AVX512(w *byte, steps int, panel *float32)
 
 // dotQ5_0AVX512 is the rowFunc of Q5_0 in steps of 32 elements.
 //
@@ -117,6 +147,11 @@ func dotQ5_0_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotQ5_0_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeQ5_0AVX512 is the decodeFunc of Q5_0 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ5_0AVX512(w *byte, steps int, panel *float32)
+
 // dotQ5_1AVX512 is the rowFunc of Q5_1 in steps of 32 elements.
 //
 //go:noescape
@@ -136,6 +171,11 @@ func dotQ5_1_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //
 //go:noescape
 func dotQ5_1_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeQ5_1AVX512 is the decodeFunc of Q5_1 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ5_1AVX512(w *byte, steps int, panel *float32)
 
 // dotIQ4_NLAVX512 is the rowFunc of IQ4_NL in steps of 32 elements.
 //
@@ -157,6 +197,11 @@ func dotIQ4_NL_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]fl
 //go:noescape
 func dotIQ4_NL_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeIQ4_NLAVX512 is the decodeFunc of IQ4_NL in steps of 32 elements.
+//
+//go:noescape
+func decodeIQ4_NLAVX512(w *byte, steps int, panel *float32)
+
 // dotMXFP4AVX512 is the rowFunc of MXFP4 in steps of 32 elements.
 //
 //go:noescape
@@ -176,6 +221,11 @@ func dotMXFP4_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]flo
 //
 //go:noescape
 func dotMXFP4_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeMXFP4AVX512 is the decodeFunc of MXFP4 in steps of 32 elements.
+//
+//go:noescape
+func decodeMXFP4AVX512(w *byte, steps int, panel *float32)
 
 // dotQ8_0AVX512 is the rowFunc of Q8_0 in steps of 32 elements.
 //
@@ -197,6 +247,11 @@ func dotQ8_0_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotQ8_0_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeQ8_0AVX512 is the decodeFunc of Q8_0 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ8_0AVX512(w *byte, steps int, panel *float32)
+
 // dotQ4_KAVX512 is the rowFunc of Q4_K in steps of 256 elements.
 //
 //go:noescape
@@ -216,6 +271,11 @@ func dotQ4_K_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //
 //go:noescape
 func dotQ4_K_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeQ4_KAVX512 is the decodeFunc of Q4_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ4_KAVX512(w *byte, steps int, panel *float32)
 
 // dotQ5_KAVX512 is the rowFunc of Q5_K in steps of 256 elements.
 //
@@ -237,6 +297,11 @@ func dotQ5_K_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotQ5_K_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeQ5_KAVX512 is the decodeFunc of Q5_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ5_KAVX512(w *byte, steps int, panel *float32)
+
 // dotQ6_KAVX512 is the rowFunc of Q6_K in steps of 256 elements.
 //
 //go:noescape
@@ -257,6 +322,11 @@ func dotQ6_K_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotQ6_K_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeQ6_KAVX512 is the decodeFunc of Q6_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ6_KAVX512(w *byte, steps int, panel *float32)
+
 // dotIQ4_XSAVX512 is the rowFunc of IQ4_XS in steps of 256 elements.
 //
 //go:noescape
@@ -276,6 +346,26 @@ func dotIQ4_XS_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]fl
 //
 //go:noescape
 func dotIQ4_XS_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeIQ4_XSAVX512 is the decodeFunc of IQ4_XS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ4_XSAVX512(w *byte, steps int, panel *float32)
+
+// panel4x6AVX512 is the panelFunc of 6 inputs.
+//
+//go:noescape
+func panel4x6AVX512(panel *float32, xs *[]float32, offset int, vectors int, sums *float32)
+
+// panel4x4AVX512 is the panelFunc of 4 inputs.
+//
+//go:noescape
+func panel4x4AVX512(panel *float32, xs *[]float32, offset int, vectors int, sums *float32)
+
+// sumLanesAVX512 replaces n times sums of 4 rows, of 16 lanes each, by as many floats.
+//
+//go:noescape
+func sumLanesAVX512(sums *float32, n int)
 
 // dotF32AVX2 is the rowFunc of F32 in steps of 32 elements.
 //

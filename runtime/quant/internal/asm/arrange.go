@@ -148,15 +148,22 @@ func (g *gen) sumLoop(t tile) {
 		g.VEXTRACTF128(operand.U8(1), v[j], high)
 		g.VADDPS(v[j].AsX(), high, v[j].AsX())
 	}
-	v = g.transpose(v)
-	for j := range 2 {
-		g.VADDPS(v[j+2], v[j], v[j])
-	}
-	g.VADDPS(v[1], v[0], v[0])
-	g.VMOVUPS(v[0].AsX(), at(to, 0))
+	sums := g.addLanes(v)
+	g.VMOVUPS(sums.AsX(), at(to, 0))
 	g.ADDQ(operand.U32(32*t.inputs), from)
 	g.ADDQ(operand.U32(4*t.inputs), to)
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("row"))
 	g.end()
+}
+
+// addLanes returns the sums of the lowest four lanes of each register, in the order of
+// sumXMM.
+func (g *gen) addLanes(v [4]reg.VecVirtual) reg.VecVirtual {
+	v = g.transpose(v)
+	for j := range 2 {
+		g.VADDPS(v[j+2], v[j], v[j])
+	}
+	g.VADDPS(v[1], v[0], v[0])
+	return v[0]
 }

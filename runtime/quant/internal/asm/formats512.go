@@ -8,7 +8,7 @@ import (
 )
 
 var formats512 = []format{
-	{name: "F32", elems: 32, bytes: 128, begin: plain512(4, (*gen).f32x16), shared: 8, single: true},
+	{name: "F32", elems: 32, bytes: 128, begin: plain512(4, (*gen).f32x16), shared: 8},
 	{name: "F16", elems: 32, bytes: 64, begin: plain512(2, (*gen).f16x16), shared: 8},
 	{name: "BF16", elems: 32, bytes: 64, begin: plain512(2, (*gen).bf16x16), shared: 8},
 	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles512{table: &fromMinus8, qs: 2}.begin, shared: 8},

@@ -43,7 +43,12 @@ func generate() (assembly, declarations []byte, err error) {
 	g := &gen{Context: build.NewContext(), constants: map[string]bool{}}
 	for _, f := range formats512 {
 		g.matVec(avx512, f)
+		g.decode(avx512, f)
 	}
+	for _, inputs := range panelInputs {
+		g.panelLoop(avx512, inputs)
+	}
+	g.sumPanel()
 	for _, f := range formats2 {
 		g.matVec(avx2, f)
 		if f.int8 != nil {

@@ -13,8 +13,9 @@ type isa struct {
 	vector func(*gen) reg.VecVirtual
 	sum    func(*gen, reg.VecVirtual) reg.VecVirtual
 	shapes []productShape
-	tiles  []tile // of formats that are not folded
-	folded []tile // of those that are
+	chains int    // running sums of a row and an input of formats that are not folded
+	tiles  []tile // of these
+	folded []tile // of formats that are folded
 	// Bitwise operations on registers of any width and number.
 	and, or func(g *gen, a, b, dst operand.Op)
 }
@@ -25,6 +26,7 @@ var (
 		vector: func(g *gen) reg.VecVirtual { return g.ZMM() },
 		sum:    (*gen).sumZMM,
 		shapes: shapes512,
+		chains: 1, // as many as a panel has registers for
 		tiles:  []tile{{2, 4}, {2, 2}},
 		and:    func(g *gen, a, b, dst operand.Op) { g.VPANDD(a, b, dst) },
 		or:     func(g *gen, a, b, dst operand.Op) { g.VPORD(a, b, dst) },
@@ -34,6 +36,7 @@ var (
 		vector: func(g *gen) reg.VecVirtual { return g.YMM() },
 		sum:    func(g *gen, v reg.VecVirtual) reg.VecVirtual { return g.sumYMM(v) },
 		shapes: shapes2,
+		chains: 2, // to hide the latency of the additions
 		tiles:  []tile{{1, 4}, {2, 2}},
 		folded: []tile{{2, 2}},
 		and:    func(g *gen, a, b, dst operand.Op) { g.VPAND(a, b, dst) },
