@@ -94,7 +94,11 @@ func (f *Format) panel(p *panelLoops, decode decodeFunc, k *kernel, w []byte, st
 		for i, y := range ys[j : j+n] {
 			for g := range groups {
 				from := in.sums[(g*loop.inputs+i)*panelRows:][:panelRows]
-				copy(y[r0+g*panelRows:r1], from)
+				if to := y[r0+g*panelRows : r1]; len(to) >= panelRows {
+					*(*[panelRows]float32)(to) = [panelRows]float32(from) // as one copy
+				} else {
+					copy(to, from)
+				}
 			}
 		}
 		j += n

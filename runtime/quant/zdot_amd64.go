@@ -352,6 +352,226 @@ func dotIQ4_XS_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]fl
 //go:noescape
 func decodeIQ4_XSAVX512(w *byte, steps int, panel *float32)
 
+// dotQ4_0Int8AVX512 is the rowFunc of Q4_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ4_0Int8x4AVX512 is the rowsFunc of Q4_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_0Int8_2x4AVX512 is the tileFunc of Q4_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_0Int8_2x2AVX512 is the tileFunc of Q4_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_1Int8AVX512 is the rowFunc of Q4_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ4_1Int8x4AVX512 is the rowsFunc of Q4_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_1Int8_2x4AVX512 is the tileFunc of Q4_1Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_1Int8_2x2AVX512 is the tileFunc of Q4_1Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_0Int8AVX512 is the rowFunc of Q5_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ5_0Int8x4AVX512 is the rowsFunc of Q5_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_0Int8_2x4AVX512 is the tileFunc of Q5_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_0Int8_2x2AVX512 is the tileFunc of Q5_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_1Int8AVX512 is the rowFunc of Q5_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ5_1Int8x4AVX512 is the rowsFunc of Q5_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_1Int8_2x4AVX512 is the tileFunc of Q5_1Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_1Int8_2x2AVX512 is the tileFunc of Q5_1Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_NLInt8AVX512 is the rowFunc of IQ4_NLInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ4_NLInt8x4AVX512 is the rowsFunc of IQ4_NLInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotIQ4_NLInt8_2x4AVX512 is the tileFunc of IQ4_NLInt8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_NLInt8_2x2AVX512 is the tileFunc of IQ4_NLInt8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotMXFP4Int8AVX512 is the rowFunc of MXFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotMXFP4Int8x4AVX512 is the rowsFunc of MXFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotMXFP4Int8_2x4AVX512 is the tileFunc of MXFP4Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotMXFP4Int8_2x2AVX512 is the tileFunc of MXFP4Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ8_0Int8AVX512 is the rowFunc of Q8_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ8_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ8_0Int8x4AVX512 is the rowsFunc of Q8_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ8_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ8_0Int8_2x4AVX512 is the tileFunc of Q8_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ8_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ8_0Int8_2x2AVX512 is the tileFunc of Q8_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ8_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_KInt8AVX512 is the rowFunc of Q4_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ4_KInt8x4AVX512 is the rowsFunc of Q4_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_KInt8_2x4AVX512 is the tileFunc of Q4_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_KInt8_2x2AVX512 is the tileFunc of Q4_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_KInt8AVX512 is the rowFunc of Q5_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ5_KInt8x4AVX512 is the rowsFunc of Q5_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_KInt8_2x4AVX512 is the tileFunc of Q5_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_KInt8_2x2AVX512 is the tileFunc of Q5_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ6_KInt8AVX512 is the rowFunc of Q6_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ6_KInt8x4AVX512 is the rowsFunc of Q6_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ6_KInt8_2x4AVX512 is the tileFunc of Q6_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ6_KInt8_2x2AVX512 is the tileFunc of Q6_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_XSInt8AVX512 is the rowFunc of IQ4_XSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ4_XSInt8x4AVX512 is the rowsFunc of IQ4_XSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotIQ4_XSInt8_2x4AVX512 is the tileFunc of IQ4_XSInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_XSInt8_2x2AVX512 is the tileFunc of IQ4_XSInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // panel4x6AVX512 is the panelFunc of 6 inputs.
 //
 //go:noescape
@@ -896,6 +1116,16 @@ func int8PairsAVX2(dst *float32, x *float32, n int, common float32, _ float32)
 //
 //go:noescape
 func int8PairsMinAVX2(dst *float32, x *float32, n int, common float32, _ float32)
+
+// int8BlocksAVX2 arranges n floats, a positive multiple of what its arranger is for, as bytes.
+//
+//go:noescape
+func int8BlocksAVX2(dst *float32, x *float32, n int, common float32, _ float32)
+
+// int8BlocksMinAVX2 arranges n floats, a positive multiple of what its arranger is for, as bytes.
+//
+//go:noescape
+func int8BlocksMinAVX2(dst *float32, x *float32, n int, common float32, _ float32)
 
 // int8SuperAVX2 arranges n floats, a positive multiple of 256, as bytes.
 //

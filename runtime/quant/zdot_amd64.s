@@ -7656,9 +7656,9 @@ TEXT ·dotQ6_KAVX512(SB), NOSPLIT, $64-28
 	MOVQ    steps+16(FP), DX
 	VMOVUPS mask15<>+0(SB), Z1
 	VMOVUPS mask63<>+0(SB), Z2
-	VMOVUPS bias32<>+0(SB), Z3
-	VMOVUPS left4or2<>+0(SB), Z4
-	VMOVUPS right0or2<>+0(SB), Z5
+	VMOVUPS left4or2<>+0(SB), Z3
+	VMOVUPS right0or2<>+0(SB), Z4
+	VMOVUPS bias32<>+0(SB), Z5
 
 step:
 	VPMOVSXBD       192(CX), Z6
@@ -7674,10 +7674,10 @@ step:
 	VMOVUPS         192(AX), Z9
 	VMOVDQU32       (CX), Z10
 	VBROADCASTI64X4 128(CX), Z11
-	VPSLLVQ         Z4, Z11, Z11
+	VPSLLVQ         Z3, Z11, Z11
 	VPTERNLOGD      $0xe2, Z11, Z1, Z10
 	VPANDD          Z2, Z10, Z10
-	VPSUBB          Z3, Z10, Z10
+	VPSUBB          Z5, Z10, Z10
 	VPMOVSXBD       X10, Z11
 	VCVTDQ2PS       Z11, Z11
 	VMULPS.BCST     (SP), Z11, Z11
@@ -7703,11 +7703,11 @@ step:
 	VMOVUPS         448(AX), Z9
 	VMOVDQU32       (CX), Z10
 	VBROADCASTI64X4 128(CX), Z11
-	VPSRLVQ         Z5, Z11, Z11
+	VPSRLVQ         Z4, Z11, Z11
 	VPSRLW          $0x04, Z10, Z10
 	VPTERNLOGD      $0xe2, Z11, Z1, Z10
 	VPANDD          Z2, Z10, Z10
-	VPSUBB          Z3, Z10, Z10
+	VPSUBB          Z5, Z10, Z10
 	VPMOVSXBD       X10, Z11
 	VCVTDQ2PS       Z11, Z11
 	VMULPS.BCST     16(SP), Z11, Z11
@@ -7733,10 +7733,10 @@ step:
 	VMOVUPS         704(AX), Z9
 	VMOVDQU32       64(CX), Z10
 	VBROADCASTI64X4 160(CX), Z11
-	VPSLLVQ         Z4, Z11, Z11
+	VPSLLVQ         Z3, Z11, Z11
 	VPTERNLOGD      $0xe2, Z11, Z1, Z10
 	VPANDD          Z2, Z10, Z10
-	VPSUBB          Z3, Z10, Z10
+	VPSUBB          Z5, Z10, Z10
 	VPMOVSXBD       X10, Z11
 	VCVTDQ2PS       Z11, Z11
 	VMULPS.BCST     32(SP), Z11, Z11
@@ -7762,11 +7762,11 @@ step:
 	VMOVUPS         960(AX), Z9
 	VMOVDQU32       64(CX), Z10
 	VBROADCASTI64X4 160(CX), Z11
-	VPSRLVQ         Z5, Z11, Z11
+	VPSRLVQ         Z4, Z11, Z11
 	VPSRLW          $0x04, Z10, Z10
 	VPTERNLOGD      $0xe2, Z11, Z1, Z10
 	VPANDD          Z2, Z10, Z10
-	VPSUBB          Z3, Z10, Z10
+	VPSUBB          Z5, Z10, Z10
 	VPMOVSXBD       X10, Z11
 	VCVTDQ2PS       Z11, Z11
 	VMULPS.BCST     48(SP), Z11, Z11
@@ -7822,16 +7822,6 @@ DATA mask63<>+48(SB)/8, $0x3f3f3f3f3f3f3f3f
 DATA mask63<>+56(SB)/8, $0x3f3f3f3f3f3f3f3f
 GLOBL mask63<>(SB), RODATA|NOPTR, $64
 
-DATA bias32<>+0(SB)/8, $0x2020202020202020
-DATA bias32<>+8(SB)/8, $0x2020202020202020
-DATA bias32<>+16(SB)/8, $0x2020202020202020
-DATA bias32<>+24(SB)/8, $0x2020202020202020
-DATA bias32<>+32(SB)/8, $0x2020202020202020
-DATA bias32<>+40(SB)/8, $0x2020202020202020
-DATA bias32<>+48(SB)/8, $0x2020202020202020
-DATA bias32<>+56(SB)/8, $0x2020202020202020
-GLOBL bias32<>(SB), RODATA|NOPTR, $64
-
 DATA left4or2<>+0(SB)/8, $0x0000000000000004
 DATA left4or2<>+8(SB)/8, $0x0000000000000004
 DATA left4or2<>+16(SB)/8, $0x0000000000000004
@@ -7852,6 +7842,16 @@ DATA right0or2<>+48(SB)/8, $0x0000000000000002
 DATA right0or2<>+56(SB)/8, $0x0000000000000002
 GLOBL right0or2<>(SB), RODATA|NOPTR, $64
 
+DATA bias32<>+0(SB)/8, $0x2020202020202020
+DATA bias32<>+8(SB)/8, $0x2020202020202020
+DATA bias32<>+16(SB)/8, $0x2020202020202020
+DATA bias32<>+24(SB)/8, $0x2020202020202020
+DATA bias32<>+32(SB)/8, $0x2020202020202020
+DATA bias32<>+40(SB)/8, $0x2020202020202020
+DATA bias32<>+48(SB)/8, $0x2020202020202020
+DATA bias32<>+56(SB)/8, $0x2020202020202020
+GLOBL bias32<>(SB), RODATA|NOPTR, $64
+
 // func dotQ6_Kx4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, F16C, MMX+
 TEXT ·dotQ6_Kx4AVX512(SB), NOSPLIT, $256-40
@@ -7871,9 +7871,9 @@ TEXT ·dotQ6_Kx4AVX512(SB), NOSPLIT, $256-40
 	MOVQ    steps+24(FP), R8
 	VMOVUPS mask15<>+0(SB), Z4
 	VMOVUPS mask63<>+0(SB), Z5
-	VMOVUPS bias32<>+0(SB), Z6
-	VMOVUPS left4or2<>+0(SB), Z7
-	VMOVUPS right0or2<>+0(SB), Z8
+	VMOVUPS left4or2<>+0(SB), Z6
+	VMOVUPS right0or2<>+0(SB), Z7
+	VMOVUPS bias32<>+0(SB), Z8
 
 step:
 	PREFETCHT0      (CX)(DI*4)
@@ -7926,10 +7926,10 @@ step:
 	VMOVUPS         192(AX), Z12
 	VMOVDQU32       (CX), Z13
 	VBROADCASTI64X4 128(CX), Z14
-	VPSLLVQ         Z7, Z14, Z14
+	VPSLLVQ         Z6, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     (SP), Z14, Z14
@@ -7951,10 +7951,10 @@ step:
 	VFMADD231PS     Z12, Z13, Z0
 	VMOVDQU32       (DX), Z13
 	VBROADCASTI64X4 128(DX), Z14
-	VPSLLVQ         Z7, Z14, Z14
+	VPSLLVQ         Z6, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     64(SP), Z14, Z14
@@ -7976,10 +7976,10 @@ step:
 	VFMADD231PS     Z12, Z13, Z1
 	VMOVDQU32       (BX), Z13
 	VBROADCASTI64X4 128(BX), Z14
-	VPSLLVQ         Z7, Z14, Z14
+	VPSLLVQ         Z6, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     128(SP), Z14, Z14
@@ -8001,10 +8001,10 @@ step:
 	VFMADD231PS     Z12, Z13, Z2
 	VMOVDQU32       (SI), Z13
 	VBROADCASTI64X4 128(SI), Z14
-	VPSLLVQ         Z7, Z14, Z14
+	VPSLLVQ         Z6, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     192(SP), Z14, Z14
@@ -8030,11 +8030,11 @@ step:
 	VMOVUPS         448(AX), Z12
 	VMOVDQU32       (CX), Z13
 	VBROADCASTI64X4 128(CX), Z14
-	VPSRLVQ         Z8, Z14, Z14
+	VPSRLVQ         Z7, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     16(SP), Z14, Z14
@@ -8056,11 +8056,11 @@ step:
 	VFMADD231PS     Z12, Z13, Z0
 	VMOVDQU32       (DX), Z13
 	VBROADCASTI64X4 128(DX), Z14
-	VPSRLVQ         Z8, Z14, Z14
+	VPSRLVQ         Z7, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     80(SP), Z14, Z14
@@ -8082,11 +8082,11 @@ step:
 	VFMADD231PS     Z12, Z13, Z1
 	VMOVDQU32       (BX), Z13
 	VBROADCASTI64X4 128(BX), Z14
-	VPSRLVQ         Z8, Z14, Z14
+	VPSRLVQ         Z7, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     144(SP), Z14, Z14
@@ -8108,11 +8108,11 @@ step:
 	VFMADD231PS     Z12, Z13, Z2
 	VMOVDQU32       (SI), Z13
 	VBROADCASTI64X4 128(SI), Z14
-	VPSRLVQ         Z8, Z14, Z14
+	VPSRLVQ         Z7, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     208(SP), Z14, Z14
@@ -8138,10 +8138,10 @@ step:
 	VMOVUPS         704(AX), Z12
 	VMOVDQU32       64(CX), Z13
 	VBROADCASTI64X4 160(CX), Z14
-	VPSLLVQ         Z7, Z14, Z14
+	VPSLLVQ         Z6, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     32(SP), Z14, Z14
@@ -8163,10 +8163,10 @@ step:
 	VFMADD231PS     Z12, Z13, Z0
 	VMOVDQU32       64(DX), Z13
 	VBROADCASTI64X4 160(DX), Z14
-	VPSLLVQ         Z7, Z14, Z14
+	VPSLLVQ         Z6, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     96(SP), Z14, Z14
@@ -8188,10 +8188,10 @@ step:
 	VFMADD231PS     Z12, Z13, Z1
 	VMOVDQU32       64(BX), Z13
 	VBROADCASTI64X4 160(BX), Z14
-	VPSLLVQ         Z7, Z14, Z14
+	VPSLLVQ         Z6, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     160(SP), Z14, Z14
@@ -8213,10 +8213,10 @@ step:
 	VFMADD231PS     Z12, Z13, Z2
 	VMOVDQU32       64(SI), Z13
 	VBROADCASTI64X4 160(SI), Z14
-	VPSLLVQ         Z7, Z14, Z14
+	VPSLLVQ         Z6, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     224(SP), Z14, Z14
@@ -8242,11 +8242,11 @@ step:
 	VMOVUPS         960(AX), Z12
 	VMOVDQU32       64(CX), Z13
 	VBROADCASTI64X4 160(CX), Z14
-	VPSRLVQ         Z8, Z14, Z14
+	VPSRLVQ         Z7, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     48(SP), Z14, Z14
@@ -8268,11 +8268,11 @@ step:
 	VFMADD231PS     Z12, Z13, Z0
 	VMOVDQU32       64(DX), Z13
 	VBROADCASTI64X4 160(DX), Z14
-	VPSRLVQ         Z8, Z14, Z14
+	VPSRLVQ         Z7, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     112(SP), Z14, Z14
@@ -8294,11 +8294,11 @@ step:
 	VFMADD231PS     Z12, Z13, Z1
 	VMOVDQU32       64(BX), Z13
 	VBROADCASTI64X4 160(BX), Z14
-	VPSRLVQ         Z8, Z14, Z14
+	VPSRLVQ         Z7, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     176(SP), Z14, Z14
@@ -8320,11 +8320,11 @@ step:
 	VFMADD231PS     Z12, Z13, Z2
 	VMOVDQU32       64(SI), Z13
 	VBROADCASTI64X4 160(SI), Z14
-	VPSRLVQ         Z8, Z14, Z14
+	VPSRLVQ         Z7, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z4, Z13
 	VPANDD          Z5, Z13, Z13
-	VPSUBB          Z6, Z13, Z13
+	VPSUBB          Z8, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     240(SP), Z14, Z14
@@ -8414,9 +8414,9 @@ TEXT ·dotQ6_K_2x4AVX512(SB), NOSPLIT, $128-48
 	MOVQ    steps+24(FP), R9
 	VMOVUPS mask15<>+0(SB), Z8
 	VMOVUPS mask63<>+0(SB), Z9
-	VMOVUPS bias32<>+0(SB), Z10
-	VMOVUPS left4or2<>+0(SB), Z11
-	VMOVUPS right0or2<>+0(SB), Z12
+	VMOVUPS left4or2<>+0(SB), Z10
+	VMOVUPS right0or2<>+0(SB), Z11
+	VMOVUPS bias32<>+0(SB), Z12
 
 step:
 	PREFETCHT0      (SI)(R8*2)
@@ -8443,10 +8443,10 @@ step:
 	VMOVUPS         Z13, 64(SP)
 	VMOVDQU32       (SI), Z13
 	VBROADCASTI64X4 128(SI), Z14
-	VPSLLVQ         Z11, Z14, Z14
+	VPSLLVQ         Z10, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z8, Z13
 	VPANDD          Z9, Z13, Z13
-	VPSUBB          Z10, Z13, Z13
+	VPSUBB          Z12, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     (SP), Z14, Z14
@@ -8480,10 +8480,10 @@ step:
 	VFMADD231PS     192(AX), Z13, Z3
 	VMOVDQU32       (DI), Z13
 	VBROADCASTI64X4 128(DI), Z14
-	VPSLLVQ         Z11, Z14, Z14
+	VPSLLVQ         Z10, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z8, Z13
 	VPANDD          Z9, Z13, Z13
-	VPSUBB          Z10, Z13, Z13
+	VPSUBB          Z12, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     64(SP), Z14, Z14
@@ -8517,11 +8517,11 @@ step:
 	VFMADD231PS     192(AX), Z13, Z7
 	VMOVDQU32       (SI), Z13
 	VBROADCASTI64X4 128(SI), Z14
-	VPSRLVQ         Z12, Z14, Z14
+	VPSRLVQ         Z11, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z8, Z13
 	VPANDD          Z9, Z13, Z13
-	VPSUBB          Z10, Z13, Z13
+	VPSUBB          Z12, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     16(SP), Z14, Z14
@@ -8555,11 +8555,11 @@ step:
 	VFMADD231PS     448(AX), Z13, Z3
 	VMOVDQU32       (DI), Z13
 	VBROADCASTI64X4 128(DI), Z14
-	VPSRLVQ         Z12, Z14, Z14
+	VPSRLVQ         Z11, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z8, Z13
 	VPANDD          Z9, Z13, Z13
-	VPSUBB          Z10, Z13, Z13
+	VPSUBB          Z12, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     80(SP), Z14, Z14
@@ -8593,10 +8593,10 @@ step:
 	VFMADD231PS     448(AX), Z13, Z7
 	VMOVDQU32       64(SI), Z13
 	VBROADCASTI64X4 160(SI), Z14
-	VPSLLVQ         Z11, Z14, Z14
+	VPSLLVQ         Z10, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z8, Z13
 	VPANDD          Z9, Z13, Z13
-	VPSUBB          Z10, Z13, Z13
+	VPSUBB          Z12, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     32(SP), Z14, Z14
@@ -8630,10 +8630,10 @@ step:
 	VFMADD231PS     704(AX), Z13, Z3
 	VMOVDQU32       64(DI), Z13
 	VBROADCASTI64X4 160(DI), Z14
-	VPSLLVQ         Z11, Z14, Z14
+	VPSLLVQ         Z10, Z14, Z14
 	VPTERNLOGD      $0xe2, Z14, Z8, Z13
 	VPANDD          Z9, Z13, Z13
-	VPSUBB          Z10, Z13, Z13
+	VPSUBB          Z12, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     96(SP), Z14, Z14
@@ -8667,11 +8667,11 @@ step:
 	VFMADD231PS     704(AX), Z13, Z7
 	VMOVDQU32       64(SI), Z13
 	VBROADCASTI64X4 160(SI), Z14
-	VPSRLVQ         Z12, Z14, Z14
+	VPSRLVQ         Z11, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z8, Z13
 	VPANDD          Z9, Z13, Z13
-	VPSUBB          Z10, Z13, Z13
+	VPSUBB          Z12, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     48(SP), Z14, Z14
@@ -8705,11 +8705,11 @@ step:
 	VFMADD231PS     960(AX), Z13, Z3
 	VMOVDQU32       64(DI), Z13
 	VBROADCASTI64X4 160(DI), Z14
-	VPSRLVQ         Z12, Z14, Z14
+	VPSRLVQ         Z11, Z14, Z14
 	VPSRLW          $0x04, Z13, Z13
 	VPTERNLOGD      $0xe2, Z14, Z8, Z13
 	VPANDD          Z9, Z13, Z13
-	VPSUBB          Z10, Z13, Z13
+	VPSUBB          Z12, Z13, Z13
 	VPMOVSXBD       X13, Z14
 	VCVTDQ2PS       Z14, Z14
 	VMULPS.BCST     112(SP), Z14, Z14
@@ -8847,9 +8847,9 @@ TEXT ·dotQ6_K_2x2AVX512(SB), NOSPLIT, $128-48
 	MOVQ    steps+24(FP), DI
 	VMOVUPS mask15<>+0(SB), Z4
 	VMOVUPS mask63<>+0(SB), Z5
-	VMOVUPS bias32<>+0(SB), Z6
-	VMOVUPS left4or2<>+0(SB), Z7
-	VMOVUPS right0or2<>+0(SB), Z8
+	VMOVUPS left4or2<>+0(SB), Z6
+	VMOVUPS right0or2<>+0(SB), Z7
+	VMOVUPS bias32<>+0(SB), Z8
 
 step:
 	PREFETCHT0      (DX)(SI*2)
@@ -8884,10 +8884,10 @@ step:
 	VMOVUPS         192(AX), Z16
 	VMOVDQU32       (DX), Z17
 	VBROADCASTI64X4 128(DX), Z18
-	VPSLLVQ         Z7, Z18, Z18
+	VPSLLVQ         Z6, Z18, Z18
 	VPTERNLOGD      $0xe2, Z18, Z4, Z17
 	VPANDD          Z5, Z17, Z17
-	VPSUBB          Z6, Z17, Z17
+	VPSUBB          Z8, Z17, Z17
 	VPMOVSXBD       X17, Z18
 	VCVTDQ2PS       Z18, Z18
 	VMULPS.BCST     (SP), Z18, Z18
@@ -8913,10 +8913,10 @@ step:
 	VFMADD231PS     Z16, Z17, Z1
 	VMOVDQU32       (BX), Z17
 	VBROADCASTI64X4 128(BX), Z18
-	VPSLLVQ         Z7, Z18, Z18
+	VPSLLVQ         Z6, Z18, Z18
 	VPTERNLOGD      $0xe2, Z18, Z4, Z17
 	VPANDD          Z5, Z17, Z17
-	VPSUBB          Z6, Z17, Z17
+	VPSUBB          Z8, Z17, Z17
 	VPMOVSXBD       X17, Z18
 	VCVTDQ2PS       Z18, Z18
 	VMULPS.BCST     64(SP), Z18, Z18
@@ -8950,11 +8950,11 @@ step:
 	VMOVUPS         448(AX), Z16
 	VMOVDQU32       (DX), Z17
 	VBROADCASTI64X4 128(DX), Z18
-	VPSRLVQ         Z8, Z18, Z18
+	VPSRLVQ         Z7, Z18, Z18
 	VPSRLW          $0x04, Z17, Z17
 	VPTERNLOGD      $0xe2, Z18, Z4, Z17
 	VPANDD          Z5, Z17, Z17
-	VPSUBB          Z6, Z17, Z17
+	VPSUBB          Z8, Z17, Z17
 	VPMOVSXBD       X17, Z18
 	VCVTDQ2PS       Z18, Z18
 	VMULPS.BCST     16(SP), Z18, Z18
@@ -8980,11 +8980,11 @@ step:
 	VFMADD231PS     Z16, Z17, Z1
 	VMOVDQU32       (BX), Z17
 	VBROADCASTI64X4 128(BX), Z18
-	VPSRLVQ         Z8, Z18, Z18
+	VPSRLVQ         Z7, Z18, Z18
 	VPSRLW          $0x04, Z17, Z17
 	VPTERNLOGD      $0xe2, Z18, Z4, Z17
 	VPANDD          Z5, Z17, Z17
-	VPSUBB          Z6, Z17, Z17
+	VPSUBB          Z8, Z17, Z17
 	VPMOVSXBD       X17, Z18
 	VCVTDQ2PS       Z18, Z18
 	VMULPS.BCST     80(SP), Z18, Z18
@@ -9018,10 +9018,10 @@ step:
 	VMOVUPS         704(AX), Z16
 	VMOVDQU32       64(DX), Z17
 	VBROADCASTI64X4 160(DX), Z18
-	VPSLLVQ         Z7, Z18, Z18
+	VPSLLVQ         Z6, Z18, Z18
 	VPTERNLOGD      $0xe2, Z18, Z4, Z17
 	VPANDD          Z5, Z17, Z17
-	VPSUBB          Z6, Z17, Z17
+	VPSUBB          Z8, Z17, Z17
 	VPMOVSXBD       X17, Z18
 	VCVTDQ2PS       Z18, Z18
 	VMULPS.BCST     32(SP), Z18, Z18
@@ -9047,10 +9047,10 @@ step:
 	VFMADD231PS     Z16, Z17, Z1
 	VMOVDQU32       64(BX), Z17
 	VBROADCASTI64X4 160(BX), Z18
-	VPSLLVQ         Z7, Z18, Z18
+	VPSLLVQ         Z6, Z18, Z18
 	VPTERNLOGD      $0xe2, Z18, Z4, Z17
 	VPANDD          Z5, Z17, Z17
-	VPSUBB          Z6, Z17, Z17
+	VPSUBB          Z8, Z17, Z17
 	VPMOVSXBD       X17, Z18
 	VCVTDQ2PS       Z18, Z18
 	VMULPS.BCST     96(SP), Z18, Z18
@@ -9084,11 +9084,11 @@ step:
 	VMOVUPS         960(AX), Z16
 	VMOVDQU32       64(DX), Z17
 	VBROADCASTI64X4 160(DX), Z18
-	VPSRLVQ         Z8, Z18, Z18
+	VPSRLVQ         Z7, Z18, Z18
 	VPSRLW          $0x04, Z17, Z17
 	VPTERNLOGD      $0xe2, Z18, Z4, Z17
 	VPANDD          Z5, Z17, Z17
-	VPSUBB          Z6, Z17, Z17
+	VPSUBB          Z8, Z17, Z17
 	VPMOVSXBD       X17, Z18
 	VCVTDQ2PS       Z18, Z18
 	VMULPS.BCST     48(SP), Z18, Z18
@@ -9114,11 +9114,11 @@ step:
 	VFMADD231PS     Z16, Z17, Z1
 	VMOVDQU32       64(BX), Z17
 	VBROADCASTI64X4 160(BX), Z18
-	VPSRLVQ         Z8, Z18, Z18
+	VPSRLVQ         Z7, Z18, Z18
 	VPSRLW          $0x04, Z17, Z17
 	VPTERNLOGD      $0xe2, Z18, Z4, Z17
 	VPANDD          Z5, Z17, Z17
-	VPSUBB          Z6, Z17, Z17
+	VPSUBB          Z8, Z17, Z17
 	VPMOVSXBD       X17, Z18
 	VCVTDQ2PS       Z18, Z18
 	VMULPS.BCST     112(SP), Z18, Z18
@@ -9199,9 +9199,9 @@ TEXT ·decodeQ6_KAVX512(SB), NOSPLIT, $64-24
 	MOVQ    steps+8(FP), DX
 	VMOVUPS mask15<>+0(SB), Z0
 	VMOVUPS mask63<>+0(SB), Z1
-	VMOVUPS bias32<>+0(SB), Z2
-	VMOVUPS left4or2<>+0(SB), Z3
-	VMOVUPS right0or2<>+0(SB), Z4
+	VMOVUPS left4or2<>+0(SB), Z2
+	VMOVUPS right0or2<>+0(SB), Z3
+	VMOVUPS bias32<>+0(SB), Z4
 
 step:
 	VPMOVSXBD       192(CX), Z5
@@ -9213,10 +9213,10 @@ step:
 	VMOVUPS         Z5, (SP)
 	VMOVDQU32       (CX), Z5
 	VBROADCASTI64X4 128(CX), Z6
-	VPSLLVQ         Z3, Z6, Z6
+	VPSLLVQ         Z2, Z6, Z6
 	VPTERNLOGD      $0xe2, Z6, Z0, Z5
 	VPANDD          Z1, Z5, Z5
-	VPSUBB          Z2, Z5, Z5
+	VPSUBB          Z4, Z5, Z5
 	VPMOVSXBD       X5, Z6
 	VCVTDQ2PS       Z6, Z6
 	VMULPS.BCST     (SP), Z6, Z6
@@ -9238,11 +9238,11 @@ step:
 	VMOVUPS         Z5, 768(AX)
 	VMOVDQU32       (CX), Z5
 	VBROADCASTI64X4 128(CX), Z6
-	VPSRLVQ         Z4, Z6, Z6
+	VPSRLVQ         Z3, Z6, Z6
 	VPSRLW          $0x04, Z5, Z5
 	VPTERNLOGD      $0xe2, Z6, Z0, Z5
 	VPANDD          Z1, Z5, Z5
-	VPSUBB          Z2, Z5, Z5
+	VPSUBB          Z4, Z5, Z5
 	VPMOVSXBD       X5, Z6
 	VCVTDQ2PS       Z6, Z6
 	VMULPS.BCST     16(SP), Z6, Z6
@@ -9264,10 +9264,10 @@ step:
 	VMOVUPS         Z5, 1792(AX)
 	VMOVDQU32       64(CX), Z5
 	VBROADCASTI64X4 160(CX), Z6
-	VPSLLVQ         Z3, Z6, Z6
+	VPSLLVQ         Z2, Z6, Z6
 	VPTERNLOGD      $0xe2, Z6, Z0, Z5
 	VPANDD          Z1, Z5, Z5
-	VPSUBB          Z2, Z5, Z5
+	VPSUBB          Z4, Z5, Z5
 	VPMOVSXBD       X5, Z6
 	VCVTDQ2PS       Z6, Z6
 	VMULPS.BCST     32(SP), Z6, Z6
@@ -9289,11 +9289,11 @@ step:
 	VMOVUPS         Z5, 2816(AX)
 	VMOVDQU32       64(CX), Z5
 	VBROADCASTI64X4 160(CX), Z6
-	VPSRLVQ         Z4, Z6, Z6
+	VPSRLVQ         Z3, Z6, Z6
 	VPSRLW          $0x04, Z5, Z5
 	VPTERNLOGD      $0xe2, Z6, Z0, Z5
 	VPANDD          Z1, Z5, Z5
-	VPSUBB          Z2, Z5, Z5
+	VPSUBB          Z4, Z5, Z5
 	VPMOVSXBD       X5, Z6
 	VCVTDQ2PS       Z6, Z6
 	VMULPS.BCST     48(SP), Z6, Z6
@@ -10616,6 +10616,8023 @@ step:
 	ADDQ         $0x00001000, AX
 	DECQ         DX
 	JNZ          step
+	VZEROUPPER
+	RET
+
+// func dotQ4_0Int8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, SSE
+TEXT ·dotQ4_0Int8AVX512(SB), NOSPLIT, $0-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask15<>+0(SB), Z1
+	VMOVUPS right0or4twice<>+0(SB), Z2
+	MOVL    $0x0000ff00, BX
+	KMOVW   BX, K1
+
+step:
+	VBROADCASTI32X4 2(CX), Z3
+	VBROADCASTI32X4 20(CX), K1, Z3
+	VPSRLVQ         Z2, Z3, Z3
+	VPANDD          Z1, Z3, Z3
+	VPBROADCASTW    (CX), Y4
+	VPBROADCASTW    18(CX), K1, Y4
+	VCVTPH2PS       Y4, Z4
+	VMOVUPS         (AX), Z5
+	VMOVDQU32       128(AX), Z6
+	VPDPBUSD        Z5, Z3, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z4, Z6, Z0
+	ADDQ            $0x00000024, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DX
+	JNZ             step
+	VEXTRACTF64X4   $0x01, Z0, Y1
+	VADDPS          Y0, Y1, Y1
+	VEXTRACTF128    $0x01, Y1, X0
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0x4e, X0, X1
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0xb1, X0, X1
+	VADDSS          X1, X0, X0
+	MOVSS           X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA right0or4twice<>+0(SB)/8, $0x0000000000000000
+DATA right0or4twice<>+8(SB)/8, $0x0000000000000000
+DATA right0or4twice<>+16(SB)/8, $0x0000000000000004
+DATA right0or4twice<>+24(SB)/8, $0x0000000000000004
+DATA right0or4twice<>+32(SB)/8, $0x0000000000000000
+DATA right0or4twice<>+40(SB)/8, $0x0000000000000000
+DATA right0or4twice<>+48(SB)/8, $0x0000000000000004
+DATA right0or4twice<>+56(SB)/8, $0x0000000000000004
+GLOBL right0or4twice<>(SB), RODATA|NOPTR, $64
+
+// func dotQ4_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ4_0Int8x4AVX512(SB), NOSPLIT, $0-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	MOVL    $0x0000ff00, R9
+	KMOVW   R9, K1
+
+step:
+	PREFETCHT0      (CX)(DI*4)
+	PREFETCHT0      (DX)(DI*4)
+	PREFETCHT0      (BX)(DI*4)
+	PREFETCHT0      (SI)(DI*4)
+	VBROADCASTI32X4 2(CX), Z6
+	VBROADCASTI32X4 20(CX), K1, Z6
+	VPSRLVQ         Z5, Z6, Z6
+	VPANDD          Z4, Z6, Z6
+	VPBROADCASTW    (CX), Y7
+	VPBROADCASTW    18(CX), K1, Y7
+	VCVTPH2PS       Y7, Z7
+	VBROADCASTI32X4 2(DX), Z8
+	VBROADCASTI32X4 20(DX), K1, Z8
+	VPSRLVQ         Z5, Z8, Z8
+	VPANDD          Z4, Z8, Z8
+	VPBROADCASTW    (DX), Y9
+	VPBROADCASTW    18(DX), K1, Y9
+	VCVTPH2PS       Y9, Z9
+	VBROADCASTI32X4 2(BX), Z10
+	VBROADCASTI32X4 20(BX), K1, Z10
+	VPSRLVQ         Z5, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	VPBROADCASTW    (BX), Y11
+	VPBROADCASTW    18(BX), K1, Y11
+	VCVTPH2PS       Y11, Z11
+	VBROADCASTI32X4 2(SI), Z12
+	VBROADCASTI32X4 20(SI), K1, Z12
+	VPSRLVQ         Z5, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	VPBROADCASTW    (SI), Y13
+	VPBROADCASTW    18(SI), K1, Y13
+	VCVTPH2PS       Y13, Z13
+	VMOVUPS         (AX), Z14
+	VMOVDQU32       128(AX), Z15
+	VPDPBUSD        Z14, Z6, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(AX), Z15, Z15
+	VFMADD231PS     Z7, Z15, Z0
+	VMOVDQU32       128(AX), Z6
+	VPDPBUSD        Z14, Z8, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z9, Z6, Z1
+	VMOVDQU32       128(AX), Z6
+	VPDPBUSD        Z14, Z10, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z11, Z6, Z2
+	VMOVDQU32       128(AX), Z6
+	VPDPBUSD        Z14, Z12, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z13, Z6, Z3
+	ADDQ            $0x00000024, CX
+	ADDQ            $0x00000024, DX
+	ADDQ            $0x00000024, BX
+	ADDQ            $0x00000024, SI
+	ADDQ            $0x000000c0, AX
+	DECQ            R8
+	JNZ             step
+	MOVQ            y+32(FP), AX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (AX)
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 8(AX)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotQ4_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ4_0Int8_2x4AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask15<>+0(SB), Z8
+	VMOVUPS right0or4twice<>+0(SB), Z9
+	MOVL    $0x0000ff00, R10
+	KMOVW   R10, K1
+
+step:
+	PREFETCHT0      (SI)(R8*2)
+	PREFETCHT0      (DI)(R8*2)
+	VBROADCASTI32X4 2(SI), Z10
+	VBROADCASTI32X4 20(SI), K1, Z10
+	VPSRLVQ         Z9, Z10, Z10
+	VPANDD          Z8, Z10, Z10
+	VPBROADCASTW    (SI), Y11
+	VPBROADCASTW    18(SI), K1, Y11
+	VCVTPH2PS       Y11, Z11
+	VBROADCASTI32X4 2(DI), Z12
+	VBROADCASTI32X4 20(DI), K1, Z12
+	VPSRLVQ         Z9, Z12, Z12
+	VPANDD          Z8, Z12, Z12
+	VPBROADCASTW    (DI), Y13
+	VPBROADCASTW    18(DI), K1, Y13
+	VCVTPH2PS       Y13, Z13
+	VMOVUPS         (CX), Z14
+	VMOVDQU32       128(CX), Z15
+	VPDPBUSD        Z14, Z10, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(CX), Z15, Z15
+	VFMADD231PS     Z11, Z15, Z0
+	VMOVDQU32       128(CX), Z15
+	VPDPBUSD        Z14, Z12, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(CX), Z15, Z15
+	VFMADD231PS     Z13, Z15, Z4
+	VMOVUPS         (DX), Z14
+	VMOVDQU32       128(DX), Z15
+	VPDPBUSD        Z14, Z10, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(DX), Z15, Z15
+	VFMADD231PS     Z11, Z15, Z1
+	VMOVDQU32       128(DX), Z15
+	VPDPBUSD        Z14, Z12, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(DX), Z15, Z15
+	VFMADD231PS     Z13, Z15, Z5
+	VMOVUPS         (BX), Z14
+	VMOVDQU32       128(BX), Z15
+	VPDPBUSD        Z14, Z10, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(BX), Z15, Z15
+	VFMADD231PS     Z11, Z15, Z2
+	VMOVDQU32       128(BX), Z15
+	VPDPBUSD        Z14, Z12, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(BX), Z15, Z15
+	VFMADD231PS     Z13, Z15, Z6
+	VMOVUPS         (AX), Z14
+	VMOVDQU32       128(AX), Z15
+	VPDPBUSD        Z14, Z10, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(AX), Z15, Z15
+	VFMADD231PS     Z11, Z15, Z3
+	VMOVDQU32       128(AX), Z10
+	VPDPBUSD        Z14, Z12, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          64(AX), Z10, Z10
+	VFMADD231PS     Z13, Z10, Z7
+	ADDQ            $0x00000024, SI
+	ADDQ            $0x00000024, DI
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, DX
+	ADDQ            $0x000000c0, BX
+	ADDQ            $0x000000c0, AX
+	DECQ            R9
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y8
+	VADDPS          Y0, Y8, Y8
+	VEXTRACTF128    $0x01, Y8, X0
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0x4e, X0, X8
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0xb1, X0, X8
+	VADDSS          X8, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z4, Y0
+	VADDPS          Y4, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X4
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0x4e, X4, X0
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0xb1, X4, X0
+	VADDSS          X0, X4, X4
+	VMOVSS          X4, 4(DX)(CX*4)
+	MOVQ            24(AX), DX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z5, Y0
+	VADDPS          Y5, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            48(AX), DX
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z6, Y0
+	VADDPS          Y6, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            72(AX), AX
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z7, Y0
+	VADDPS          Y7, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ4_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ4_0Int8_2x2AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	MOVL    $0x0000ff00, R8
+	KMOVW   R8, K1
+
+step:
+	PREFETCHT0      (DX)(SI*2)
+	PREFETCHT0      (BX)(SI*2)
+	VBROADCASTI32X4 2(DX), Z6
+	VBROADCASTI32X4 20(DX), K1, Z6
+	VPSRLVQ         Z5, Z6, Z6
+	VPANDD          Z4, Z6, Z6
+	VPBROADCASTW    (DX), Y7
+	VPBROADCASTW    18(DX), K1, Y7
+	VCVTPH2PS       Y7, Z7
+	VBROADCASTI32X4 2(BX), Z8
+	VBROADCASTI32X4 20(BX), K1, Z8
+	VPSRLVQ         Z5, Z8, Z8
+	VPANDD          Z4, Z8, Z8
+	VPBROADCASTW    (BX), Y9
+	VPBROADCASTW    18(BX), K1, Y9
+	VCVTPH2PS       Y9, Z9
+	VMOVUPS         (CX), Z10
+	VMOVDQU32       128(CX), Z11
+	VPDPBUSD        Z10, Z6, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(CX), Z11, Z11
+	VFMADD231PS     Z7, Z11, Z0
+	VMOVDQU32       128(CX), Z11
+	VPDPBUSD        Z10, Z8, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(CX), Z11, Z11
+	VFMADD231PS     Z9, Z11, Z2
+	VMOVUPS         (AX), Z10
+	VMOVDQU32       128(AX), Z11
+	VPDPBUSD        Z10, Z6, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(AX), Z11, Z11
+	VFMADD231PS     Z7, Z11, Z1
+	VMOVDQU32       128(AX), Z6
+	VPDPBUSD        Z10, Z8, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z9, Z6, Z3
+	ADDQ            $0x00000024, DX
+	ADDQ            $0x00000024, BX
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DI
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X2
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0x4e, X2, X0
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0xb1, X2, X0
+	VADDSS          X0, X2, X2
+	VMOVSS          X2, 4(DX)(CX*4)
+	MOVQ            24(AX), AX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ4_1Int8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, SSE
+TEXT ·dotQ4_1Int8AVX512(SB), NOSPLIT, $0-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask15<>+0(SB), Z1
+	VMOVUPS right0or4twice<>+0(SB), Z2
+	MOVL    $0x0000ff00, BX
+	KMOVW   BX, K1
+
+step:
+	VBROADCASTI32X4 4(CX), Z3
+	VBROADCASTI32X4 24(CX), K1, Z3
+	VPSRLVQ         Z2, Z3, Z3
+	VPANDD          Z1, Z3, Z3
+	VPBROADCASTW    (CX), Y4
+	VPBROADCASTW    20(CX), K1, Y4
+	VCVTPH2PS       Y4, Z4
+	VPBROADCASTW    2(CX), Y5
+	VPBROADCASTW    22(CX), K1, Y5
+	VCVTPH2PS       Y5, Z5
+	VMOVUPS         (AX), Z6
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        Z6, Z3, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z4, Z7, Z0
+	VFMADD231PS     128(AX), Z5, Z0
+	ADDQ            $0x00000028, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DX
+	JNZ             step
+	VEXTRACTF64X4   $0x01, Z0, Y1
+	VADDPS          Y0, Y1, Y1
+	VEXTRACTF128    $0x01, Y1, X0
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0x4e, X0, X1
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0xb1, X0, X1
+	VADDSS          X1, X0, X0
+	MOVSS           X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotQ4_1Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ4_1Int8x4AVX512(SB), NOSPLIT, $0-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	MOVL    $0x0000ff00, R9
+	KMOVW   R9, K1
+
+step:
+	PREFETCHT0      (CX)(DI*4)
+	PREFETCHT0      (DX)(DI*4)
+	PREFETCHT0      (BX)(DI*4)
+	PREFETCHT0      (SI)(DI*4)
+	VBROADCASTI32X4 4(CX), Z6
+	VBROADCASTI32X4 24(CX), K1, Z6
+	VPSRLVQ         Z5, Z6, Z6
+	VPANDD          Z4, Z6, Z6
+	VPBROADCASTW    (CX), Y7
+	VPBROADCASTW    20(CX), K1, Y7
+	VCVTPH2PS       Y7, Z7
+	VPBROADCASTW    2(CX), Y8
+	VPBROADCASTW    22(CX), K1, Y8
+	VCVTPH2PS       Y8, Z8
+	VBROADCASTI32X4 4(DX), Z9
+	VBROADCASTI32X4 24(DX), K1, Z9
+	VPSRLVQ         Z5, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPBROADCASTW    (DX), Y10
+	VPBROADCASTW    20(DX), K1, Y10
+	VCVTPH2PS       Y10, Z10
+	VPBROADCASTW    2(DX), Y11
+	VPBROADCASTW    22(DX), K1, Y11
+	VCVTPH2PS       Y11, Z11
+	VBROADCASTI32X4 4(BX), Z12
+	VBROADCASTI32X4 24(BX), K1, Z12
+	VPSRLVQ         Z5, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	VPBROADCASTW    (BX), Y13
+	VPBROADCASTW    20(BX), K1, Y13
+	VCVTPH2PS       Y13, Z13
+	VPBROADCASTW    2(BX), Y14
+	VPBROADCASTW    22(BX), K1, Y14
+	VCVTPH2PS       Y14, Z14
+	VBROADCASTI32X4 4(SI), Z15
+	VBROADCASTI32X4 24(SI), K1, Z15
+	VPSRLVQ         Z5, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPBROADCASTW    (SI), Y16
+	VPBROADCASTW    20(SI), K1, Y16
+	VCVTPH2PS       Y16, Z16
+	VPBROADCASTW    2(SI), Y17
+	VPBROADCASTW    22(SI), K1, Y17
+	VCVTPH2PS       Y17, Z17
+	VMOVUPS         (AX), Z18
+	VXORPS          Z19, Z19, Z19
+	VPDPBUSD        Z18, Z6, Z19
+	VCVTDQ2PS       Z19, Z19
+	VMULPS          64(AX), Z19, Z19
+	VFMADD231PS     Z7, Z19, Z0
+	VFMADD231PS     128(AX), Z8, Z0
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        Z18, Z9, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z10, Z6, Z1
+	VFMADD231PS     128(AX), Z11, Z1
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        Z18, Z12, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z13, Z6, Z2
+	VFMADD231PS     128(AX), Z14, Z2
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        Z18, Z15, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z16, Z6, Z3
+	VFMADD231PS     128(AX), Z17, Z3
+	ADDQ            $0x00000028, CX
+	ADDQ            $0x00000028, DX
+	ADDQ            $0x00000028, BX
+	ADDQ            $0x00000028, SI
+	ADDQ            $0x000000c0, AX
+	DECQ            R8
+	JNZ             step
+	MOVQ            y+32(FP), AX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (AX)
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 8(AX)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotQ4_1Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ4_1Int8_2x4AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask15<>+0(SB), Z8
+	VMOVUPS right0or4twice<>+0(SB), Z9
+	MOVL    $0x0000ff00, R10
+	KMOVW   R10, K1
+
+step:
+	PREFETCHT0      (SI)(R8*2)
+	PREFETCHT0      (DI)(R8*2)
+	VBROADCASTI32X4 4(SI), Z10
+	VBROADCASTI32X4 24(SI), K1, Z10
+	VPSRLVQ         Z9, Z10, Z10
+	VPANDD          Z8, Z10, Z10
+	VPBROADCASTW    (SI), Y11
+	VPBROADCASTW    20(SI), K1, Y11
+	VCVTPH2PS       Y11, Z11
+	VPBROADCASTW    2(SI), Y12
+	VPBROADCASTW    22(SI), K1, Y12
+	VCVTPH2PS       Y12, Z12
+	VBROADCASTI32X4 4(DI), Z13
+	VBROADCASTI32X4 24(DI), K1, Z13
+	VPSRLVQ         Z9, Z13, Z13
+	VPANDD          Z8, Z13, Z13
+	VPBROADCASTW    (DI), Y14
+	VPBROADCASTW    20(DI), K1, Y14
+	VCVTPH2PS       Y14, Z14
+	VPBROADCASTW    2(DI), Y15
+	VPBROADCASTW    22(DI), K1, Y15
+	VCVTPH2PS       Y15, Z15
+	VMOVUPS         (CX), Z16
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z10, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(CX), Z17, Z17
+	VFMADD231PS     Z11, Z17, Z0
+	VFMADD231PS     128(CX), Z12, Z0
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z13, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(CX), Z17, Z17
+	VFMADD231PS     Z14, Z17, Z4
+	VFMADD231PS     128(CX), Z15, Z4
+	VMOVUPS         (DX), Z16
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z10, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(DX), Z17, Z17
+	VFMADD231PS     Z11, Z17, Z1
+	VFMADD231PS     128(DX), Z12, Z1
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z13, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(DX), Z17, Z17
+	VFMADD231PS     Z14, Z17, Z5
+	VFMADD231PS     128(DX), Z15, Z5
+	VMOVUPS         (BX), Z16
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z10, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(BX), Z17, Z17
+	VFMADD231PS     Z11, Z17, Z2
+	VFMADD231PS     128(BX), Z12, Z2
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z13, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(BX), Z17, Z17
+	VFMADD231PS     Z14, Z17, Z6
+	VFMADD231PS     128(BX), Z15, Z6
+	VMOVUPS         (AX), Z16
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z10, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(AX), Z17, Z17
+	VFMADD231PS     Z11, Z17, Z3
+	VFMADD231PS     128(AX), Z12, Z3
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z16, Z13, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          64(AX), Z10, Z10
+	VFMADD231PS     Z14, Z10, Z7
+	VFMADD231PS     128(AX), Z15, Z7
+	ADDQ            $0x00000028, SI
+	ADDQ            $0x00000028, DI
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, DX
+	ADDQ            $0x000000c0, BX
+	ADDQ            $0x000000c0, AX
+	DECQ            R9
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y8
+	VADDPS          Y0, Y8, Y8
+	VEXTRACTF128    $0x01, Y8, X0
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0x4e, X0, X8
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0xb1, X0, X8
+	VADDSS          X8, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z4, Y0
+	VADDPS          Y4, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X4
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0x4e, X4, X0
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0xb1, X4, X0
+	VADDSS          X0, X4, X4
+	VMOVSS          X4, 4(DX)(CX*4)
+	MOVQ            24(AX), DX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z5, Y0
+	VADDPS          Y5, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            48(AX), DX
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z6, Y0
+	VADDPS          Y6, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            72(AX), AX
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z7, Y0
+	VADDPS          Y7, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ4_1Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ4_1Int8_2x2AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	MOVL    $0x0000ff00, R8
+	KMOVW   R8, K1
+
+step:
+	PREFETCHT0      (DX)(SI*2)
+	PREFETCHT0      (BX)(SI*2)
+	VBROADCASTI32X4 4(DX), Z6
+	VBROADCASTI32X4 24(DX), K1, Z6
+	VPSRLVQ         Z5, Z6, Z6
+	VPANDD          Z4, Z6, Z6
+	VPBROADCASTW    (DX), Y7
+	VPBROADCASTW    20(DX), K1, Y7
+	VCVTPH2PS       Y7, Z7
+	VPBROADCASTW    2(DX), Y8
+	VPBROADCASTW    22(DX), K1, Y8
+	VCVTPH2PS       Y8, Z8
+	VBROADCASTI32X4 4(BX), Z9
+	VBROADCASTI32X4 24(BX), K1, Z9
+	VPSRLVQ         Z5, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPBROADCASTW    (BX), Y10
+	VPBROADCASTW    20(BX), K1, Y10
+	VCVTPH2PS       Y10, Z10
+	VPBROADCASTW    2(BX), Y11
+	VPBROADCASTW    22(BX), K1, Y11
+	VCVTPH2PS       Y11, Z11
+	VMOVUPS         (CX), Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        Z12, Z6, Z13
+	VCVTDQ2PS       Z13, Z13
+	VMULPS          64(CX), Z13, Z13
+	VFMADD231PS     Z7, Z13, Z0
+	VFMADD231PS     128(CX), Z8, Z0
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        Z12, Z9, Z13
+	VCVTDQ2PS       Z13, Z13
+	VMULPS          64(CX), Z13, Z13
+	VFMADD231PS     Z10, Z13, Z2
+	VFMADD231PS     128(CX), Z11, Z2
+	VMOVUPS         (AX), Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        Z12, Z6, Z13
+	VCVTDQ2PS       Z13, Z13
+	VMULPS          64(AX), Z13, Z13
+	VFMADD231PS     Z7, Z13, Z1
+	VFMADD231PS     128(AX), Z8, Z1
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        Z12, Z9, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z10, Z6, Z3
+	VFMADD231PS     128(AX), Z11, Z3
+	ADDQ            $0x00000028, DX
+	ADDQ            $0x00000028, BX
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DI
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X2
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0x4e, X2, X0
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0xb1, X2, X0
+	VADDSS          X0, X2, X2
+	VMOVSS          X2, 4(DX)(CX*4)
+	MOVQ            24(AX), AX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ5_0Int8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, SSE
+TEXT ·dotQ5_0Int8AVX512(SB), NOSPLIT, $0-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask15<>+0(SB), Z1
+	VMOVUPS right0or4twice<>+0(SB), Z2
+	MOVL    $0x0000ff00, BX
+	KMOVW   BX, K1
+
+step:
+	VBROADCASTI32X4 6(CX), Z3
+	VBROADCASTI32X4 28(CX), K1, Z3
+	VPSRLVQ         Z2, Z3, Z3
+	VPANDD          Z1, Z3, Z3
+	MOVL            2(CX), BX
+	MOVL            24(CX), SI
+	SHLQ            $0x20, SI
+	ORQ             SI, BX
+	KMOVQ           BX, K2
+	VPADDB          sixteens<>+0(SB), Z3, K2, Z3
+	VPBROADCASTW    (CX), Y4
+	VPBROADCASTW    22(CX), K1, Y4
+	VCVTPH2PS       Y4, Z4
+	VMOVUPS         (AX), Z5
+	VMOVDQU32       128(AX), Z6
+	VPDPBUSD        Z5, Z3, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z4, Z6, Z0
+	ADDQ            $0x0000002c, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DX
+	JNZ             step
+	VEXTRACTF64X4   $0x01, Z0, Y1
+	VADDPS          Y0, Y1, Y1
+	VEXTRACTF128    $0x01, Y1, X0
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0x4e, X0, X1
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0xb1, X0, X1
+	VADDSS          X1, X0, X0
+	MOVSS           X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA sixteens<>+0(SB)/8, $0x1010101010101010
+DATA sixteens<>+8(SB)/8, $0x1010101010101010
+DATA sixteens<>+16(SB)/8, $0x1010101010101010
+DATA sixteens<>+24(SB)/8, $0x1010101010101010
+DATA sixteens<>+32(SB)/8, $0x1010101010101010
+DATA sixteens<>+40(SB)/8, $0x1010101010101010
+DATA sixteens<>+48(SB)/8, $0x1010101010101010
+DATA sixteens<>+56(SB)/8, $0x1010101010101010
+GLOBL sixteens<>(SB), RODATA|NOPTR, $64
+
+// func dotQ5_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ5_0Int8x4AVX512(SB), NOSPLIT, $0-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	MOVL    $0x0000ff00, R9
+	KMOVW   R9, K1
+
+step:
+	PREFETCHT0      (CX)(DI*4)
+	PREFETCHT0      (DX)(DI*4)
+	PREFETCHT0      (BX)(DI*4)
+	PREFETCHT0      (SI)(DI*4)
+	VBROADCASTI32X4 6(CX), Z6
+	VBROADCASTI32X4 28(CX), K1, Z6
+	VPSRLVQ         Z5, Z6, Z6
+	VPANDD          Z4, Z6, Z6
+	MOVL            2(CX), R9
+	MOVL            24(CX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K2
+	VPADDB          sixteens<>+0(SB), Z6, K2, Z6
+	VPBROADCASTW    (CX), Y7
+	VPBROADCASTW    22(CX), K1, Y7
+	VCVTPH2PS       Y7, Z7
+	VBROADCASTI32X4 6(DX), Z8
+	VBROADCASTI32X4 28(DX), K1, Z8
+	VPSRLVQ         Z5, Z8, Z8
+	VPANDD          Z4, Z8, Z8
+	MOVL            2(DX), R9
+	MOVL            24(DX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K2
+	VPADDB          sixteens<>+0(SB), Z8, K2, Z8
+	VPBROADCASTW    (DX), Y9
+	VPBROADCASTW    22(DX), K1, Y9
+	VCVTPH2PS       Y9, Z9
+	VBROADCASTI32X4 6(BX), Z10
+	VBROADCASTI32X4 28(BX), K1, Z10
+	VPSRLVQ         Z5, Z10, Z10
+	VPANDD          Z4, Z10, Z10
+	MOVL            2(BX), R9
+	MOVL            24(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K2
+	VPADDB          sixteens<>+0(SB), Z10, K2, Z10
+	VPBROADCASTW    (BX), Y11
+	VPBROADCASTW    22(BX), K1, Y11
+	VCVTPH2PS       Y11, Z11
+	VBROADCASTI32X4 6(SI), Z12
+	VBROADCASTI32X4 28(SI), K1, Z12
+	VPSRLVQ         Z5, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	MOVL            2(SI), R9
+	MOVL            24(SI), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K2
+	VPADDB          sixteens<>+0(SB), Z12, K2, Z12
+	VPBROADCASTW    (SI), Y13
+	VPBROADCASTW    22(SI), K1, Y13
+	VCVTPH2PS       Y13, Z13
+	VMOVUPS         (AX), Z14
+	VMOVDQU32       128(AX), Z15
+	VPDPBUSD        Z14, Z6, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(AX), Z15, Z15
+	VFMADD231PS     Z7, Z15, Z0
+	VMOVDQU32       128(AX), Z6
+	VPDPBUSD        Z14, Z8, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z9, Z6, Z1
+	VMOVDQU32       128(AX), Z6
+	VPDPBUSD        Z14, Z10, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z11, Z6, Z2
+	VMOVDQU32       128(AX), Z6
+	VPDPBUSD        Z14, Z12, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z13, Z6, Z3
+	ADDQ            $0x0000002c, CX
+	ADDQ            $0x0000002c, DX
+	ADDQ            $0x0000002c, BX
+	ADDQ            $0x0000002c, SI
+	ADDQ            $0x000000c0, AX
+	DECQ            R8
+	JNZ             step
+	MOVQ            y+32(FP), AX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (AX)
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 8(AX)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotQ5_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ5_0Int8_2x4AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask15<>+0(SB), Z8
+	VMOVUPS right0or4twice<>+0(SB), Z9
+	MOVL    $0x0000ff00, R10
+	KMOVW   R10, K1
+
+step:
+	PREFETCHT0      (SI)(R8*2)
+	PREFETCHT0      (DI)(R8*2)
+	VBROADCASTI32X4 6(SI), Z10
+	VBROADCASTI32X4 28(SI), K1, Z10
+	VPSRLVQ         Z9, Z10, Z10
+	VPANDD          Z8, Z10, Z10
+	MOVL            2(SI), R10
+	MOVL            24(SI), R11
+	SHLQ            $0x20, R11
+	ORQ             R11, R10
+	KMOVQ           R10, K2
+	VPADDB          sixteens<>+0(SB), Z10, K2, Z10
+	VPBROADCASTW    (SI), Y11
+	VPBROADCASTW    22(SI), K1, Y11
+	VCVTPH2PS       Y11, Z11
+	VBROADCASTI32X4 6(DI), Z12
+	VBROADCASTI32X4 28(DI), K1, Z12
+	VPSRLVQ         Z9, Z12, Z12
+	VPANDD          Z8, Z12, Z12
+	MOVL            2(DI), R10
+	MOVL            24(DI), R11
+	SHLQ            $0x20, R11
+	ORQ             R11, R10
+	KMOVQ           R10, K2
+	VPADDB          sixteens<>+0(SB), Z12, K2, Z12
+	VPBROADCASTW    (DI), Y13
+	VPBROADCASTW    22(DI), K1, Y13
+	VCVTPH2PS       Y13, Z13
+	VMOVUPS         (CX), Z14
+	VMOVDQU32       128(CX), Z15
+	VPDPBUSD        Z14, Z10, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(CX), Z15, Z15
+	VFMADD231PS     Z11, Z15, Z0
+	VMOVDQU32       128(CX), Z15
+	VPDPBUSD        Z14, Z12, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(CX), Z15, Z15
+	VFMADD231PS     Z13, Z15, Z4
+	VMOVUPS         (DX), Z14
+	VMOVDQU32       128(DX), Z15
+	VPDPBUSD        Z14, Z10, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(DX), Z15, Z15
+	VFMADD231PS     Z11, Z15, Z1
+	VMOVDQU32       128(DX), Z15
+	VPDPBUSD        Z14, Z12, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(DX), Z15, Z15
+	VFMADD231PS     Z13, Z15, Z5
+	VMOVUPS         (BX), Z14
+	VMOVDQU32       128(BX), Z15
+	VPDPBUSD        Z14, Z10, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(BX), Z15, Z15
+	VFMADD231PS     Z11, Z15, Z2
+	VMOVDQU32       128(BX), Z15
+	VPDPBUSD        Z14, Z12, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(BX), Z15, Z15
+	VFMADD231PS     Z13, Z15, Z6
+	VMOVUPS         (AX), Z14
+	VMOVDQU32       128(AX), Z15
+	VPDPBUSD        Z14, Z10, Z15
+	VCVTDQ2PS       Z15, Z15
+	VMULPS          64(AX), Z15, Z15
+	VFMADD231PS     Z11, Z15, Z3
+	VMOVDQU32       128(AX), Z10
+	VPDPBUSD        Z14, Z12, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          64(AX), Z10, Z10
+	VFMADD231PS     Z13, Z10, Z7
+	ADDQ            $0x0000002c, SI
+	ADDQ            $0x0000002c, DI
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, DX
+	ADDQ            $0x000000c0, BX
+	ADDQ            $0x000000c0, AX
+	DECQ            R9
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y8
+	VADDPS          Y0, Y8, Y8
+	VEXTRACTF128    $0x01, Y8, X0
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0x4e, X0, X8
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0xb1, X0, X8
+	VADDSS          X8, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z4, Y0
+	VADDPS          Y4, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X4
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0x4e, X4, X0
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0xb1, X4, X0
+	VADDSS          X0, X4, X4
+	VMOVSS          X4, 4(DX)(CX*4)
+	MOVQ            24(AX), DX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z5, Y0
+	VADDPS          Y5, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            48(AX), DX
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z6, Y0
+	VADDPS          Y6, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            72(AX), AX
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z7, Y0
+	VADDPS          Y7, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ5_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ5_0Int8_2x2AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	MOVL    $0x0000ff00, R8
+	KMOVW   R8, K1
+
+step:
+	PREFETCHT0      (DX)(SI*2)
+	PREFETCHT0      (BX)(SI*2)
+	VBROADCASTI32X4 6(DX), Z6
+	VBROADCASTI32X4 28(DX), K1, Z6
+	VPSRLVQ         Z5, Z6, Z6
+	VPANDD          Z4, Z6, Z6
+	MOVL            2(DX), R8
+	MOVL            24(DX), R9
+	SHLQ            $0x20, R9
+	ORQ             R9, R8
+	KMOVQ           R8, K2
+	VPADDB          sixteens<>+0(SB), Z6, K2, Z6
+	VPBROADCASTW    (DX), Y7
+	VPBROADCASTW    22(DX), K1, Y7
+	VCVTPH2PS       Y7, Z7
+	VBROADCASTI32X4 6(BX), Z8
+	VBROADCASTI32X4 28(BX), K1, Z8
+	VPSRLVQ         Z5, Z8, Z8
+	VPANDD          Z4, Z8, Z8
+	MOVL            2(BX), R8
+	MOVL            24(BX), R9
+	SHLQ            $0x20, R9
+	ORQ             R9, R8
+	KMOVQ           R8, K2
+	VPADDB          sixteens<>+0(SB), Z8, K2, Z8
+	VPBROADCASTW    (BX), Y9
+	VPBROADCASTW    22(BX), K1, Y9
+	VCVTPH2PS       Y9, Z9
+	VMOVUPS         (CX), Z10
+	VMOVDQU32       128(CX), Z11
+	VPDPBUSD        Z10, Z6, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(CX), Z11, Z11
+	VFMADD231PS     Z7, Z11, Z0
+	VMOVDQU32       128(CX), Z11
+	VPDPBUSD        Z10, Z8, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(CX), Z11, Z11
+	VFMADD231PS     Z9, Z11, Z2
+	VMOVUPS         (AX), Z10
+	VMOVDQU32       128(AX), Z11
+	VPDPBUSD        Z10, Z6, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(AX), Z11, Z11
+	VFMADD231PS     Z7, Z11, Z1
+	VMOVDQU32       128(AX), Z6
+	VPDPBUSD        Z10, Z8, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z9, Z6, Z3
+	ADDQ            $0x0000002c, DX
+	ADDQ            $0x0000002c, BX
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DI
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X2
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0x4e, X2, X0
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0xb1, X2, X0
+	VADDSS          X0, X2, X2
+	VMOVSS          X2, 4(DX)(CX*4)
+	MOVQ            24(AX), AX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ5_1Int8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, SSE
+TEXT ·dotQ5_1Int8AVX512(SB), NOSPLIT, $0-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask15<>+0(SB), Z1
+	VMOVUPS right0or4twice<>+0(SB), Z2
+	MOVL    $0x0000ff00, BX
+	KMOVW   BX, K1
+
+step:
+	VBROADCASTI32X4 8(CX), Z3
+	VBROADCASTI32X4 32(CX), K1, Z3
+	VPSRLVQ         Z2, Z3, Z3
+	VPANDD          Z1, Z3, Z3
+	MOVL            4(CX), BX
+	MOVL            28(CX), SI
+	SHLQ            $0x20, SI
+	ORQ             SI, BX
+	KMOVQ           BX, K2
+	VPADDB          sixteens<>+0(SB), Z3, K2, Z3
+	VPBROADCASTW    (CX), Y4
+	VPBROADCASTW    24(CX), K1, Y4
+	VCVTPH2PS       Y4, Z4
+	VPBROADCASTW    2(CX), Y5
+	VPBROADCASTW    26(CX), K1, Y5
+	VCVTPH2PS       Y5, Z5
+	VMOVUPS         (AX), Z6
+	VXORPS          Z7, Z7, Z7
+	VPDPBUSD        Z6, Z3, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z4, Z7, Z0
+	VFMADD231PS     128(AX), Z5, Z0
+	ADDQ            $0x00000030, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DX
+	JNZ             step
+	VEXTRACTF64X4   $0x01, Z0, Y1
+	VADDPS          Y0, Y1, Y1
+	VEXTRACTF128    $0x01, Y1, X0
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0x4e, X0, X1
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0xb1, X0, X1
+	VADDSS          X1, X0, X0
+	MOVSS           X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotQ5_1Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ5_1Int8x4AVX512(SB), NOSPLIT, $0-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	MOVL    $0x0000ff00, R9
+	KMOVW   R9, K1
+
+step:
+	PREFETCHT0      (CX)(DI*4)
+	PREFETCHT0      (DX)(DI*4)
+	PREFETCHT0      (BX)(DI*4)
+	PREFETCHT0      (SI)(DI*4)
+	VBROADCASTI32X4 8(CX), Z6
+	VBROADCASTI32X4 32(CX), K1, Z6
+	VPSRLVQ         Z5, Z6, Z6
+	VPANDD          Z4, Z6, Z6
+	MOVL            4(CX), R9
+	MOVL            28(CX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K2
+	VPADDB          sixteens<>+0(SB), Z6, K2, Z6
+	VPBROADCASTW    (CX), Y7
+	VPBROADCASTW    24(CX), K1, Y7
+	VCVTPH2PS       Y7, Z7
+	VPBROADCASTW    2(CX), Y8
+	VPBROADCASTW    26(CX), K1, Y8
+	VCVTPH2PS       Y8, Z8
+	VBROADCASTI32X4 8(DX), Z9
+	VBROADCASTI32X4 32(DX), K1, Z9
+	VPSRLVQ         Z5, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	MOVL            4(DX), R9
+	MOVL            28(DX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K2
+	VPADDB          sixteens<>+0(SB), Z9, K2, Z9
+	VPBROADCASTW    (DX), Y10
+	VPBROADCASTW    24(DX), K1, Y10
+	VCVTPH2PS       Y10, Z10
+	VPBROADCASTW    2(DX), Y11
+	VPBROADCASTW    26(DX), K1, Y11
+	VCVTPH2PS       Y11, Z11
+	VBROADCASTI32X4 8(BX), Z12
+	VBROADCASTI32X4 32(BX), K1, Z12
+	VPSRLVQ         Z5, Z12, Z12
+	VPANDD          Z4, Z12, Z12
+	MOVL            4(BX), R9
+	MOVL            28(BX), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K2
+	VPADDB          sixteens<>+0(SB), Z12, K2, Z12
+	VPBROADCASTW    (BX), Y13
+	VPBROADCASTW    24(BX), K1, Y13
+	VCVTPH2PS       Y13, Z13
+	VPBROADCASTW    2(BX), Y14
+	VPBROADCASTW    26(BX), K1, Y14
+	VCVTPH2PS       Y14, Z14
+	VBROADCASTI32X4 8(SI), Z15
+	VBROADCASTI32X4 32(SI), K1, Z15
+	VPSRLVQ         Z5, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	MOVL            4(SI), R9
+	MOVL            28(SI), R10
+	SHLQ            $0x20, R10
+	ORQ             R10, R9
+	KMOVQ           R9, K2
+	VPADDB          sixteens<>+0(SB), Z15, K2, Z15
+	VPBROADCASTW    (SI), Y16
+	VPBROADCASTW    24(SI), K1, Y16
+	VCVTPH2PS       Y16, Z16
+	VPBROADCASTW    2(SI), Y17
+	VPBROADCASTW    26(SI), K1, Y17
+	VCVTPH2PS       Y17, Z17
+	VMOVUPS         (AX), Z18
+	VXORPS          Z19, Z19, Z19
+	VPDPBUSD        Z18, Z6, Z19
+	VCVTDQ2PS       Z19, Z19
+	VMULPS          64(AX), Z19, Z19
+	VFMADD231PS     Z7, Z19, Z0
+	VFMADD231PS     128(AX), Z8, Z0
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        Z18, Z9, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z10, Z6, Z1
+	VFMADD231PS     128(AX), Z11, Z1
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        Z18, Z12, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z13, Z6, Z2
+	VFMADD231PS     128(AX), Z14, Z2
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        Z18, Z15, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z16, Z6, Z3
+	VFMADD231PS     128(AX), Z17, Z3
+	ADDQ            $0x00000030, CX
+	ADDQ            $0x00000030, DX
+	ADDQ            $0x00000030, BX
+	ADDQ            $0x00000030, SI
+	ADDQ            $0x000000c0, AX
+	DECQ            R8
+	JNZ             step
+	MOVQ            y+32(FP), AX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (AX)
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 8(AX)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotQ5_1Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ5_1Int8_2x4AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask15<>+0(SB), Z8
+	VMOVUPS right0or4twice<>+0(SB), Z9
+	MOVL    $0x0000ff00, R10
+	KMOVW   R10, K1
+
+step:
+	PREFETCHT0      (SI)(R8*2)
+	PREFETCHT0      (DI)(R8*2)
+	VBROADCASTI32X4 8(SI), Z10
+	VBROADCASTI32X4 32(SI), K1, Z10
+	VPSRLVQ         Z9, Z10, Z10
+	VPANDD          Z8, Z10, Z10
+	MOVL            4(SI), R10
+	MOVL            28(SI), R11
+	SHLQ            $0x20, R11
+	ORQ             R11, R10
+	KMOVQ           R10, K2
+	VPADDB          sixteens<>+0(SB), Z10, K2, Z10
+	VPBROADCASTW    (SI), Y11
+	VPBROADCASTW    24(SI), K1, Y11
+	VCVTPH2PS       Y11, Z11
+	VPBROADCASTW    2(SI), Y12
+	VPBROADCASTW    26(SI), K1, Y12
+	VCVTPH2PS       Y12, Z12
+	VBROADCASTI32X4 8(DI), Z13
+	VBROADCASTI32X4 32(DI), K1, Z13
+	VPSRLVQ         Z9, Z13, Z13
+	VPANDD          Z8, Z13, Z13
+	MOVL            4(DI), R10
+	MOVL            28(DI), R11
+	SHLQ            $0x20, R11
+	ORQ             R11, R10
+	KMOVQ           R10, K2
+	VPADDB          sixteens<>+0(SB), Z13, K2, Z13
+	VPBROADCASTW    (DI), Y14
+	VPBROADCASTW    24(DI), K1, Y14
+	VCVTPH2PS       Y14, Z14
+	VPBROADCASTW    2(DI), Y15
+	VPBROADCASTW    26(DI), K1, Y15
+	VCVTPH2PS       Y15, Z15
+	VMOVUPS         (CX), Z16
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z10, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(CX), Z17, Z17
+	VFMADD231PS     Z11, Z17, Z0
+	VFMADD231PS     128(CX), Z12, Z0
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z13, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(CX), Z17, Z17
+	VFMADD231PS     Z14, Z17, Z4
+	VFMADD231PS     128(CX), Z15, Z4
+	VMOVUPS         (DX), Z16
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z10, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(DX), Z17, Z17
+	VFMADD231PS     Z11, Z17, Z1
+	VFMADD231PS     128(DX), Z12, Z1
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z13, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(DX), Z17, Z17
+	VFMADD231PS     Z14, Z17, Z5
+	VFMADD231PS     128(DX), Z15, Z5
+	VMOVUPS         (BX), Z16
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z10, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(BX), Z17, Z17
+	VFMADD231PS     Z11, Z17, Z2
+	VFMADD231PS     128(BX), Z12, Z2
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z13, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(BX), Z17, Z17
+	VFMADD231PS     Z14, Z17, Z6
+	VFMADD231PS     128(BX), Z15, Z6
+	VMOVUPS         (AX), Z16
+	VXORPS          Z17, Z17, Z17
+	VPDPBUSD        Z16, Z10, Z17
+	VCVTDQ2PS       Z17, Z17
+	VMULPS          64(AX), Z17, Z17
+	VFMADD231PS     Z11, Z17, Z3
+	VFMADD231PS     128(AX), Z12, Z3
+	VXORPS          Z10, Z10, Z10
+	VPDPBUSD        Z16, Z13, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          64(AX), Z10, Z10
+	VFMADD231PS     Z14, Z10, Z7
+	VFMADD231PS     128(AX), Z15, Z7
+	ADDQ            $0x00000030, SI
+	ADDQ            $0x00000030, DI
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, DX
+	ADDQ            $0x000000c0, BX
+	ADDQ            $0x000000c0, AX
+	DECQ            R9
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y8
+	VADDPS          Y0, Y8, Y8
+	VEXTRACTF128    $0x01, Y8, X0
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0x4e, X0, X8
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0xb1, X0, X8
+	VADDSS          X8, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z4, Y0
+	VADDPS          Y4, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X4
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0x4e, X4, X0
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0xb1, X4, X0
+	VADDSS          X0, X4, X4
+	VMOVSS          X4, 4(DX)(CX*4)
+	MOVQ            24(AX), DX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z5, Y0
+	VADDPS          Y5, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            48(AX), DX
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z6, Y0
+	VADDPS          Y6, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            72(AX), AX
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z7, Y0
+	VADDPS          Y7, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ5_1Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ5_1Int8_2x2AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	MOVL    $0x0000ff00, R8
+	KMOVW   R8, K1
+
+step:
+	PREFETCHT0      (DX)(SI*2)
+	PREFETCHT0      (BX)(SI*2)
+	VBROADCASTI32X4 8(DX), Z6
+	VBROADCASTI32X4 32(DX), K1, Z6
+	VPSRLVQ         Z5, Z6, Z6
+	VPANDD          Z4, Z6, Z6
+	MOVL            4(DX), R8
+	MOVL            28(DX), R9
+	SHLQ            $0x20, R9
+	ORQ             R9, R8
+	KMOVQ           R8, K2
+	VPADDB          sixteens<>+0(SB), Z6, K2, Z6
+	VPBROADCASTW    (DX), Y7
+	VPBROADCASTW    24(DX), K1, Y7
+	VCVTPH2PS       Y7, Z7
+	VPBROADCASTW    2(DX), Y8
+	VPBROADCASTW    26(DX), K1, Y8
+	VCVTPH2PS       Y8, Z8
+	VBROADCASTI32X4 8(BX), Z9
+	VBROADCASTI32X4 32(BX), K1, Z9
+	VPSRLVQ         Z5, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	MOVL            4(BX), R8
+	MOVL            28(BX), R9
+	SHLQ            $0x20, R9
+	ORQ             R9, R8
+	KMOVQ           R8, K2
+	VPADDB          sixteens<>+0(SB), Z9, K2, Z9
+	VPBROADCASTW    (BX), Y10
+	VPBROADCASTW    24(BX), K1, Y10
+	VCVTPH2PS       Y10, Z10
+	VPBROADCASTW    2(BX), Y11
+	VPBROADCASTW    26(BX), K1, Y11
+	VCVTPH2PS       Y11, Z11
+	VMOVUPS         (CX), Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        Z12, Z6, Z13
+	VCVTDQ2PS       Z13, Z13
+	VMULPS          64(CX), Z13, Z13
+	VFMADD231PS     Z7, Z13, Z0
+	VFMADD231PS     128(CX), Z8, Z0
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        Z12, Z9, Z13
+	VCVTDQ2PS       Z13, Z13
+	VMULPS          64(CX), Z13, Z13
+	VFMADD231PS     Z10, Z13, Z2
+	VFMADD231PS     128(CX), Z11, Z2
+	VMOVUPS         (AX), Z12
+	VXORPS          Z13, Z13, Z13
+	VPDPBUSD        Z12, Z6, Z13
+	VCVTDQ2PS       Z13, Z13
+	VMULPS          64(AX), Z13, Z13
+	VFMADD231PS     Z7, Z13, Z1
+	VFMADD231PS     128(AX), Z8, Z1
+	VXORPS          Z6, Z6, Z6
+	VPDPBUSD        Z12, Z9, Z6
+	VCVTDQ2PS       Z6, Z6
+	VMULPS          64(AX), Z6, Z6
+	VFMADD231PS     Z10, Z6, Z3
+	VFMADD231PS     128(AX), Z11, Z3
+	ADDQ            $0x00000030, DX
+	ADDQ            $0x00000030, BX
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DI
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X2
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0x4e, X2, X0
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0xb1, X2, X0
+	VADDSS          X0, X2, X2
+	VMOVSS          X2, 4(DX)(CX*4)
+	MOVQ            24(AX), AX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotIQ4_NLInt8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, SSE
+TEXT ·dotIQ4_NLInt8AVX512(SB), NOSPLIT, $0-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask15<>+0(SB), Z1
+	VMOVUPS right0or4twice<>+0(SB), Z2
+	VMOVUPS levelsUnsigned<>+0(SB), Z3
+	MOVL    $0x0000ff00, BX
+	KMOVW   BX, K1
+
+step:
+	VBROADCASTI32X4 2(CX), Z4
+	VBROADCASTI32X4 20(CX), K1, Z4
+	VPSRLVQ         Z2, Z4, Z4
+	VPANDD          Z1, Z4, Z4
+	VPSHUFB         Z4, Z3, Z4
+	VPBROADCASTW    (CX), Y5
+	VPBROADCASTW    18(CX), K1, Y5
+	VCVTPH2PS       Y5, Z5
+	VMOVUPS         (AX), Z6
+	VMOVDQU32       128(AX), Z7
+	VPDPBUSD        Z6, Z4, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z5, Z7, Z0
+	ADDQ            $0x00000024, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DX
+	JNZ             step
+	VEXTRACTF64X4   $0x01, Z0, Y1
+	VADDPS          Y0, Y1, Y1
+	VEXTRACTF128    $0x01, Y1, X0
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0x4e, X0, X1
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0xb1, X0, X1
+	VADDSS          X1, X0, X0
+	MOVSS           X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA levelsUnsigned<>+0(SB)/8, $0x75695c4e3e2c1700
+DATA levelsUnsigned<>+8(SB)/8, $0xf0d8c4b4a5988c80
+DATA levelsUnsigned<>+16(SB)/8, $0x75695c4e3e2c1700
+DATA levelsUnsigned<>+24(SB)/8, $0xf0d8c4b4a5988c80
+DATA levelsUnsigned<>+32(SB)/8, $0x75695c4e3e2c1700
+DATA levelsUnsigned<>+40(SB)/8, $0xf0d8c4b4a5988c80
+DATA levelsUnsigned<>+48(SB)/8, $0x75695c4e3e2c1700
+DATA levelsUnsigned<>+56(SB)/8, $0xf0d8c4b4a5988c80
+GLOBL levelsUnsigned<>(SB), RODATA|NOPTR, $64
+
+// func dotIQ4_NLInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotIQ4_NLInt8x4AVX512(SB), NOSPLIT, $0-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	VMOVUPS levelsUnsigned<>+0(SB), Z6
+	MOVL    $0x0000ff00, R9
+	KMOVW   R9, K1
+
+step:
+	PREFETCHT0      (CX)(DI*4)
+	PREFETCHT0      (DX)(DI*4)
+	PREFETCHT0      (BX)(DI*4)
+	PREFETCHT0      (SI)(DI*4)
+	VBROADCASTI32X4 2(CX), Z7
+	VBROADCASTI32X4 20(CX), K1, Z7
+	VPSRLVQ         Z5, Z7, Z7
+	VPANDD          Z4, Z7, Z7
+	VPSHUFB         Z7, Z6, Z7
+	VPBROADCASTW    (CX), Y8
+	VPBROADCASTW    18(CX), K1, Y8
+	VCVTPH2PS       Y8, Z8
+	VBROADCASTI32X4 2(DX), Z9
+	VBROADCASTI32X4 20(DX), K1, Z9
+	VPSRLVQ         Z5, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPSHUFB         Z9, Z6, Z9
+	VPBROADCASTW    (DX), Y10
+	VPBROADCASTW    18(DX), K1, Y10
+	VCVTPH2PS       Y10, Z10
+	VBROADCASTI32X4 2(BX), Z11
+	VBROADCASTI32X4 20(BX), K1, Z11
+	VPSRLVQ         Z5, Z11, Z11
+	VPANDD          Z4, Z11, Z11
+	VPSHUFB         Z11, Z6, Z11
+	VPBROADCASTW    (BX), Y12
+	VPBROADCASTW    18(BX), K1, Y12
+	VCVTPH2PS       Y12, Z12
+	VBROADCASTI32X4 2(SI), Z13
+	VBROADCASTI32X4 20(SI), K1, Z13
+	VPSRLVQ         Z5, Z13, Z13
+	VPANDD          Z4, Z13, Z13
+	VPSHUFB         Z13, Z6, Z13
+	VPBROADCASTW    (SI), Y14
+	VPBROADCASTW    18(SI), K1, Y14
+	VCVTPH2PS       Y14, Z14
+	VMOVUPS         (AX), Z15
+	VMOVDQU32       128(AX), Z16
+	VPDPBUSD        Z15, Z7, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(AX), Z16, Z16
+	VFMADD231PS     Z8, Z16, Z0
+	VMOVDQU32       128(AX), Z7
+	VPDPBUSD        Z15, Z9, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z10, Z7, Z1
+	VMOVDQU32       128(AX), Z7
+	VPDPBUSD        Z15, Z11, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z12, Z7, Z2
+	VMOVDQU32       128(AX), Z7
+	VPDPBUSD        Z15, Z13, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z14, Z7, Z3
+	ADDQ            $0x00000024, CX
+	ADDQ            $0x00000024, DX
+	ADDQ            $0x00000024, BX
+	ADDQ            $0x00000024, SI
+	ADDQ            $0x000000c0, AX
+	DECQ            R8
+	JNZ             step
+	MOVQ            y+32(FP), AX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (AX)
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 8(AX)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotIQ4_NLInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotIQ4_NLInt8_2x4AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask15<>+0(SB), Z8
+	VMOVUPS right0or4twice<>+0(SB), Z9
+	VMOVUPS levelsUnsigned<>+0(SB), Z10
+	MOVL    $0x0000ff00, R10
+	KMOVW   R10, K1
+
+step:
+	PREFETCHT0      (SI)(R8*2)
+	PREFETCHT0      (DI)(R8*2)
+	VBROADCASTI32X4 2(SI), Z11
+	VBROADCASTI32X4 20(SI), K1, Z11
+	VPSRLVQ         Z9, Z11, Z11
+	VPANDD          Z8, Z11, Z11
+	VPSHUFB         Z11, Z10, Z11
+	VPBROADCASTW    (SI), Y12
+	VPBROADCASTW    18(SI), K1, Y12
+	VCVTPH2PS       Y12, Z12
+	VBROADCASTI32X4 2(DI), Z13
+	VBROADCASTI32X4 20(DI), K1, Z13
+	VPSRLVQ         Z9, Z13, Z13
+	VPANDD          Z8, Z13, Z13
+	VPSHUFB         Z13, Z10, Z13
+	VPBROADCASTW    (DI), Y14
+	VPBROADCASTW    18(DI), K1, Y14
+	VCVTPH2PS       Y14, Z14
+	VMOVUPS         (CX), Z15
+	VMOVDQU32       128(CX), Z16
+	VPDPBUSD        Z15, Z11, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(CX), Z16, Z16
+	VFMADD231PS     Z12, Z16, Z0
+	VMOVDQU32       128(CX), Z16
+	VPDPBUSD        Z15, Z13, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(CX), Z16, Z16
+	VFMADD231PS     Z14, Z16, Z4
+	VMOVUPS         (DX), Z15
+	VMOVDQU32       128(DX), Z16
+	VPDPBUSD        Z15, Z11, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(DX), Z16, Z16
+	VFMADD231PS     Z12, Z16, Z1
+	VMOVDQU32       128(DX), Z16
+	VPDPBUSD        Z15, Z13, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(DX), Z16, Z16
+	VFMADD231PS     Z14, Z16, Z5
+	VMOVUPS         (BX), Z15
+	VMOVDQU32       128(BX), Z16
+	VPDPBUSD        Z15, Z11, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(BX), Z16, Z16
+	VFMADD231PS     Z12, Z16, Z2
+	VMOVDQU32       128(BX), Z16
+	VPDPBUSD        Z15, Z13, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(BX), Z16, Z16
+	VFMADD231PS     Z14, Z16, Z6
+	VMOVUPS         (AX), Z15
+	VMOVDQU32       128(AX), Z16
+	VPDPBUSD        Z15, Z11, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(AX), Z16, Z16
+	VFMADD231PS     Z12, Z16, Z3
+	VMOVDQU32       128(AX), Z11
+	VPDPBUSD        Z15, Z13, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(AX), Z11, Z11
+	VFMADD231PS     Z14, Z11, Z7
+	ADDQ            $0x00000024, SI
+	ADDQ            $0x00000024, DI
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, DX
+	ADDQ            $0x000000c0, BX
+	ADDQ            $0x000000c0, AX
+	DECQ            R9
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y8
+	VADDPS          Y0, Y8, Y8
+	VEXTRACTF128    $0x01, Y8, X0
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0x4e, X0, X8
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0xb1, X0, X8
+	VADDSS          X8, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z4, Y0
+	VADDPS          Y4, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X4
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0x4e, X4, X0
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0xb1, X4, X0
+	VADDSS          X0, X4, X4
+	VMOVSS          X4, 4(DX)(CX*4)
+	MOVQ            24(AX), DX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z5, Y0
+	VADDPS          Y5, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            48(AX), DX
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z6, Y0
+	VADDPS          Y6, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            72(AX), AX
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z7, Y0
+	VADDPS          Y7, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotIQ4_NLInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotIQ4_NLInt8_2x2AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	VMOVUPS levelsUnsigned<>+0(SB), Z6
+	MOVL    $0x0000ff00, R8
+	KMOVW   R8, K1
+
+step:
+	PREFETCHT0      (DX)(SI*2)
+	PREFETCHT0      (BX)(SI*2)
+	VBROADCASTI32X4 2(DX), Z7
+	VBROADCASTI32X4 20(DX), K1, Z7
+	VPSRLVQ         Z5, Z7, Z7
+	VPANDD          Z4, Z7, Z7
+	VPSHUFB         Z7, Z6, Z7
+	VPBROADCASTW    (DX), Y8
+	VPBROADCASTW    18(DX), K1, Y8
+	VCVTPH2PS       Y8, Z8
+	VBROADCASTI32X4 2(BX), Z9
+	VBROADCASTI32X4 20(BX), K1, Z9
+	VPSRLVQ         Z5, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPSHUFB         Z9, Z6, Z9
+	VPBROADCASTW    (BX), Y10
+	VPBROADCASTW    18(BX), K1, Y10
+	VCVTPH2PS       Y10, Z10
+	VMOVUPS         (CX), Z11
+	VMOVDQU32       128(CX), Z12
+	VPDPBUSD        Z11, Z7, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          64(CX), Z12, Z12
+	VFMADD231PS     Z8, Z12, Z0
+	VMOVDQU32       128(CX), Z12
+	VPDPBUSD        Z11, Z9, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          64(CX), Z12, Z12
+	VFMADD231PS     Z10, Z12, Z2
+	VMOVUPS         (AX), Z11
+	VMOVDQU32       128(AX), Z12
+	VPDPBUSD        Z11, Z7, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          64(AX), Z12, Z12
+	VFMADD231PS     Z8, Z12, Z1
+	VMOVDQU32       128(AX), Z7
+	VPDPBUSD        Z11, Z9, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z10, Z7, Z3
+	ADDQ            $0x00000024, DX
+	ADDQ            $0x00000024, BX
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DI
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X2
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0x4e, X2, X0
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0xb1, X2, X0
+	VADDSS          X0, X2, X2
+	VMOVSS          X2, 4(DX)(CX*4)
+	MOVQ            24(AX), AX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotMXFP4Int8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, SSE
+TEXT ·dotMXFP4Int8AVX512(SB), NOSPLIT, $0-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask15<>+0(SB), Z1
+	VMOVUPS right0or4twice<>+0(SB), Z2
+	VMOVUPS e2m1Unsigned<>+0(SB), Z3
+	MOVL    $0x0000ff00, BX
+	KMOVW   BX, K1
+
+step:
+	VBROADCASTI32X4 1(CX), Z4
+	VBROADCASTI32X4 18(CX), K1, Z4
+	VPSRLVQ         Z2, Z4, Z4
+	VPANDD          Z1, Z4, Z4
+	VPSHUFB         Z4, Z3, Z4
+	LEAQ            powers<>+0(SB), SI
+	MOVBQZX         (CX), BX
+	VBROADCASTSS    (SI)(BX*4), Z5
+	MOVBQZX         17(CX), BX
+	VBROADCASTSS    (SI)(BX*4), K1, Z5
+	VMOVUPS         (AX), Z6
+	VMOVDQU32       128(AX), Z7
+	VPDPBUSD        Z6, Z4, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z5, Z7, Z0
+	ADDQ            $0x00000022, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DX
+	JNZ             step
+	VEXTRACTF64X4   $0x01, Z0, Y1
+	VADDPS          Y0, Y1, Y1
+	VEXTRACTF128    $0x01, Y1, X0
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0x4e, X0, X1
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0xb1, X0, X1
+	VADDSS          X1, X0, X0
+	MOVSS           X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA e2m1Unsigned<>+0(SB)/8, $0x181412100f0e0d0c
+DATA e2m1Unsigned<>+8(SB)/8, $0x00040608090a0b0c
+DATA e2m1Unsigned<>+16(SB)/8, $0x181412100f0e0d0c
+DATA e2m1Unsigned<>+24(SB)/8, $0x00040608090a0b0c
+DATA e2m1Unsigned<>+32(SB)/8, $0x181412100f0e0d0c
+DATA e2m1Unsigned<>+40(SB)/8, $0x00040608090a0b0c
+DATA e2m1Unsigned<>+48(SB)/8, $0x181412100f0e0d0c
+DATA e2m1Unsigned<>+56(SB)/8, $0x00040608090a0b0c
+GLOBL e2m1Unsigned<>(SB), RODATA|NOPTR, $64
+
+// func dotMXFP4Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
+TEXT ·dotMXFP4Int8x4AVX512(SB), NOSPLIT, $0-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	VMOVUPS e2m1Unsigned<>+0(SB), Z6
+	MOVL    $0x0000ff00, R9
+	KMOVW   R9, K1
+
+step:
+	PREFETCHT0      (CX)(DI*4)
+	PREFETCHT0      (DX)(DI*4)
+	PREFETCHT0      (BX)(DI*4)
+	PREFETCHT0      (SI)(DI*4)
+	VBROADCASTI32X4 1(CX), Z7
+	VBROADCASTI32X4 18(CX), K1, Z7
+	VPSRLVQ         Z5, Z7, Z7
+	VPANDD          Z4, Z7, Z7
+	VPSHUFB         Z7, Z6, Z7
+	LEAQ            powers<>+0(SB), R10
+	MOVBQZX         (CX), R9
+	VBROADCASTSS    (R10)(R9*4), Z8
+	MOVBQZX         17(CX), R9
+	VBROADCASTSS    (R10)(R9*4), K1, Z8
+	VBROADCASTI32X4 1(DX), Z9
+	VBROADCASTI32X4 18(DX), K1, Z9
+	VPSRLVQ         Z5, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPSHUFB         Z9, Z6, Z9
+	LEAQ            powers<>+0(SB), R10
+	MOVBQZX         (DX), R9
+	VBROADCASTSS    (R10)(R9*4), Z10
+	MOVBQZX         17(DX), R9
+	VBROADCASTSS    (R10)(R9*4), K1, Z10
+	VBROADCASTI32X4 1(BX), Z11
+	VBROADCASTI32X4 18(BX), K1, Z11
+	VPSRLVQ         Z5, Z11, Z11
+	VPANDD          Z4, Z11, Z11
+	VPSHUFB         Z11, Z6, Z11
+	LEAQ            powers<>+0(SB), R10
+	MOVBQZX         (BX), R9
+	VBROADCASTSS    (R10)(R9*4), Z12
+	MOVBQZX         17(BX), R9
+	VBROADCASTSS    (R10)(R9*4), K1, Z12
+	VBROADCASTI32X4 1(SI), Z13
+	VBROADCASTI32X4 18(SI), K1, Z13
+	VPSRLVQ         Z5, Z13, Z13
+	VPANDD          Z4, Z13, Z13
+	VPSHUFB         Z13, Z6, Z13
+	LEAQ            powers<>+0(SB), R10
+	MOVBQZX         (SI), R9
+	VBROADCASTSS    (R10)(R9*4), Z14
+	MOVBQZX         17(SI), R9
+	VBROADCASTSS    (R10)(R9*4), K1, Z14
+	VMOVUPS         (AX), Z15
+	VMOVDQU32       128(AX), Z16
+	VPDPBUSD        Z15, Z7, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(AX), Z16, Z16
+	VFMADD231PS     Z8, Z16, Z0
+	VMOVDQU32       128(AX), Z7
+	VPDPBUSD        Z15, Z9, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z10, Z7, Z1
+	VMOVDQU32       128(AX), Z7
+	VPDPBUSD        Z15, Z11, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z12, Z7, Z2
+	VMOVDQU32       128(AX), Z7
+	VPDPBUSD        Z15, Z13, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z14, Z7, Z3
+	ADDQ            $0x00000022, CX
+	ADDQ            $0x00000022, DX
+	ADDQ            $0x00000022, BX
+	ADDQ            $0x00000022, SI
+	ADDQ            $0x000000c0, AX
+	DECQ            R8
+	JNZ             step
+	MOVQ            y+32(FP), AX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (AX)
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 8(AX)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotMXFP4Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
+TEXT ·dotMXFP4Int8_2x4AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask15<>+0(SB), Z8
+	VMOVUPS right0or4twice<>+0(SB), Z9
+	VMOVUPS e2m1Unsigned<>+0(SB), Z10
+	MOVL    $0x0000ff00, R10
+	KMOVW   R10, K1
+
+step:
+	PREFETCHT0      (SI)(R8*2)
+	PREFETCHT0      (DI)(R8*2)
+	VBROADCASTI32X4 1(SI), Z11
+	VBROADCASTI32X4 18(SI), K1, Z11
+	VPSRLVQ         Z9, Z11, Z11
+	VPANDD          Z8, Z11, Z11
+	VPSHUFB         Z11, Z10, Z11
+	LEAQ            powers<>+0(SB), R11
+	MOVBQZX         (SI), R10
+	VBROADCASTSS    (R11)(R10*4), Z12
+	MOVBQZX         17(SI), R10
+	VBROADCASTSS    (R11)(R10*4), K1, Z12
+	VBROADCASTI32X4 1(DI), Z13
+	VBROADCASTI32X4 18(DI), K1, Z13
+	VPSRLVQ         Z9, Z13, Z13
+	VPANDD          Z8, Z13, Z13
+	VPSHUFB         Z13, Z10, Z13
+	LEAQ            powers<>+0(SB), R11
+	MOVBQZX         (DI), R10
+	VBROADCASTSS    (R11)(R10*4), Z14
+	MOVBQZX         17(DI), R10
+	VBROADCASTSS    (R11)(R10*4), K1, Z14
+	VMOVUPS         (CX), Z15
+	VMOVDQU32       128(CX), Z16
+	VPDPBUSD        Z15, Z11, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(CX), Z16, Z16
+	VFMADD231PS     Z12, Z16, Z0
+	VMOVDQU32       128(CX), Z16
+	VPDPBUSD        Z15, Z13, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(CX), Z16, Z16
+	VFMADD231PS     Z14, Z16, Z4
+	VMOVUPS         (DX), Z15
+	VMOVDQU32       128(DX), Z16
+	VPDPBUSD        Z15, Z11, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(DX), Z16, Z16
+	VFMADD231PS     Z12, Z16, Z1
+	VMOVDQU32       128(DX), Z16
+	VPDPBUSD        Z15, Z13, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(DX), Z16, Z16
+	VFMADD231PS     Z14, Z16, Z5
+	VMOVUPS         (BX), Z15
+	VMOVDQU32       128(BX), Z16
+	VPDPBUSD        Z15, Z11, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(BX), Z16, Z16
+	VFMADD231PS     Z12, Z16, Z2
+	VMOVDQU32       128(BX), Z16
+	VPDPBUSD        Z15, Z13, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(BX), Z16, Z16
+	VFMADD231PS     Z14, Z16, Z6
+	VMOVUPS         (AX), Z15
+	VMOVDQU32       128(AX), Z16
+	VPDPBUSD        Z15, Z11, Z16
+	VCVTDQ2PS       Z16, Z16
+	VMULPS          64(AX), Z16, Z16
+	VFMADD231PS     Z12, Z16, Z3
+	VMOVDQU32       128(AX), Z11
+	VPDPBUSD        Z15, Z13, Z11
+	VCVTDQ2PS       Z11, Z11
+	VMULPS          64(AX), Z11, Z11
+	VFMADD231PS     Z14, Z11, Z7
+	ADDQ            $0x00000022, SI
+	ADDQ            $0x00000022, DI
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, DX
+	ADDQ            $0x000000c0, BX
+	ADDQ            $0x000000c0, AX
+	DECQ            R9
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y8
+	VADDPS          Y0, Y8, Y8
+	VEXTRACTF128    $0x01, Y8, X0
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0x4e, X0, X8
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0xb1, X0, X8
+	VADDSS          X8, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z4, Y0
+	VADDPS          Y4, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X4
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0x4e, X4, X0
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0xb1, X4, X0
+	VADDSS          X0, X4, X4
+	VMOVSS          X4, 4(DX)(CX*4)
+	MOVQ            24(AX), DX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z5, Y0
+	VADDPS          Y5, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            48(AX), DX
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z6, Y0
+	VADDPS          Y6, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            72(AX), AX
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z7, Y0
+	VADDPS          Y7, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotMXFP4Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VNNI, MMX+
+TEXT ·dotMXFP4Int8_2x2AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	VMOVUPS e2m1Unsigned<>+0(SB), Z6
+	MOVL    $0x0000ff00, R8
+	KMOVW   R8, K1
+
+step:
+	PREFETCHT0      (DX)(SI*2)
+	PREFETCHT0      (BX)(SI*2)
+	VBROADCASTI32X4 1(DX), Z7
+	VBROADCASTI32X4 18(DX), K1, Z7
+	VPSRLVQ         Z5, Z7, Z7
+	VPANDD          Z4, Z7, Z7
+	VPSHUFB         Z7, Z6, Z7
+	LEAQ            powers<>+0(SB), R9
+	MOVBQZX         (DX), R8
+	VBROADCASTSS    (R9)(R8*4), Z8
+	MOVBQZX         17(DX), R8
+	VBROADCASTSS    (R9)(R8*4), K1, Z8
+	VBROADCASTI32X4 1(BX), Z9
+	VBROADCASTI32X4 18(BX), K1, Z9
+	VPSRLVQ         Z5, Z9, Z9
+	VPANDD          Z4, Z9, Z9
+	VPSHUFB         Z9, Z6, Z9
+	LEAQ            powers<>+0(SB), R9
+	MOVBQZX         (BX), R8
+	VBROADCASTSS    (R9)(R8*4), Z10
+	MOVBQZX         17(BX), R8
+	VBROADCASTSS    (R9)(R8*4), K1, Z10
+	VMOVUPS         (CX), Z11
+	VMOVDQU32       128(CX), Z12
+	VPDPBUSD        Z11, Z7, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          64(CX), Z12, Z12
+	VFMADD231PS     Z8, Z12, Z0
+	VMOVDQU32       128(CX), Z12
+	VPDPBUSD        Z11, Z9, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          64(CX), Z12, Z12
+	VFMADD231PS     Z10, Z12, Z2
+	VMOVUPS         (AX), Z11
+	VMOVDQU32       128(AX), Z12
+	VPDPBUSD        Z11, Z7, Z12
+	VCVTDQ2PS       Z12, Z12
+	VMULPS          64(AX), Z12, Z12
+	VFMADD231PS     Z8, Z12, Z1
+	VMOVDQU32       128(AX), Z7
+	VPDPBUSD        Z11, Z9, Z7
+	VCVTDQ2PS       Z7, Z7
+	VMULPS          64(AX), Z7, Z7
+	VFMADD231PS     Z10, Z7, Z3
+	ADDQ            $0x00000022, DX
+	ADDQ            $0x00000022, BX
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DI
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X2
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0x4e, X2, X0
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0xb1, X2, X0
+	VADDSS          X0, X2, X2
+	VMOVSS          X2, 4(DX)(CX*4)
+	MOVQ            24(AX), AX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ8_0Int8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, SSE
+TEXT ·dotQ8_0Int8AVX512(SB), NOSPLIT, $0-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask128<>+0(SB), Z1
+	VMOVUPS right0or4twice<>+0(SB), Z2
+	MOVL    $0x0000ff00, BX
+	KMOVW   BX, K1
+
+step:
+	VBROADCASTI64X4 2(CX), Z2
+	VINSERTI64X4    $0x01, 36(CX), Z2, Z2
+	VPXORD          Z1, Z2, Z2
+	VPBROADCASTW    (CX), Y3
+	VPBROADCASTW    34(CX), K1, Y3
+	VCVTPH2PS       Y3, Z3
+	VMOVUPS         (AX), Z4
+	VMOVDQU32       128(AX), Z5
+	VPDPBUSD        Z4, Z2, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          64(AX), Z5, Z5
+	VFMADD231PS     Z3, Z5, Z0
+	ADDQ            $0x00000044, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DX
+	JNZ             step
+	VEXTRACTF64X4   $0x01, Z0, Y1
+	VADDPS          Y0, Y1, Y1
+	VEXTRACTF128    $0x01, Y1, X0
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0x4e, X0, X1
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0xb1, X0, X1
+	VADDSS          X1, X0, X0
+	MOVSS           X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA mask128<>+0(SB)/8, $0x8080808080808080
+DATA mask128<>+8(SB)/8, $0x8080808080808080
+DATA mask128<>+16(SB)/8, $0x8080808080808080
+DATA mask128<>+24(SB)/8, $0x8080808080808080
+DATA mask128<>+32(SB)/8, $0x8080808080808080
+DATA mask128<>+40(SB)/8, $0x8080808080808080
+DATA mask128<>+48(SB)/8, $0x8080808080808080
+DATA mask128<>+56(SB)/8, $0x8080808080808080
+GLOBL mask128<>(SB), RODATA|NOPTR, $64
+
+// func dotQ8_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ8_0Int8x4AVX512(SB), NOSPLIT, $0-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask128<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	MOVL    $0x0000ff00, R9
+	KMOVW   R9, K1
+
+step:
+	PREFETCHT0      (CX)(DI*4)
+	PREFETCHT0      64(CX)(DI*4)
+	PREFETCHT0      (DX)(DI*4)
+	PREFETCHT0      64(DX)(DI*4)
+	PREFETCHT0      (BX)(DI*4)
+	PREFETCHT0      64(BX)(DI*4)
+	PREFETCHT0      (SI)(DI*4)
+	PREFETCHT0      64(SI)(DI*4)
+	VBROADCASTI64X4 2(CX), Z5
+	VINSERTI64X4    $0x01, 36(CX), Z5, Z5
+	VPXORD          Z4, Z5, Z5
+	VPBROADCASTW    (CX), Y6
+	VPBROADCASTW    34(CX), K1, Y6
+	VCVTPH2PS       Y6, Z6
+	VBROADCASTI64X4 2(DX), Z7
+	VINSERTI64X4    $0x01, 36(DX), Z7, Z7
+	VPXORD          Z4, Z7, Z7
+	VPBROADCASTW    (DX), Y8
+	VPBROADCASTW    34(DX), K1, Y8
+	VCVTPH2PS       Y8, Z8
+	VBROADCASTI64X4 2(BX), Z9
+	VINSERTI64X4    $0x01, 36(BX), Z9, Z9
+	VPXORD          Z4, Z9, Z9
+	VPBROADCASTW    (BX), Y10
+	VPBROADCASTW    34(BX), K1, Y10
+	VCVTPH2PS       Y10, Z10
+	VBROADCASTI64X4 2(SI), Z11
+	VINSERTI64X4    $0x01, 36(SI), Z11, Z11
+	VPXORD          Z4, Z11, Z11
+	VPBROADCASTW    (SI), Y12
+	VPBROADCASTW    34(SI), K1, Y12
+	VCVTPH2PS       Y12, Z12
+	VMOVUPS         (AX), Z13
+	VMOVDQU32       128(AX), Z14
+	VPDPBUSD        Z13, Z5, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          64(AX), Z14, Z14
+	VFMADD231PS     Z6, Z14, Z0
+	VMOVDQU32       128(AX), Z5
+	VPDPBUSD        Z13, Z7, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          64(AX), Z5, Z5
+	VFMADD231PS     Z8, Z5, Z1
+	VMOVDQU32       128(AX), Z5
+	VPDPBUSD        Z13, Z9, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          64(AX), Z5, Z5
+	VFMADD231PS     Z10, Z5, Z2
+	VMOVDQU32       128(AX), Z5
+	VPDPBUSD        Z13, Z11, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          64(AX), Z5, Z5
+	VFMADD231PS     Z12, Z5, Z3
+	ADDQ            $0x00000044, CX
+	ADDQ            $0x00000044, DX
+	ADDQ            $0x00000044, BX
+	ADDQ            $0x00000044, SI
+	ADDQ            $0x000000c0, AX
+	DECQ            R8
+	JNZ             step
+	MOVQ            y+32(FP), AX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (AX)
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 8(AX)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotQ8_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ8_0Int8_2x4AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask128<>+0(SB), Z8
+	VMOVUPS right0or4twice<>+0(SB), Z9
+	MOVL    $0x0000ff00, R10
+	KMOVW   R10, K1
+
+step:
+	PREFETCHT0      (SI)(R8*2)
+	PREFETCHT0      64(SI)(R8*2)
+	PREFETCHT0      (DI)(R8*2)
+	PREFETCHT0      64(DI)(R8*2)
+	VBROADCASTI64X4 2(SI), Z9
+	VINSERTI64X4    $0x01, 36(SI), Z9, Z9
+	VPXORD          Z8, Z9, Z9
+	VPBROADCASTW    (SI), Y10
+	VPBROADCASTW    34(SI), K1, Y10
+	VCVTPH2PS       Y10, Z10
+	VBROADCASTI64X4 2(DI), Z11
+	VINSERTI64X4    $0x01, 36(DI), Z11, Z11
+	VPXORD          Z8, Z11, Z11
+	VPBROADCASTW    (DI), Y12
+	VPBROADCASTW    34(DI), K1, Y12
+	VCVTPH2PS       Y12, Z12
+	VMOVUPS         (CX), Z13
+	VMOVDQU32       128(CX), Z14
+	VPDPBUSD        Z13, Z9, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          64(CX), Z14, Z14
+	VFMADD231PS     Z10, Z14, Z0
+	VMOVDQU32       128(CX), Z14
+	VPDPBUSD        Z13, Z11, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          64(CX), Z14, Z14
+	VFMADD231PS     Z12, Z14, Z4
+	VMOVUPS         (DX), Z13
+	VMOVDQU32       128(DX), Z14
+	VPDPBUSD        Z13, Z9, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          64(DX), Z14, Z14
+	VFMADD231PS     Z10, Z14, Z1
+	VMOVDQU32       128(DX), Z14
+	VPDPBUSD        Z13, Z11, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          64(DX), Z14, Z14
+	VFMADD231PS     Z12, Z14, Z5
+	VMOVUPS         (BX), Z13
+	VMOVDQU32       128(BX), Z14
+	VPDPBUSD        Z13, Z9, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          64(BX), Z14, Z14
+	VFMADD231PS     Z10, Z14, Z2
+	VMOVDQU32       128(BX), Z14
+	VPDPBUSD        Z13, Z11, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          64(BX), Z14, Z14
+	VFMADD231PS     Z12, Z14, Z6
+	VMOVUPS         (AX), Z13
+	VMOVDQU32       128(AX), Z14
+	VPDPBUSD        Z13, Z9, Z14
+	VCVTDQ2PS       Z14, Z14
+	VMULPS          64(AX), Z14, Z14
+	VFMADD231PS     Z10, Z14, Z3
+	VMOVDQU32       128(AX), Z9
+	VPDPBUSD        Z13, Z11, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS          64(AX), Z9, Z9
+	VFMADD231PS     Z12, Z9, Z7
+	ADDQ            $0x00000044, SI
+	ADDQ            $0x00000044, DI
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, DX
+	ADDQ            $0x000000c0, BX
+	ADDQ            $0x000000c0, AX
+	DECQ            R9
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y8
+	VADDPS          Y0, Y8, Y8
+	VEXTRACTF128    $0x01, Y8, X0
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0x4e, X0, X8
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0xb1, X0, X8
+	VADDSS          X8, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z4, Y0
+	VADDPS          Y4, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X4
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0x4e, X4, X0
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0xb1, X4, X0
+	VADDSS          X0, X4, X4
+	VMOVSS          X4, 4(DX)(CX*4)
+	MOVQ            24(AX), DX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z5, Y0
+	VADDPS          Y5, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            48(AX), DX
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z6, Y0
+	VADDPS          Y6, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            72(AX), AX
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z7, Y0
+	VADDPS          Y7, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ8_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·dotQ8_0Int8_2x2AVX512(SB), NOSPLIT, $0-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask128<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	MOVL    $0x0000ff00, R8
+	KMOVW   R8, K1
+
+step:
+	PREFETCHT0      (DX)(SI*2)
+	PREFETCHT0      64(DX)(SI*2)
+	PREFETCHT0      (BX)(SI*2)
+	PREFETCHT0      64(BX)(SI*2)
+	VBROADCASTI64X4 2(DX), Z5
+	VINSERTI64X4    $0x01, 36(DX), Z5, Z5
+	VPXORD          Z4, Z5, Z5
+	VPBROADCASTW    (DX), Y6
+	VPBROADCASTW    34(DX), K1, Y6
+	VCVTPH2PS       Y6, Z6
+	VBROADCASTI64X4 2(BX), Z7
+	VINSERTI64X4    $0x01, 36(BX), Z7, Z7
+	VPXORD          Z4, Z7, Z7
+	VPBROADCASTW    (BX), Y8
+	VPBROADCASTW    34(BX), K1, Y8
+	VCVTPH2PS       Y8, Z8
+	VMOVUPS         (CX), Z9
+	VMOVDQU32       128(CX), Z10
+	VPDPBUSD        Z9, Z5, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          64(CX), Z10, Z10
+	VFMADD231PS     Z6, Z10, Z0
+	VMOVDQU32       128(CX), Z10
+	VPDPBUSD        Z9, Z7, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          64(CX), Z10, Z10
+	VFMADD231PS     Z8, Z10, Z2
+	VMOVUPS         (AX), Z9
+	VMOVDQU32       128(AX), Z10
+	VPDPBUSD        Z9, Z5, Z10
+	VCVTDQ2PS       Z10, Z10
+	VMULPS          64(AX), Z10, Z10
+	VFMADD231PS     Z6, Z10, Z1
+	VMOVDQU32       128(AX), Z5
+	VPDPBUSD        Z9, Z7, Z5
+	VCVTDQ2PS       Z5, Z5
+	VMULPS          64(AX), Z5, Z5
+	VFMADD231PS     Z8, Z5, Z3
+	ADDQ            $0x00000044, DX
+	ADDQ            $0x00000044, BX
+	ADDQ            $0x000000c0, CX
+	ADDQ            $0x000000c0, AX
+	DECQ            DI
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X2
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0x4e, X2, X0
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0xb1, X2, X0
+	VADDSS          X0, X2, X2
+	VMOVSS          X2, 4(DX)(CX*4)
+	MOVQ            24(AX), AX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ4_KInt8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, SSE
+TEXT ·dotQ4_KInt8AVX512(SB), NOSPLIT, $96-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask15<>+0(SB), Z1
+	VMOVUPS right0or4upper<>+0(SB), Z2
+	VMOVUPS subBlocks0<>+0(SB), Z3
+	VMOVUPS subBlocks1<>+0(SB), Z4
+	VMOVUPS subBlocks2<>+0(SB), Z5
+	VMOVUPS subBlocks3<>+0(SB), Z6
+
+step:
+	VMOVUPS           (CX), X9
+	VPSHUFD           $0xed, X9, X7
+	VPSRLVD           lowShifts<>+0(SB), X7, X7
+	VPANDD            lowMask<>+0(SB), X7, X7
+	VPSHUFD           $0x84, X9, X8
+	VPSRLD            $0x02, X8, X8
+	VPANDD            highMask<>+0(SB), X8, X8
+	VPORD             X8, X7, X7
+	VPMOVZXBD         X7, Y8
+	VPSHUFB           twice<>+0(SB), Y8, Y8
+	VMOVDQU32         Y8, (SP)
+	VPSRLDQ           $0x08, X7, X7
+	VPMOVZXBD         X7, Y8
+	VPSHUFB           twice<>+0(SB), Y8, Y8
+	VMOVDQU32         Y8, 32(SP)
+	VPSRLDQ           $0x08, X7, X7
+	VCVTPH2PS         X9, X9
+	VMOVUPS           X9, 64(SP)
+	VXORPS            Z7, Z7, Z7
+	VBROADCASTI64X4   16(CX), Z8
+	VPSRLVQ           Z2, Z8, Z8
+	VPANDD            Z1, Z8, Z8
+	VBROADCASTI64X4   (SP), Z9
+	VPERMD            Z9, Z3, Z9
+	VMOVUPS           (AX), Z10
+	VPMADDUBSW        Z10, Z8, Z8
+	VPDPWSSD          Z9, Z8, Z7
+	VBROADCASTI64X4   48(CX), Z8
+	VPSRLVQ           Z2, Z8, Z8
+	VPANDD            Z1, Z8, Z8
+	VBROADCASTI64X4   (SP), Z9
+	VPERMD            Z9, Z4, Z9
+	VMOVUPS           64(AX), Z10
+	VPMADDUBSW        Z10, Z8, Z8
+	VPDPWSSD          Z9, Z8, Z7
+	VBROADCASTI64X4   80(CX), Z8
+	VPSRLVQ           Z2, Z8, Z8
+	VPANDD            Z1, Z8, Z8
+	VBROADCASTI64X4   (SP), Z9
+	VPERMD            Z9, Z5, Z9
+	VMOVUPS           128(AX), Z10
+	VPMADDUBSW        Z10, Z8, Z8
+	VPDPWSSD          Z9, Z8, Z7
+	VBROADCASTI64X4   112(CX), Z8
+	VPSRLVQ           Z2, Z8, Z8
+	VPANDD            Z1, Z8, Z8
+	VBROADCASTI64X4   (SP), Z9
+	VPERMD            Z9, Z6, Z9
+	VMOVUPS           192(AX), Z10
+	VPMADDUBSW        Z10, Z8, Z8
+	VPDPWSSD          Z9, Z8, Z7
+	VCVTDQ2PS         Z7, Z7
+	VMULPS.BCST       64(SP), Z7, Z7
+	MOVL              $0x000000ff, BX
+	KMOVW             BX, K1
+	VMOVDQU32.Z       288(AX), K1, Z8
+	VBROADCASTI64X4   32(SP), Z9
+	VPMADDWD          Z9, Z8, Z8
+	VCVTDQ2PS         Z8, Z8
+	VFNMADD231PS.BCST 68(SP), Z8, Z7
+	VBROADCASTF32X8   256(AX), Z8
+	VFMADD231PS       Z8, Z7, Z0
+	ADDQ              $0x00000090, CX
+	ADDQ              $0x00000140, AX
+	DECQ              DX
+	JNZ               step
+	VEXTRACTF64X4     $0x01, Z0, Y1
+	VADDPS            Y0, Y1, Y1
+	VEXTRACTF128      $0x01, Y1, X0
+	VADDPS            X1, X0, X0
+	VPSHUFD           $0x4e, X0, X1
+	VADDPS            X1, X0, X0
+	VPSHUFD           $0xb1, X0, X1
+	VADDSS            X1, X0, X0
+	MOVSS             X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA right0or4upper<>+0(SB)/8, $0x0000000000000000
+DATA right0or4upper<>+8(SB)/8, $0x0000000000000000
+DATA right0or4upper<>+16(SB)/8, $0x0000000000000000
+DATA right0or4upper<>+24(SB)/8, $0x0000000000000000
+DATA right0or4upper<>+32(SB)/8, $0x0000000000000004
+DATA right0or4upper<>+40(SB)/8, $0x0000000000000004
+DATA right0or4upper<>+48(SB)/8, $0x0000000000000004
+DATA right0or4upper<>+56(SB)/8, $0x0000000000000004
+GLOBL right0or4upper<>(SB), RODATA|NOPTR, $64
+
+DATA subBlocks0<>+0(SB)/8, $0x0000000000000000
+DATA subBlocks0<>+8(SB)/8, $0x0000000000000000
+DATA subBlocks0<>+16(SB)/8, $0x0000000000000000
+DATA subBlocks0<>+24(SB)/8, $0x0000000000000000
+DATA subBlocks0<>+32(SB)/8, $0x0000000100000001
+DATA subBlocks0<>+40(SB)/8, $0x0000000100000001
+DATA subBlocks0<>+48(SB)/8, $0x0000000100000001
+DATA subBlocks0<>+56(SB)/8, $0x0000000100000001
+GLOBL subBlocks0<>(SB), RODATA|NOPTR, $64
+
+DATA subBlocks1<>+0(SB)/8, $0x0000000200000002
+DATA subBlocks1<>+8(SB)/8, $0x0000000200000002
+DATA subBlocks1<>+16(SB)/8, $0x0000000200000002
+DATA subBlocks1<>+24(SB)/8, $0x0000000200000002
+DATA subBlocks1<>+32(SB)/8, $0x0000000300000003
+DATA subBlocks1<>+40(SB)/8, $0x0000000300000003
+DATA subBlocks1<>+48(SB)/8, $0x0000000300000003
+DATA subBlocks1<>+56(SB)/8, $0x0000000300000003
+GLOBL subBlocks1<>(SB), RODATA|NOPTR, $64
+
+DATA subBlocks2<>+0(SB)/8, $0x0000000400000004
+DATA subBlocks2<>+8(SB)/8, $0x0000000400000004
+DATA subBlocks2<>+16(SB)/8, $0x0000000400000004
+DATA subBlocks2<>+24(SB)/8, $0x0000000400000004
+DATA subBlocks2<>+32(SB)/8, $0x0000000500000005
+DATA subBlocks2<>+40(SB)/8, $0x0000000500000005
+DATA subBlocks2<>+48(SB)/8, $0x0000000500000005
+DATA subBlocks2<>+56(SB)/8, $0x0000000500000005
+GLOBL subBlocks2<>(SB), RODATA|NOPTR, $64
+
+DATA subBlocks3<>+0(SB)/8, $0x0000000600000006
+DATA subBlocks3<>+8(SB)/8, $0x0000000600000006
+DATA subBlocks3<>+16(SB)/8, $0x0000000600000006
+DATA subBlocks3<>+24(SB)/8, $0x0000000600000006
+DATA subBlocks3<>+32(SB)/8, $0x0000000700000007
+DATA subBlocks3<>+40(SB)/8, $0x0000000700000007
+DATA subBlocks3<>+48(SB)/8, $0x0000000700000007
+DATA subBlocks3<>+56(SB)/8, $0x0000000700000007
+GLOBL subBlocks3<>(SB), RODATA|NOPTR, $64
+
+DATA twice<>+0(SB)/8, $0x0504050401000100
+DATA twice<>+8(SB)/8, $0x0d0c0d0c09080908
+DATA twice<>+16(SB)/8, $0x0504050401000100
+DATA twice<>+24(SB)/8, $0x0d0c0d0c09080908
+GLOBL twice<>(SB), RODATA|NOPTR, $32
+
+// func dotQ4_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotQ4_KInt8x4AVX512(SB), NOSPLIT, $384-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4upper<>+0(SB), Z5
+	VMOVUPS subBlocks0<>+0(SB), Z6
+	VMOVUPS subBlocks1<>+0(SB), Z7
+	VMOVUPS subBlocks2<>+0(SB), Z8
+	VMOVUPS subBlocks3<>+0(SB), Z9
+
+step:
+	PREFETCHT0        (CX)(DI*4)
+	PREFETCHT0        64(CX)(DI*4)
+	PREFETCHT0        128(CX)(DI*4)
+	PREFETCHT0        (DX)(DI*4)
+	PREFETCHT0        64(DX)(DI*4)
+	PREFETCHT0        128(DX)(DI*4)
+	PREFETCHT0        (BX)(DI*4)
+	PREFETCHT0        64(BX)(DI*4)
+	PREFETCHT0        128(BX)(DI*4)
+	PREFETCHT0        (SI)(DI*4)
+	PREFETCHT0        64(SI)(DI*4)
+	PREFETCHT0        128(SI)(DI*4)
+	VMOVUPS           (CX), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, (SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 32(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 64(SP)
+	VMOVUPS           (DX), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 96(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 128(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 160(SP)
+	VMOVUPS           (BX), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 192(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 224(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 256(SP)
+	VMOVUPS           (SI), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 288(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 320(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 352(SP)
+	VXORPS            Z10, Z10, Z10
+	VXORPS            Z11, Z11, Z11
+	VXORPS            Z12, Z12, Z12
+	VXORPS            Z13, Z13, Z13
+	VBROADCASTI64X4   16(CX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z6, Z15
+	VBROADCASTI64X4   16(DX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z6, Z17
+	VBROADCASTI64X4   16(BX), Z18
+	VPSRLVQ           Z5, Z18, Z18
+	VPANDD            Z4, Z18, Z18
+	VBROADCASTI64X4   192(SP), Z19
+	VPERMD            Z19, Z6, Z19
+	VBROADCASTI64X4   16(SI), Z20
+	VPSRLVQ           Z5, Z20, Z20
+	VPANDD            Z4, Z20, Z20
+	VBROADCASTI64X4   288(SP), Z21
+	VPERMD            Z21, Z6, Z21
+	VMOVUPS           (AX), Z22
+	VPMADDUBSW        Z22, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z10
+	VPMADDUBSW        Z22, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z11
+	VPMADDUBSW        Z22, Z18, Z14
+	VPDPWSSD          Z19, Z14, Z12
+	VPMADDUBSW        Z22, Z20, Z14
+	VPDPWSSD          Z21, Z14, Z13
+	VBROADCASTI64X4   48(CX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z7, Z15
+	VBROADCASTI64X4   48(DX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z7, Z17
+	VBROADCASTI64X4   48(BX), Z18
+	VPSRLVQ           Z5, Z18, Z18
+	VPANDD            Z4, Z18, Z18
+	VBROADCASTI64X4   192(SP), Z19
+	VPERMD            Z19, Z7, Z19
+	VBROADCASTI64X4   48(SI), Z20
+	VPSRLVQ           Z5, Z20, Z20
+	VPANDD            Z4, Z20, Z20
+	VBROADCASTI64X4   288(SP), Z21
+	VPERMD            Z21, Z7, Z21
+	VMOVUPS           64(AX), Z22
+	VPMADDUBSW        Z22, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z10
+	VPMADDUBSW        Z22, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z11
+	VPMADDUBSW        Z22, Z18, Z14
+	VPDPWSSD          Z19, Z14, Z12
+	VPMADDUBSW        Z22, Z20, Z14
+	VPDPWSSD          Z21, Z14, Z13
+	VBROADCASTI64X4   80(CX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z8, Z15
+	VBROADCASTI64X4   80(DX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z8, Z17
+	VBROADCASTI64X4   80(BX), Z18
+	VPSRLVQ           Z5, Z18, Z18
+	VPANDD            Z4, Z18, Z18
+	VBROADCASTI64X4   192(SP), Z19
+	VPERMD            Z19, Z8, Z19
+	VBROADCASTI64X4   80(SI), Z20
+	VPSRLVQ           Z5, Z20, Z20
+	VPANDD            Z4, Z20, Z20
+	VBROADCASTI64X4   288(SP), Z21
+	VPERMD            Z21, Z8, Z21
+	VMOVUPS           128(AX), Z22
+	VPMADDUBSW        Z22, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z10
+	VPMADDUBSW        Z22, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z11
+	VPMADDUBSW        Z22, Z18, Z14
+	VPDPWSSD          Z19, Z14, Z12
+	VPMADDUBSW        Z22, Z20, Z14
+	VPDPWSSD          Z21, Z14, Z13
+	VBROADCASTI64X4   112(CX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z9, Z15
+	VBROADCASTI64X4   112(DX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z9, Z17
+	VBROADCASTI64X4   112(BX), Z18
+	VPSRLVQ           Z5, Z18, Z18
+	VPANDD            Z4, Z18, Z18
+	VBROADCASTI64X4   192(SP), Z19
+	VPERMD            Z19, Z9, Z19
+	VBROADCASTI64X4   112(SI), Z20
+	VPSRLVQ           Z5, Z20, Z20
+	VPANDD            Z4, Z20, Z20
+	VBROADCASTI64X4   288(SP), Z21
+	VPERMD            Z21, Z9, Z21
+	VMOVUPS           192(AX), Z22
+	VPMADDUBSW        Z22, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z10
+	VPMADDUBSW        Z22, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z11
+	VPMADDUBSW        Z22, Z18, Z14
+	VPDPWSSD          Z19, Z14, Z12
+	VPMADDUBSW        Z22, Z20, Z14
+	VPDPWSSD          Z21, Z14, Z13
+	VCVTDQ2PS         Z10, Z10
+	VMULPS.BCST       64(SP), Z10, Z10
+	MOVL              $0x000000ff, R9
+	KMOVW             R9, K1
+	VMOVDQU32.Z       288(AX), K1, Z14
+	VBROADCASTI64X4   32(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 68(SP), Z14, Z10
+	VBROADCASTF32X8   256(AX), Z14
+	VFMADD231PS       Z14, Z10, Z0
+	VCVTDQ2PS         Z11, Z11
+	VMULPS.BCST       160(SP), Z11, Z11
+	MOVL              $0x000000ff, R9
+	KMOVW             R9, K1
+	VMOVDQU32.Z       288(AX), K1, Z10
+	VBROADCASTI64X4   128(SP), Z14
+	VPMADDWD          Z14, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 164(SP), Z10, Z11
+	VBROADCASTF32X8   256(AX), Z10
+	VFMADD231PS       Z10, Z11, Z1
+	VCVTDQ2PS         Z12, Z12
+	VMULPS.BCST       256(SP), Z12, Z12
+	MOVL              $0x000000ff, R9
+	KMOVW             R9, K1
+	VMOVDQU32.Z       288(AX), K1, Z10
+	VBROADCASTI64X4   224(SP), Z11
+	VPMADDWD          Z11, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 260(SP), Z10, Z12
+	VBROADCASTF32X8   256(AX), Z10
+	VFMADD231PS       Z10, Z12, Z2
+	VCVTDQ2PS         Z13, Z13
+	VMULPS.BCST       352(SP), Z13, Z13
+	MOVL              $0x000000ff, R9
+	KMOVW             R9, K1
+	VMOVDQU32.Z       288(AX), K1, Z10
+	VBROADCASTI64X4   320(SP), Z11
+	VPMADDWD          Z11, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 356(SP), Z10, Z13
+	VBROADCASTF32X8   256(AX), Z10
+	VFMADD231PS       Z10, Z13, Z3
+	ADDQ              $0x00000090, CX
+	ADDQ              $0x00000090, DX
+	ADDQ              $0x00000090, BX
+	ADDQ              $0x00000090, SI
+	ADDQ              $0x00000140, AX
+	DECQ              R8
+	JNZ               step
+	MOVQ              y+32(FP), AX
+	VEXTRACTF64X4     $0x01, Z0, Y4
+	VADDPS            Y0, Y4, Y4
+	VEXTRACTF128      $0x01, Y4, X0
+	VADDPS            X4, X0, X0
+	VPSHUFD           $0x4e, X0, X4
+	VADDPS            X4, X0, X0
+	VPSHUFD           $0xb1, X0, X4
+	VADDSS            X4, X0, X0
+	VMOVSS            X0, (AX)
+	VEXTRACTF64X4     $0x01, Z1, Y0
+	VADDPS            Y1, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 4(AX)
+	VEXTRACTF64X4     $0x01, Z2, Y0
+	VADDPS            Y2, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 8(AX)
+	VEXTRACTF64X4     $0x01, Z3, Y0
+	VADDPS            Y3, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotQ4_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotQ4_KInt8_2x4AVX512(SB), NOSPLIT, $192-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask15<>+0(SB), Z8
+	VMOVUPS right0or4upper<>+0(SB), Z9
+	VMOVUPS subBlocks0<>+0(SB), Z10
+	VMOVUPS subBlocks1<>+0(SB), Z11
+	VMOVUPS subBlocks2<>+0(SB), Z12
+	VMOVUPS subBlocks3<>+0(SB), Z13
+
+step:
+	PREFETCHT0        (SI)(R8*2)
+	PREFETCHT0        64(SI)(R8*2)
+	PREFETCHT0        128(SI)(R8*2)
+	PREFETCHT0        (DI)(R8*2)
+	PREFETCHT0        64(DI)(R8*2)
+	PREFETCHT0        128(DI)(R8*2)
+	VMOVUPS           (SI), X16
+	VPSHUFD           $0xed, X16, X14
+	VPSRLVD           lowShifts<>+0(SB), X14, X14
+	VPANDD            lowMask<>+0(SB), X14, X14
+	VPSHUFD           $0x84, X16, X15
+	VPSRLD            $0x02, X15, X15
+	VPANDD            highMask<>+0(SB), X15, X15
+	VPORD             X15, X14, X14
+	VPMOVZXBD         X14, Y15
+	VPSHUFB           twice<>+0(SB), Y15, Y15
+	VMOVDQU32         Y15, (SP)
+	VPSRLDQ           $0x08, X14, X14
+	VPMOVZXBD         X14, Y15
+	VPSHUFB           twice<>+0(SB), Y15, Y15
+	VMOVDQU32         Y15, 32(SP)
+	VPSRLDQ           $0x08, X14, X14
+	VCVTPH2PS         X16, X16
+	VMOVUPS           X16, 64(SP)
+	VMOVUPS           (DI), X16
+	VPSHUFD           $0xed, X16, X14
+	VPSRLVD           lowShifts<>+0(SB), X14, X14
+	VPANDD            lowMask<>+0(SB), X14, X14
+	VPSHUFD           $0x84, X16, X15
+	VPSRLD            $0x02, X15, X15
+	VPANDD            highMask<>+0(SB), X15, X15
+	VPORD             X15, X14, X14
+	VPMOVZXBD         X14, Y15
+	VPSHUFB           twice<>+0(SB), Y15, Y15
+	VMOVDQU32         Y15, 96(SP)
+	VPSRLDQ           $0x08, X14, X14
+	VPMOVZXBD         X14, Y15
+	VPSHUFB           twice<>+0(SB), Y15, Y15
+	VMOVDQU32         Y15, 128(SP)
+	VPSRLDQ           $0x08, X14, X14
+	VCVTPH2PS         X16, X16
+	VMOVUPS           X16, 160(SP)
+	VXORPS            Z14, Z14, Z14
+	VXORPS            Z15, Z15, Z15
+	VXORPS            Z16, Z16, Z16
+	VXORPS            Z17, Z17, Z17
+	VXORPS            Z18, Z18, Z18
+	VXORPS            Z19, Z19, Z19
+	VXORPS            Z20, Z20, Z20
+	VXORPS            Z21, Z21, Z21
+	VBROADCASTI64X4   16(SI), Z22
+	VPSRLVQ           Z9, Z22, Z22
+	VPANDD            Z8, Z22, Z22
+	VBROADCASTI64X4   (SP), Z23
+	VPERMD            Z23, Z10, Z23
+	VBROADCASTI64X4   16(DI), Z24
+	VPSRLVQ           Z9, Z24, Z24
+	VPANDD            Z8, Z24, Z24
+	VBROADCASTI64X4   96(SP), Z25
+	VPERMD            Z25, Z10, Z25
+	VMOVUPS           (CX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z14
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z18
+	VMOVUPS           (DX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z15
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z19
+	VMOVUPS           (BX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z16
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z20
+	VMOVUPS           (AX), Z26
+	VPMADDUBSW        Z26, Z22, Z22
+	VPDPWSSD          Z23, Z22, Z17
+	VPMADDUBSW        Z26, Z24, Z22
+	VPDPWSSD          Z25, Z22, Z21
+	VBROADCASTI64X4   48(SI), Z22
+	VPSRLVQ           Z9, Z22, Z22
+	VPANDD            Z8, Z22, Z22
+	VBROADCASTI64X4   (SP), Z23
+	VPERMD            Z23, Z11, Z23
+	VBROADCASTI64X4   48(DI), Z24
+	VPSRLVQ           Z9, Z24, Z24
+	VPANDD            Z8, Z24, Z24
+	VBROADCASTI64X4   96(SP), Z25
+	VPERMD            Z25, Z11, Z25
+	VMOVUPS           64(CX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z14
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z18
+	VMOVUPS           64(DX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z15
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z19
+	VMOVUPS           64(BX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z16
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z20
+	VMOVUPS           64(AX), Z26
+	VPMADDUBSW        Z26, Z22, Z22
+	VPDPWSSD          Z23, Z22, Z17
+	VPMADDUBSW        Z26, Z24, Z22
+	VPDPWSSD          Z25, Z22, Z21
+	VBROADCASTI64X4   80(SI), Z22
+	VPSRLVQ           Z9, Z22, Z22
+	VPANDD            Z8, Z22, Z22
+	VBROADCASTI64X4   (SP), Z23
+	VPERMD            Z23, Z12, Z23
+	VBROADCASTI64X4   80(DI), Z24
+	VPSRLVQ           Z9, Z24, Z24
+	VPANDD            Z8, Z24, Z24
+	VBROADCASTI64X4   96(SP), Z25
+	VPERMD            Z25, Z12, Z25
+	VMOVUPS           128(CX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z14
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z18
+	VMOVUPS           128(DX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z15
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z19
+	VMOVUPS           128(BX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z16
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z20
+	VMOVUPS           128(AX), Z26
+	VPMADDUBSW        Z26, Z22, Z22
+	VPDPWSSD          Z23, Z22, Z17
+	VPMADDUBSW        Z26, Z24, Z22
+	VPDPWSSD          Z25, Z22, Z21
+	VBROADCASTI64X4   112(SI), Z22
+	VPSRLVQ           Z9, Z22, Z22
+	VPANDD            Z8, Z22, Z22
+	VBROADCASTI64X4   (SP), Z23
+	VPERMD            Z23, Z13, Z23
+	VBROADCASTI64X4   112(DI), Z24
+	VPSRLVQ           Z9, Z24, Z24
+	VPANDD            Z8, Z24, Z24
+	VBROADCASTI64X4   96(SP), Z25
+	VPERMD            Z25, Z13, Z25
+	VMOVUPS           192(CX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z14
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z18
+	VMOVUPS           192(DX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z15
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z19
+	VMOVUPS           192(BX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z16
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z20
+	VMOVUPS           192(AX), Z26
+	VPMADDUBSW        Z26, Z22, Z22
+	VPDPWSSD          Z23, Z22, Z17
+	VPMADDUBSW        Z26, Z24, Z22
+	VPDPWSSD          Z25, Z22, Z21
+	VCVTDQ2PS         Z14, Z14
+	VMULPS.BCST       64(SP), Z14, Z14
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(CX), K1, Z22
+	VBROADCASTI64X4   32(SP), Z23
+	VPMADDWD          Z23, Z22, Z22
+	VCVTDQ2PS         Z22, Z22
+	VFNMADD231PS.BCST 68(SP), Z22, Z14
+	VBROADCASTF32X8   256(CX), Z22
+	VFMADD231PS       Z22, Z14, Z0
+	VCVTDQ2PS         Z15, Z15
+	VMULPS.BCST       64(SP), Z15, Z15
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(DX), K1, Z14
+	VBROADCASTI64X4   32(SP), Z22
+	VPMADDWD          Z22, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 68(SP), Z14, Z15
+	VBROADCASTF32X8   256(DX), Z14
+	VFMADD231PS       Z14, Z15, Z1
+	VCVTDQ2PS         Z16, Z16
+	VMULPS.BCST       64(SP), Z16, Z16
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(BX), K1, Z14
+	VBROADCASTI64X4   32(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 68(SP), Z14, Z16
+	VBROADCASTF32X8   256(BX), Z14
+	VFMADD231PS       Z14, Z16, Z2
+	VCVTDQ2PS         Z17, Z17
+	VMULPS.BCST       64(SP), Z17, Z17
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(AX), K1, Z14
+	VBROADCASTI64X4   32(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 68(SP), Z14, Z17
+	VBROADCASTF32X8   256(AX), Z14
+	VFMADD231PS       Z14, Z17, Z3
+	VCVTDQ2PS         Z18, Z18
+	VMULPS.BCST       160(SP), Z18, Z18
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(CX), K1, Z14
+	VBROADCASTI64X4   128(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 164(SP), Z14, Z18
+	VBROADCASTF32X8   256(CX), Z14
+	VFMADD231PS       Z14, Z18, Z4
+	VCVTDQ2PS         Z19, Z19
+	VMULPS.BCST       160(SP), Z19, Z19
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(DX), K1, Z14
+	VBROADCASTI64X4   128(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 164(SP), Z14, Z19
+	VBROADCASTF32X8   256(DX), Z14
+	VFMADD231PS       Z14, Z19, Z5
+	VCVTDQ2PS         Z20, Z20
+	VMULPS.BCST       160(SP), Z20, Z20
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(BX), K1, Z14
+	VBROADCASTI64X4   128(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 164(SP), Z14, Z20
+	VBROADCASTF32X8   256(BX), Z14
+	VFMADD231PS       Z14, Z20, Z6
+	VCVTDQ2PS         Z21, Z21
+	VMULPS.BCST       160(SP), Z21, Z21
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(AX), K1, Z14
+	VBROADCASTI64X4   128(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 164(SP), Z14, Z21
+	VBROADCASTF32X8   256(AX), Z14
+	VFMADD231PS       Z14, Z21, Z7
+	ADDQ              $0x00000090, SI
+	ADDQ              $0x00000090, DI
+	ADDQ              $0x00000140, CX
+	ADDQ              $0x00000140, DX
+	ADDQ              $0x00000140, BX
+	ADDQ              $0x00000140, AX
+	DECQ              R9
+	JNZ               step
+	MOVQ              ys+32(FP), AX
+	MOVQ              row+40(FP), CX
+	MOVQ              (AX), DX
+	VEXTRACTF64X4     $0x01, Z0, Y8
+	VADDPS            Y0, Y8, Y8
+	VEXTRACTF128      $0x01, Y8, X0
+	VADDPS            X8, X0, X0
+	VPSHUFD           $0x4e, X0, X8
+	VADDPS            X8, X0, X0
+	VPSHUFD           $0xb1, X0, X8
+	VADDSS            X8, X0, X0
+	VMOVSS            X0, (DX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z4, Y0
+	VADDPS            Y4, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X4
+	VADDPS            X0, X4, X4
+	VPSHUFD           $0x4e, X4, X0
+	VADDPS            X0, X4, X4
+	VPSHUFD           $0xb1, X4, X0
+	VADDSS            X0, X4, X4
+	VMOVSS            X4, 4(DX)(CX*4)
+	MOVQ              24(AX), DX
+	VEXTRACTF64X4     $0x01, Z1, Y0
+	VADDPS            Y1, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, (DX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z5, Y0
+	VADDPS            Y5, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 4(DX)(CX*4)
+	MOVQ              48(AX), DX
+	VEXTRACTF64X4     $0x01, Z2, Y0
+	VADDPS            Y2, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, (DX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z6, Y0
+	VADDPS            Y6, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 4(DX)(CX*4)
+	MOVQ              72(AX), AX
+	VEXTRACTF64X4     $0x01, Z3, Y0
+	VADDPS            Y3, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, (AX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z7, Y0
+	VADDPS            Y7, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ4_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotQ4_KInt8_2x2AVX512(SB), NOSPLIT, $192-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4upper<>+0(SB), Z5
+	VMOVUPS subBlocks0<>+0(SB), Z6
+	VMOVUPS subBlocks1<>+0(SB), Z7
+	VMOVUPS subBlocks2<>+0(SB), Z8
+	VMOVUPS subBlocks3<>+0(SB), Z9
+
+step:
+	PREFETCHT0        (DX)(SI*2)
+	PREFETCHT0        64(DX)(SI*2)
+	PREFETCHT0        128(DX)(SI*2)
+	PREFETCHT0        (BX)(SI*2)
+	PREFETCHT0        64(BX)(SI*2)
+	PREFETCHT0        128(BX)(SI*2)
+	VMOVUPS           (DX), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, (SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 32(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 64(SP)
+	VMOVUPS           (BX), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 96(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 128(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 160(SP)
+	VXORPS            Z10, Z10, Z10
+	VXORPS            Z11, Z11, Z11
+	VXORPS            Z12, Z12, Z12
+	VXORPS            Z13, Z13, Z13
+	VBROADCASTI64X4   16(DX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z6, Z15
+	VBROADCASTI64X4   16(BX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z6, Z17
+	VMOVUPS           (CX), Z18
+	VPMADDUBSW        Z18, Z14, Z19
+	VPDPWSSD          Z15, Z19, Z10
+	VPMADDUBSW        Z18, Z16, Z18
+	VPDPWSSD          Z17, Z18, Z12
+	VMOVUPS           (AX), Z18
+	VPMADDUBSW        Z18, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z11
+	VPMADDUBSW        Z18, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z13
+	VBROADCASTI64X4   48(DX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z7, Z15
+	VBROADCASTI64X4   48(BX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z7, Z17
+	VMOVUPS           64(CX), Z18
+	VPMADDUBSW        Z18, Z14, Z19
+	VPDPWSSD          Z15, Z19, Z10
+	VPMADDUBSW        Z18, Z16, Z18
+	VPDPWSSD          Z17, Z18, Z12
+	VMOVUPS           64(AX), Z18
+	VPMADDUBSW        Z18, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z11
+	VPMADDUBSW        Z18, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z13
+	VBROADCASTI64X4   80(DX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z8, Z15
+	VBROADCASTI64X4   80(BX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z8, Z17
+	VMOVUPS           128(CX), Z18
+	VPMADDUBSW        Z18, Z14, Z19
+	VPDPWSSD          Z15, Z19, Z10
+	VPMADDUBSW        Z18, Z16, Z18
+	VPDPWSSD          Z17, Z18, Z12
+	VMOVUPS           128(AX), Z18
+	VPMADDUBSW        Z18, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z11
+	VPMADDUBSW        Z18, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z13
+	VBROADCASTI64X4   112(DX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z9, Z15
+	VBROADCASTI64X4   112(BX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z9, Z17
+	VMOVUPS           192(CX), Z18
+	VPMADDUBSW        Z18, Z14, Z19
+	VPDPWSSD          Z15, Z19, Z10
+	VPMADDUBSW        Z18, Z16, Z18
+	VPDPWSSD          Z17, Z18, Z12
+	VMOVUPS           192(AX), Z18
+	VPMADDUBSW        Z18, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z11
+	VPMADDUBSW        Z18, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z13
+	VCVTDQ2PS         Z10, Z10
+	VMULPS.BCST       64(SP), Z10, Z10
+	MOVL              $0x000000ff, R8
+	KMOVW             R8, K1
+	VMOVDQU32.Z       288(CX), K1, Z14
+	VBROADCASTI64X4   32(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 68(SP), Z14, Z10
+	VBROADCASTF32X8   256(CX), Z14
+	VFMADD231PS       Z14, Z10, Z0
+	VCVTDQ2PS         Z11, Z11
+	VMULPS.BCST       64(SP), Z11, Z11
+	MOVL              $0x000000ff, R8
+	KMOVW             R8, K1
+	VMOVDQU32.Z       288(AX), K1, Z10
+	VBROADCASTI64X4   32(SP), Z14
+	VPMADDWD          Z14, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 68(SP), Z10, Z11
+	VBROADCASTF32X8   256(AX), Z10
+	VFMADD231PS       Z10, Z11, Z1
+	VCVTDQ2PS         Z12, Z12
+	VMULPS.BCST       160(SP), Z12, Z12
+	MOVL              $0x000000ff, R8
+	KMOVW             R8, K1
+	VMOVDQU32.Z       288(CX), K1, Z10
+	VBROADCASTI64X4   128(SP), Z11
+	VPMADDWD          Z11, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 164(SP), Z10, Z12
+	VBROADCASTF32X8   256(CX), Z10
+	VFMADD231PS       Z10, Z12, Z2
+	VCVTDQ2PS         Z13, Z13
+	VMULPS.BCST       160(SP), Z13, Z13
+	MOVL              $0x000000ff, R8
+	KMOVW             R8, K1
+	VMOVDQU32.Z       288(AX), K1, Z10
+	VBROADCASTI64X4   128(SP), Z11
+	VPMADDWD          Z11, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 164(SP), Z10, Z13
+	VBROADCASTF32X8   256(AX), Z10
+	VFMADD231PS       Z10, Z13, Z3
+	ADDQ              $0x00000090, DX
+	ADDQ              $0x00000090, BX
+	ADDQ              $0x00000140, CX
+	ADDQ              $0x00000140, AX
+	DECQ              DI
+	JNZ               step
+	MOVQ              ys+32(FP), AX
+	MOVQ              row+40(FP), CX
+	MOVQ              (AX), DX
+	VEXTRACTF64X4     $0x01, Z0, Y4
+	VADDPS            Y0, Y4, Y4
+	VEXTRACTF128      $0x01, Y4, X0
+	VADDPS            X4, X0, X0
+	VPSHUFD           $0x4e, X0, X4
+	VADDPS            X4, X0, X0
+	VPSHUFD           $0xb1, X0, X4
+	VADDSS            X4, X0, X0
+	VMOVSS            X0, (DX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z2, Y0
+	VADDPS            Y2, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X2
+	VADDPS            X0, X2, X2
+	VPSHUFD           $0x4e, X2, X0
+	VADDPS            X0, X2, X2
+	VPSHUFD           $0xb1, X2, X0
+	VADDSS            X0, X2, X2
+	VMOVSS            X2, 4(DX)(CX*4)
+	MOVQ              24(AX), AX
+	VEXTRACTF64X4     $0x01, Z1, Y0
+	VADDPS            Y1, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, (AX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z3, Y0
+	VADDPS            Y3, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ5_KInt8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, SSE
+TEXT ·dotQ5_KInt8AVX512(SB), NOSPLIT, $96-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask15<>+0(SB), Z1
+	VMOVUPS right0or4upper<>+0(SB), Z2
+	VMOVUPS subBlocks0<>+0(SB), Z3
+	VMOVUPS subBlocks1<>+0(SB), Z4
+	VMOVUPS subBlocks2<>+0(SB), Z5
+	VMOVUPS subBlocks3<>+0(SB), Z6
+
+step:
+	VMOVUPS           (CX), X9
+	VPSHUFD           $0xed, X9, X7
+	VPSRLVD           lowShifts<>+0(SB), X7, X7
+	VPANDD            lowMask<>+0(SB), X7, X7
+	VPSHUFD           $0x84, X9, X8
+	VPSRLD            $0x02, X8, X8
+	VPANDD            highMask<>+0(SB), X8, X8
+	VPORD             X8, X7, X7
+	VPMOVZXBD         X7, Y8
+	VPSHUFB           twice<>+0(SB), Y8, Y8
+	VMOVDQU32         Y8, (SP)
+	VPSRLDQ           $0x08, X7, X7
+	VPMOVZXBD         X7, Y8
+	VPSHUFB           twice<>+0(SB), Y8, Y8
+	VMOVDQU32         Y8, 32(SP)
+	VPSRLDQ           $0x08, X7, X7
+	VCVTPH2PS         X9, X9
+	VMOVUPS           X9, 64(SP)
+	VXORPS            Z7, Z7, Z7
+	VBROADCASTI64X4   48(CX), Z8
+	VPSRLVQ           Z2, Z8, Z8
+	VPANDD            Z1, Z8, Z8
+	VBROADCASTI64X4   16(CX), Z9
+	VPTESTMB          fifth0<>+0(SB), Z9, K1
+	VPADDB            sixteens<>+0(SB), Z8, K1, Z8
+	VBROADCASTI64X4   (SP), Z9
+	VPERMD            Z9, Z3, Z9
+	VMOVUPS           (AX), Z10
+	VPMADDUBSW        Z10, Z8, Z8
+	VPDPWSSD          Z9, Z8, Z7
+	VBROADCASTI64X4   80(CX), Z8
+	VPSRLVQ           Z2, Z8, Z8
+	VPANDD            Z1, Z8, Z8
+	VBROADCASTI64X4   16(CX), Z9
+	VPTESTMB          fifth1<>+0(SB), Z9, K1
+	VPADDB            sixteens<>+0(SB), Z8, K1, Z8
+	VBROADCASTI64X4   (SP), Z9
+	VPERMD            Z9, Z4, Z9
+	VMOVUPS           64(AX), Z10
+	VPMADDUBSW        Z10, Z8, Z8
+	VPDPWSSD          Z9, Z8, Z7
+	VBROADCASTI64X4   112(CX), Z8
+	VPSRLVQ           Z2, Z8, Z8
+	VPANDD            Z1, Z8, Z8
+	VBROADCASTI64X4   16(CX), Z9
+	VPTESTMB          fifth2<>+0(SB), Z9, K1
+	VPADDB            sixteens<>+0(SB), Z8, K1, Z8
+	VBROADCASTI64X4   (SP), Z9
+	VPERMD            Z9, Z5, Z9
+	VMOVUPS           128(AX), Z10
+	VPMADDUBSW        Z10, Z8, Z8
+	VPDPWSSD          Z9, Z8, Z7
+	VBROADCASTI64X4   144(CX), Z8
+	VPSRLVQ           Z2, Z8, Z8
+	VPANDD            Z1, Z8, Z8
+	VBROADCASTI64X4   16(CX), Z9
+	VPTESTMB          fifth3<>+0(SB), Z9, K1
+	VPADDB            sixteens<>+0(SB), Z8, K1, Z8
+	VBROADCASTI64X4   (SP), Z9
+	VPERMD            Z9, Z6, Z9
+	VMOVUPS           192(AX), Z10
+	VPMADDUBSW        Z10, Z8, Z8
+	VPDPWSSD          Z9, Z8, Z7
+	VCVTDQ2PS         Z7, Z7
+	VMULPS.BCST       64(SP), Z7, Z7
+	MOVL              $0x000000ff, BX
+	KMOVW             BX, K1
+	VMOVDQU32.Z       288(AX), K1, Z8
+	VBROADCASTI64X4   32(SP), Z9
+	VPMADDWD          Z9, Z8, Z8
+	VCVTDQ2PS         Z8, Z8
+	VFNMADD231PS.BCST 68(SP), Z8, Z7
+	VBROADCASTF32X8   256(AX), Z8
+	VFMADD231PS       Z8, Z7, Z0
+	ADDQ              $0x000000b0, CX
+	ADDQ              $0x00000140, AX
+	DECQ              DX
+	JNZ               step
+	VEXTRACTF64X4     $0x01, Z0, Y1
+	VADDPS            Y0, Y1, Y1
+	VEXTRACTF128      $0x01, Y1, X0
+	VADDPS            X1, X0, X0
+	VPSHUFD           $0x4e, X0, X1
+	VADDPS            X1, X0, X0
+	VPSHUFD           $0xb1, X0, X1
+	VADDSS            X1, X0, X0
+	MOVSS             X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA fifth0<>+0(SB)/8, $0x0101010101010101
+DATA fifth0<>+8(SB)/8, $0x0101010101010101
+DATA fifth0<>+16(SB)/8, $0x0101010101010101
+DATA fifth0<>+24(SB)/8, $0x0101010101010101
+DATA fifth0<>+32(SB)/8, $0x0202020202020202
+DATA fifth0<>+40(SB)/8, $0x0202020202020202
+DATA fifth0<>+48(SB)/8, $0x0202020202020202
+DATA fifth0<>+56(SB)/8, $0x0202020202020202
+GLOBL fifth0<>(SB), RODATA|NOPTR, $64
+
+DATA fifth1<>+0(SB)/8, $0x0404040404040404
+DATA fifth1<>+8(SB)/8, $0x0404040404040404
+DATA fifth1<>+16(SB)/8, $0x0404040404040404
+DATA fifth1<>+24(SB)/8, $0x0404040404040404
+DATA fifth1<>+32(SB)/8, $0x0808080808080808
+DATA fifth1<>+40(SB)/8, $0x0808080808080808
+DATA fifth1<>+48(SB)/8, $0x0808080808080808
+DATA fifth1<>+56(SB)/8, $0x0808080808080808
+GLOBL fifth1<>(SB), RODATA|NOPTR, $64
+
+DATA fifth2<>+0(SB)/8, $0x1010101010101010
+DATA fifth2<>+8(SB)/8, $0x1010101010101010
+DATA fifth2<>+16(SB)/8, $0x1010101010101010
+DATA fifth2<>+24(SB)/8, $0x1010101010101010
+DATA fifth2<>+32(SB)/8, $0x2020202020202020
+DATA fifth2<>+40(SB)/8, $0x2020202020202020
+DATA fifth2<>+48(SB)/8, $0x2020202020202020
+DATA fifth2<>+56(SB)/8, $0x2020202020202020
+GLOBL fifth2<>(SB), RODATA|NOPTR, $64
+
+DATA fifth3<>+0(SB)/8, $0x4040404040404040
+DATA fifth3<>+8(SB)/8, $0x4040404040404040
+DATA fifth3<>+16(SB)/8, $0x4040404040404040
+DATA fifth3<>+24(SB)/8, $0x4040404040404040
+DATA fifth3<>+32(SB)/8, $0x8080808080808080
+DATA fifth3<>+40(SB)/8, $0x8080808080808080
+DATA fifth3<>+48(SB)/8, $0x8080808080808080
+DATA fifth3<>+56(SB)/8, $0x8080808080808080
+GLOBL fifth3<>(SB), RODATA|NOPTR, $64
+
+// func dotQ5_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotQ5_KInt8x4AVX512(SB), NOSPLIT, $384-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4upper<>+0(SB), Z5
+	VMOVUPS subBlocks0<>+0(SB), Z6
+	VMOVUPS subBlocks1<>+0(SB), Z7
+	VMOVUPS subBlocks2<>+0(SB), Z8
+	VMOVUPS subBlocks3<>+0(SB), Z9
+
+step:
+	PREFETCHT0        (CX)(DI*4)
+	PREFETCHT0        64(CX)(DI*4)
+	PREFETCHT0        128(CX)(DI*4)
+	PREFETCHT0        (DX)(DI*4)
+	PREFETCHT0        64(DX)(DI*4)
+	PREFETCHT0        128(DX)(DI*4)
+	PREFETCHT0        (BX)(DI*4)
+	PREFETCHT0        64(BX)(DI*4)
+	PREFETCHT0        128(BX)(DI*4)
+	PREFETCHT0        (SI)(DI*4)
+	PREFETCHT0        64(SI)(DI*4)
+	PREFETCHT0        128(SI)(DI*4)
+	VMOVUPS           (CX), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, (SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 32(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 64(SP)
+	VMOVUPS           (DX), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 96(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 128(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 160(SP)
+	VMOVUPS           (BX), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 192(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 224(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 256(SP)
+	VMOVUPS           (SI), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 288(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 320(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 352(SP)
+	VXORPS            Z10, Z10, Z10
+	VXORPS            Z11, Z11, Z11
+	VXORPS            Z12, Z12, Z12
+	VXORPS            Z13, Z13, Z13
+	VBROADCASTI64X4   48(CX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   16(CX), Z15
+	VPTESTMB          fifth0<>+0(SB), Z15, K1
+	VPADDB            sixteens<>+0(SB), Z14, K1, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z6, Z15
+	VBROADCASTI64X4   48(DX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   16(DX), Z17
+	VPTESTMB          fifth0<>+0(SB), Z17, K1
+	VPADDB            sixteens<>+0(SB), Z16, K1, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z6, Z17
+	VBROADCASTI64X4   48(BX), Z18
+	VPSRLVQ           Z5, Z18, Z18
+	VPANDD            Z4, Z18, Z18
+	VBROADCASTI64X4   16(BX), Z19
+	VPTESTMB          fifth0<>+0(SB), Z19, K1
+	VPADDB            sixteens<>+0(SB), Z18, K1, Z18
+	VBROADCASTI64X4   192(SP), Z19
+	VPERMD            Z19, Z6, Z19
+	VBROADCASTI64X4   48(SI), Z20
+	VPSRLVQ           Z5, Z20, Z20
+	VPANDD            Z4, Z20, Z20
+	VBROADCASTI64X4   16(SI), Z21
+	VPTESTMB          fifth0<>+0(SB), Z21, K1
+	VPADDB            sixteens<>+0(SB), Z20, K1, Z20
+	VBROADCASTI64X4   288(SP), Z21
+	VPERMD            Z21, Z6, Z21
+	VMOVUPS           (AX), Z22
+	VPMADDUBSW        Z22, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z10
+	VPMADDUBSW        Z22, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z11
+	VPMADDUBSW        Z22, Z18, Z14
+	VPDPWSSD          Z19, Z14, Z12
+	VPMADDUBSW        Z22, Z20, Z14
+	VPDPWSSD          Z21, Z14, Z13
+	VBROADCASTI64X4   80(CX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   16(CX), Z15
+	VPTESTMB          fifth1<>+0(SB), Z15, K1
+	VPADDB            sixteens<>+0(SB), Z14, K1, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z7, Z15
+	VBROADCASTI64X4   80(DX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   16(DX), Z17
+	VPTESTMB          fifth1<>+0(SB), Z17, K1
+	VPADDB            sixteens<>+0(SB), Z16, K1, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z7, Z17
+	VBROADCASTI64X4   80(BX), Z18
+	VPSRLVQ           Z5, Z18, Z18
+	VPANDD            Z4, Z18, Z18
+	VBROADCASTI64X4   16(BX), Z19
+	VPTESTMB          fifth1<>+0(SB), Z19, K1
+	VPADDB            sixteens<>+0(SB), Z18, K1, Z18
+	VBROADCASTI64X4   192(SP), Z19
+	VPERMD            Z19, Z7, Z19
+	VBROADCASTI64X4   80(SI), Z20
+	VPSRLVQ           Z5, Z20, Z20
+	VPANDD            Z4, Z20, Z20
+	VBROADCASTI64X4   16(SI), Z21
+	VPTESTMB          fifth1<>+0(SB), Z21, K1
+	VPADDB            sixteens<>+0(SB), Z20, K1, Z20
+	VBROADCASTI64X4   288(SP), Z21
+	VPERMD            Z21, Z7, Z21
+	VMOVUPS           64(AX), Z22
+	VPMADDUBSW        Z22, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z10
+	VPMADDUBSW        Z22, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z11
+	VPMADDUBSW        Z22, Z18, Z14
+	VPDPWSSD          Z19, Z14, Z12
+	VPMADDUBSW        Z22, Z20, Z14
+	VPDPWSSD          Z21, Z14, Z13
+	VBROADCASTI64X4   112(CX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   16(CX), Z15
+	VPTESTMB          fifth2<>+0(SB), Z15, K1
+	VPADDB            sixteens<>+0(SB), Z14, K1, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z8, Z15
+	VBROADCASTI64X4   112(DX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   16(DX), Z17
+	VPTESTMB          fifth2<>+0(SB), Z17, K1
+	VPADDB            sixteens<>+0(SB), Z16, K1, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z8, Z17
+	VBROADCASTI64X4   112(BX), Z18
+	VPSRLVQ           Z5, Z18, Z18
+	VPANDD            Z4, Z18, Z18
+	VBROADCASTI64X4   16(BX), Z19
+	VPTESTMB          fifth2<>+0(SB), Z19, K1
+	VPADDB            sixteens<>+0(SB), Z18, K1, Z18
+	VBROADCASTI64X4   192(SP), Z19
+	VPERMD            Z19, Z8, Z19
+	VBROADCASTI64X4   112(SI), Z20
+	VPSRLVQ           Z5, Z20, Z20
+	VPANDD            Z4, Z20, Z20
+	VBROADCASTI64X4   16(SI), Z21
+	VPTESTMB          fifth2<>+0(SB), Z21, K1
+	VPADDB            sixteens<>+0(SB), Z20, K1, Z20
+	VBROADCASTI64X4   288(SP), Z21
+	VPERMD            Z21, Z8, Z21
+	VMOVUPS           128(AX), Z22
+	VPMADDUBSW        Z22, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z10
+	VPMADDUBSW        Z22, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z11
+	VPMADDUBSW        Z22, Z18, Z14
+	VPDPWSSD          Z19, Z14, Z12
+	VPMADDUBSW        Z22, Z20, Z14
+	VPDPWSSD          Z21, Z14, Z13
+	VBROADCASTI64X4   144(CX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   16(CX), Z15
+	VPTESTMB          fifth3<>+0(SB), Z15, K1
+	VPADDB            sixteens<>+0(SB), Z14, K1, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z9, Z15
+	VBROADCASTI64X4   144(DX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   16(DX), Z17
+	VPTESTMB          fifth3<>+0(SB), Z17, K1
+	VPADDB            sixteens<>+0(SB), Z16, K1, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z9, Z17
+	VBROADCASTI64X4   144(BX), Z18
+	VPSRLVQ           Z5, Z18, Z18
+	VPANDD            Z4, Z18, Z18
+	VBROADCASTI64X4   16(BX), Z19
+	VPTESTMB          fifth3<>+0(SB), Z19, K1
+	VPADDB            sixteens<>+0(SB), Z18, K1, Z18
+	VBROADCASTI64X4   192(SP), Z19
+	VPERMD            Z19, Z9, Z19
+	VBROADCASTI64X4   144(SI), Z20
+	VPSRLVQ           Z5, Z20, Z20
+	VPANDD            Z4, Z20, Z20
+	VBROADCASTI64X4   16(SI), Z21
+	VPTESTMB          fifth3<>+0(SB), Z21, K1
+	VPADDB            sixteens<>+0(SB), Z20, K1, Z20
+	VBROADCASTI64X4   288(SP), Z21
+	VPERMD            Z21, Z9, Z21
+	VMOVUPS           192(AX), Z22
+	VPMADDUBSW        Z22, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z10
+	VPMADDUBSW        Z22, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z11
+	VPMADDUBSW        Z22, Z18, Z14
+	VPDPWSSD          Z19, Z14, Z12
+	VPMADDUBSW        Z22, Z20, Z14
+	VPDPWSSD          Z21, Z14, Z13
+	VCVTDQ2PS         Z10, Z10
+	VMULPS.BCST       64(SP), Z10, Z10
+	MOVL              $0x000000ff, R9
+	KMOVW             R9, K1
+	VMOVDQU32.Z       288(AX), K1, Z14
+	VBROADCASTI64X4   32(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 68(SP), Z14, Z10
+	VBROADCASTF32X8   256(AX), Z14
+	VFMADD231PS       Z14, Z10, Z0
+	VCVTDQ2PS         Z11, Z11
+	VMULPS.BCST       160(SP), Z11, Z11
+	MOVL              $0x000000ff, R9
+	KMOVW             R9, K1
+	VMOVDQU32.Z       288(AX), K1, Z10
+	VBROADCASTI64X4   128(SP), Z14
+	VPMADDWD          Z14, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 164(SP), Z10, Z11
+	VBROADCASTF32X8   256(AX), Z10
+	VFMADD231PS       Z10, Z11, Z1
+	VCVTDQ2PS         Z12, Z12
+	VMULPS.BCST       256(SP), Z12, Z12
+	MOVL              $0x000000ff, R9
+	KMOVW             R9, K1
+	VMOVDQU32.Z       288(AX), K1, Z10
+	VBROADCASTI64X4   224(SP), Z11
+	VPMADDWD          Z11, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 260(SP), Z10, Z12
+	VBROADCASTF32X8   256(AX), Z10
+	VFMADD231PS       Z10, Z12, Z2
+	VCVTDQ2PS         Z13, Z13
+	VMULPS.BCST       352(SP), Z13, Z13
+	MOVL              $0x000000ff, R9
+	KMOVW             R9, K1
+	VMOVDQU32.Z       288(AX), K1, Z10
+	VBROADCASTI64X4   320(SP), Z11
+	VPMADDWD          Z11, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 356(SP), Z10, Z13
+	VBROADCASTF32X8   256(AX), Z10
+	VFMADD231PS       Z10, Z13, Z3
+	ADDQ              $0x000000b0, CX
+	ADDQ              $0x000000b0, DX
+	ADDQ              $0x000000b0, BX
+	ADDQ              $0x000000b0, SI
+	ADDQ              $0x00000140, AX
+	DECQ              R8
+	JNZ               step
+	MOVQ              y+32(FP), AX
+	VEXTRACTF64X4     $0x01, Z0, Y4
+	VADDPS            Y0, Y4, Y4
+	VEXTRACTF128      $0x01, Y4, X0
+	VADDPS            X4, X0, X0
+	VPSHUFD           $0x4e, X0, X4
+	VADDPS            X4, X0, X0
+	VPSHUFD           $0xb1, X0, X4
+	VADDSS            X4, X0, X0
+	VMOVSS            X0, (AX)
+	VEXTRACTF64X4     $0x01, Z1, Y0
+	VADDPS            Y1, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 4(AX)
+	VEXTRACTF64X4     $0x01, Z2, Y0
+	VADDPS            Y2, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 8(AX)
+	VEXTRACTF64X4     $0x01, Z3, Y0
+	VADDPS            Y3, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotQ5_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotQ5_KInt8_2x4AVX512(SB), NOSPLIT, $192-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask15<>+0(SB), Z8
+	VMOVUPS right0or4upper<>+0(SB), Z9
+	VMOVUPS subBlocks0<>+0(SB), Z10
+	VMOVUPS subBlocks1<>+0(SB), Z11
+	VMOVUPS subBlocks2<>+0(SB), Z12
+	VMOVUPS subBlocks3<>+0(SB), Z13
+
+step:
+	PREFETCHT0        (SI)(R8*2)
+	PREFETCHT0        64(SI)(R8*2)
+	PREFETCHT0        128(SI)(R8*2)
+	PREFETCHT0        (DI)(R8*2)
+	PREFETCHT0        64(DI)(R8*2)
+	PREFETCHT0        128(DI)(R8*2)
+	VMOVUPS           (SI), X16
+	VPSHUFD           $0xed, X16, X14
+	VPSRLVD           lowShifts<>+0(SB), X14, X14
+	VPANDD            lowMask<>+0(SB), X14, X14
+	VPSHUFD           $0x84, X16, X15
+	VPSRLD            $0x02, X15, X15
+	VPANDD            highMask<>+0(SB), X15, X15
+	VPORD             X15, X14, X14
+	VPMOVZXBD         X14, Y15
+	VPSHUFB           twice<>+0(SB), Y15, Y15
+	VMOVDQU32         Y15, (SP)
+	VPSRLDQ           $0x08, X14, X14
+	VPMOVZXBD         X14, Y15
+	VPSHUFB           twice<>+0(SB), Y15, Y15
+	VMOVDQU32         Y15, 32(SP)
+	VPSRLDQ           $0x08, X14, X14
+	VCVTPH2PS         X16, X16
+	VMOVUPS           X16, 64(SP)
+	VMOVUPS           (DI), X16
+	VPSHUFD           $0xed, X16, X14
+	VPSRLVD           lowShifts<>+0(SB), X14, X14
+	VPANDD            lowMask<>+0(SB), X14, X14
+	VPSHUFD           $0x84, X16, X15
+	VPSRLD            $0x02, X15, X15
+	VPANDD            highMask<>+0(SB), X15, X15
+	VPORD             X15, X14, X14
+	VPMOVZXBD         X14, Y15
+	VPSHUFB           twice<>+0(SB), Y15, Y15
+	VMOVDQU32         Y15, 96(SP)
+	VPSRLDQ           $0x08, X14, X14
+	VPMOVZXBD         X14, Y15
+	VPSHUFB           twice<>+0(SB), Y15, Y15
+	VMOVDQU32         Y15, 128(SP)
+	VPSRLDQ           $0x08, X14, X14
+	VCVTPH2PS         X16, X16
+	VMOVUPS           X16, 160(SP)
+	VXORPS            Z14, Z14, Z14
+	VXORPS            Z15, Z15, Z15
+	VXORPS            Z16, Z16, Z16
+	VXORPS            Z17, Z17, Z17
+	VXORPS            Z18, Z18, Z18
+	VXORPS            Z19, Z19, Z19
+	VXORPS            Z20, Z20, Z20
+	VXORPS            Z21, Z21, Z21
+	VBROADCASTI64X4   48(SI), Z22
+	VPSRLVQ           Z9, Z22, Z22
+	VPANDD            Z8, Z22, Z22
+	VBROADCASTI64X4   16(SI), Z23
+	VPTESTMB          fifth0<>+0(SB), Z23, K1
+	VPADDB            sixteens<>+0(SB), Z22, K1, Z22
+	VBROADCASTI64X4   (SP), Z23
+	VPERMD            Z23, Z10, Z23
+	VBROADCASTI64X4   48(DI), Z24
+	VPSRLVQ           Z9, Z24, Z24
+	VPANDD            Z8, Z24, Z24
+	VBROADCASTI64X4   16(DI), Z25
+	VPTESTMB          fifth0<>+0(SB), Z25, K1
+	VPADDB            sixteens<>+0(SB), Z24, K1, Z24
+	VBROADCASTI64X4   96(SP), Z25
+	VPERMD            Z25, Z10, Z25
+	VMOVUPS           (CX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z14
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z18
+	VMOVUPS           (DX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z15
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z19
+	VMOVUPS           (BX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z16
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z20
+	VMOVUPS           (AX), Z26
+	VPMADDUBSW        Z26, Z22, Z22
+	VPDPWSSD          Z23, Z22, Z17
+	VPMADDUBSW        Z26, Z24, Z22
+	VPDPWSSD          Z25, Z22, Z21
+	VBROADCASTI64X4   80(SI), Z22
+	VPSRLVQ           Z9, Z22, Z22
+	VPANDD            Z8, Z22, Z22
+	VBROADCASTI64X4   16(SI), Z23
+	VPTESTMB          fifth1<>+0(SB), Z23, K1
+	VPADDB            sixteens<>+0(SB), Z22, K1, Z22
+	VBROADCASTI64X4   (SP), Z23
+	VPERMD            Z23, Z11, Z23
+	VBROADCASTI64X4   80(DI), Z24
+	VPSRLVQ           Z9, Z24, Z24
+	VPANDD            Z8, Z24, Z24
+	VBROADCASTI64X4   16(DI), Z25
+	VPTESTMB          fifth1<>+0(SB), Z25, K1
+	VPADDB            sixteens<>+0(SB), Z24, K1, Z24
+	VBROADCASTI64X4   96(SP), Z25
+	VPERMD            Z25, Z11, Z25
+	VMOVUPS           64(CX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z14
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z18
+	VMOVUPS           64(DX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z15
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z19
+	VMOVUPS           64(BX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z16
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z20
+	VMOVUPS           64(AX), Z26
+	VPMADDUBSW        Z26, Z22, Z22
+	VPDPWSSD          Z23, Z22, Z17
+	VPMADDUBSW        Z26, Z24, Z22
+	VPDPWSSD          Z25, Z22, Z21
+	VBROADCASTI64X4   112(SI), Z22
+	VPSRLVQ           Z9, Z22, Z22
+	VPANDD            Z8, Z22, Z22
+	VBROADCASTI64X4   16(SI), Z23
+	VPTESTMB          fifth2<>+0(SB), Z23, K1
+	VPADDB            sixteens<>+0(SB), Z22, K1, Z22
+	VBROADCASTI64X4   (SP), Z23
+	VPERMD            Z23, Z12, Z23
+	VBROADCASTI64X4   112(DI), Z24
+	VPSRLVQ           Z9, Z24, Z24
+	VPANDD            Z8, Z24, Z24
+	VBROADCASTI64X4   16(DI), Z25
+	VPTESTMB          fifth2<>+0(SB), Z25, K1
+	VPADDB            sixteens<>+0(SB), Z24, K1, Z24
+	VBROADCASTI64X4   96(SP), Z25
+	VPERMD            Z25, Z12, Z25
+	VMOVUPS           128(CX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z14
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z18
+	VMOVUPS           128(DX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z15
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z19
+	VMOVUPS           128(BX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z16
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z20
+	VMOVUPS           128(AX), Z26
+	VPMADDUBSW        Z26, Z22, Z22
+	VPDPWSSD          Z23, Z22, Z17
+	VPMADDUBSW        Z26, Z24, Z22
+	VPDPWSSD          Z25, Z22, Z21
+	VBROADCASTI64X4   144(SI), Z22
+	VPSRLVQ           Z9, Z22, Z22
+	VPANDD            Z8, Z22, Z22
+	VBROADCASTI64X4   16(SI), Z23
+	VPTESTMB          fifth3<>+0(SB), Z23, K1
+	VPADDB            sixteens<>+0(SB), Z22, K1, Z22
+	VBROADCASTI64X4   (SP), Z23
+	VPERMD            Z23, Z13, Z23
+	VBROADCASTI64X4   144(DI), Z24
+	VPSRLVQ           Z9, Z24, Z24
+	VPANDD            Z8, Z24, Z24
+	VBROADCASTI64X4   16(DI), Z25
+	VPTESTMB          fifth3<>+0(SB), Z25, K1
+	VPADDB            sixteens<>+0(SB), Z24, K1, Z24
+	VBROADCASTI64X4   96(SP), Z25
+	VPERMD            Z25, Z13, Z25
+	VMOVUPS           192(CX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z14
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z18
+	VMOVUPS           192(DX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z15
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z19
+	VMOVUPS           192(BX), Z26
+	VPMADDUBSW        Z26, Z22, Z27
+	VPDPWSSD          Z23, Z27, Z16
+	VPMADDUBSW        Z26, Z24, Z26
+	VPDPWSSD          Z25, Z26, Z20
+	VMOVUPS           192(AX), Z26
+	VPMADDUBSW        Z26, Z22, Z22
+	VPDPWSSD          Z23, Z22, Z17
+	VPMADDUBSW        Z26, Z24, Z22
+	VPDPWSSD          Z25, Z22, Z21
+	VCVTDQ2PS         Z14, Z14
+	VMULPS.BCST       64(SP), Z14, Z14
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(CX), K1, Z22
+	VBROADCASTI64X4   32(SP), Z23
+	VPMADDWD          Z23, Z22, Z22
+	VCVTDQ2PS         Z22, Z22
+	VFNMADD231PS.BCST 68(SP), Z22, Z14
+	VBROADCASTF32X8   256(CX), Z22
+	VFMADD231PS       Z22, Z14, Z0
+	VCVTDQ2PS         Z15, Z15
+	VMULPS.BCST       64(SP), Z15, Z15
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(DX), K1, Z14
+	VBROADCASTI64X4   32(SP), Z22
+	VPMADDWD          Z22, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 68(SP), Z14, Z15
+	VBROADCASTF32X8   256(DX), Z14
+	VFMADD231PS       Z14, Z15, Z1
+	VCVTDQ2PS         Z16, Z16
+	VMULPS.BCST       64(SP), Z16, Z16
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(BX), K1, Z14
+	VBROADCASTI64X4   32(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 68(SP), Z14, Z16
+	VBROADCASTF32X8   256(BX), Z14
+	VFMADD231PS       Z14, Z16, Z2
+	VCVTDQ2PS         Z17, Z17
+	VMULPS.BCST       64(SP), Z17, Z17
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(AX), K1, Z14
+	VBROADCASTI64X4   32(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 68(SP), Z14, Z17
+	VBROADCASTF32X8   256(AX), Z14
+	VFMADD231PS       Z14, Z17, Z3
+	VCVTDQ2PS         Z18, Z18
+	VMULPS.BCST       160(SP), Z18, Z18
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(CX), K1, Z14
+	VBROADCASTI64X4   128(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 164(SP), Z14, Z18
+	VBROADCASTF32X8   256(CX), Z14
+	VFMADD231PS       Z14, Z18, Z4
+	VCVTDQ2PS         Z19, Z19
+	VMULPS.BCST       160(SP), Z19, Z19
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(DX), K1, Z14
+	VBROADCASTI64X4   128(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 164(SP), Z14, Z19
+	VBROADCASTF32X8   256(DX), Z14
+	VFMADD231PS       Z14, Z19, Z5
+	VCVTDQ2PS         Z20, Z20
+	VMULPS.BCST       160(SP), Z20, Z20
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(BX), K1, Z14
+	VBROADCASTI64X4   128(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 164(SP), Z14, Z20
+	VBROADCASTF32X8   256(BX), Z14
+	VFMADD231PS       Z14, Z20, Z6
+	VCVTDQ2PS         Z21, Z21
+	VMULPS.BCST       160(SP), Z21, Z21
+	MOVL              $0x000000ff, R10
+	KMOVW             R10, K1
+	VMOVDQU32.Z       288(AX), K1, Z14
+	VBROADCASTI64X4   128(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 164(SP), Z14, Z21
+	VBROADCASTF32X8   256(AX), Z14
+	VFMADD231PS       Z14, Z21, Z7
+	ADDQ              $0x000000b0, SI
+	ADDQ              $0x000000b0, DI
+	ADDQ              $0x00000140, CX
+	ADDQ              $0x00000140, DX
+	ADDQ              $0x00000140, BX
+	ADDQ              $0x00000140, AX
+	DECQ              R9
+	JNZ               step
+	MOVQ              ys+32(FP), AX
+	MOVQ              row+40(FP), CX
+	MOVQ              (AX), DX
+	VEXTRACTF64X4     $0x01, Z0, Y8
+	VADDPS            Y0, Y8, Y8
+	VEXTRACTF128      $0x01, Y8, X0
+	VADDPS            X8, X0, X0
+	VPSHUFD           $0x4e, X0, X8
+	VADDPS            X8, X0, X0
+	VPSHUFD           $0xb1, X0, X8
+	VADDSS            X8, X0, X0
+	VMOVSS            X0, (DX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z4, Y0
+	VADDPS            Y4, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X4
+	VADDPS            X0, X4, X4
+	VPSHUFD           $0x4e, X4, X0
+	VADDPS            X0, X4, X4
+	VPSHUFD           $0xb1, X4, X0
+	VADDSS            X0, X4, X4
+	VMOVSS            X4, 4(DX)(CX*4)
+	MOVQ              24(AX), DX
+	VEXTRACTF64X4     $0x01, Z1, Y0
+	VADDPS            Y1, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, (DX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z5, Y0
+	VADDPS            Y5, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 4(DX)(CX*4)
+	MOVQ              48(AX), DX
+	VEXTRACTF64X4     $0x01, Z2, Y0
+	VADDPS            Y2, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, (DX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z6, Y0
+	VADDPS            Y6, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 4(DX)(CX*4)
+	MOVQ              72(AX), AX
+	VEXTRACTF64X4     $0x01, Z3, Y0
+	VADDPS            Y3, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, (AX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z7, Y0
+	VADDPS            Y7, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ5_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotQ5_KInt8_2x2AVX512(SB), NOSPLIT, $192-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4upper<>+0(SB), Z5
+	VMOVUPS subBlocks0<>+0(SB), Z6
+	VMOVUPS subBlocks1<>+0(SB), Z7
+	VMOVUPS subBlocks2<>+0(SB), Z8
+	VMOVUPS subBlocks3<>+0(SB), Z9
+
+step:
+	PREFETCHT0        (DX)(SI*2)
+	PREFETCHT0        64(DX)(SI*2)
+	PREFETCHT0        128(DX)(SI*2)
+	PREFETCHT0        (BX)(SI*2)
+	PREFETCHT0        64(BX)(SI*2)
+	PREFETCHT0        128(BX)(SI*2)
+	VMOVUPS           (DX), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, (SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 32(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 64(SP)
+	VMOVUPS           (BX), X12
+	VPSHUFD           $0xed, X12, X10
+	VPSRLVD           lowShifts<>+0(SB), X10, X10
+	VPANDD            lowMask<>+0(SB), X10, X10
+	VPSHUFD           $0x84, X12, X11
+	VPSRLD            $0x02, X11, X11
+	VPANDD            highMask<>+0(SB), X11, X11
+	VPORD             X11, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 96(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VPMOVZXBD         X10, Y11
+	VPSHUFB           twice<>+0(SB), Y11, Y11
+	VMOVDQU32         Y11, 128(SP)
+	VPSRLDQ           $0x08, X10, X10
+	VCVTPH2PS         X12, X12
+	VMOVUPS           X12, 160(SP)
+	VXORPS            Z10, Z10, Z10
+	VXORPS            Z11, Z11, Z11
+	VXORPS            Z12, Z12, Z12
+	VXORPS            Z13, Z13, Z13
+	VBROADCASTI64X4   48(DX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   16(DX), Z15
+	VPTESTMB          fifth0<>+0(SB), Z15, K1
+	VPADDB            sixteens<>+0(SB), Z14, K1, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z6, Z15
+	VBROADCASTI64X4   48(BX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   16(BX), Z17
+	VPTESTMB          fifth0<>+0(SB), Z17, K1
+	VPADDB            sixteens<>+0(SB), Z16, K1, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z6, Z17
+	VMOVUPS           (CX), Z18
+	VPMADDUBSW        Z18, Z14, Z19
+	VPDPWSSD          Z15, Z19, Z10
+	VPMADDUBSW        Z18, Z16, Z18
+	VPDPWSSD          Z17, Z18, Z12
+	VMOVUPS           (AX), Z18
+	VPMADDUBSW        Z18, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z11
+	VPMADDUBSW        Z18, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z13
+	VBROADCASTI64X4   80(DX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   16(DX), Z15
+	VPTESTMB          fifth1<>+0(SB), Z15, K1
+	VPADDB            sixteens<>+0(SB), Z14, K1, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z7, Z15
+	VBROADCASTI64X4   80(BX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   16(BX), Z17
+	VPTESTMB          fifth1<>+0(SB), Z17, K1
+	VPADDB            sixteens<>+0(SB), Z16, K1, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z7, Z17
+	VMOVUPS           64(CX), Z18
+	VPMADDUBSW        Z18, Z14, Z19
+	VPDPWSSD          Z15, Z19, Z10
+	VPMADDUBSW        Z18, Z16, Z18
+	VPDPWSSD          Z17, Z18, Z12
+	VMOVUPS           64(AX), Z18
+	VPMADDUBSW        Z18, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z11
+	VPMADDUBSW        Z18, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z13
+	VBROADCASTI64X4   112(DX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   16(DX), Z15
+	VPTESTMB          fifth2<>+0(SB), Z15, K1
+	VPADDB            sixteens<>+0(SB), Z14, K1, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z8, Z15
+	VBROADCASTI64X4   112(BX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   16(BX), Z17
+	VPTESTMB          fifth2<>+0(SB), Z17, K1
+	VPADDB            sixteens<>+0(SB), Z16, K1, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z8, Z17
+	VMOVUPS           128(CX), Z18
+	VPMADDUBSW        Z18, Z14, Z19
+	VPDPWSSD          Z15, Z19, Z10
+	VPMADDUBSW        Z18, Z16, Z18
+	VPDPWSSD          Z17, Z18, Z12
+	VMOVUPS           128(AX), Z18
+	VPMADDUBSW        Z18, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z11
+	VPMADDUBSW        Z18, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z13
+	VBROADCASTI64X4   144(DX), Z14
+	VPSRLVQ           Z5, Z14, Z14
+	VPANDD            Z4, Z14, Z14
+	VBROADCASTI64X4   16(DX), Z15
+	VPTESTMB          fifth3<>+0(SB), Z15, K1
+	VPADDB            sixteens<>+0(SB), Z14, K1, Z14
+	VBROADCASTI64X4   (SP), Z15
+	VPERMD            Z15, Z9, Z15
+	VBROADCASTI64X4   144(BX), Z16
+	VPSRLVQ           Z5, Z16, Z16
+	VPANDD            Z4, Z16, Z16
+	VBROADCASTI64X4   16(BX), Z17
+	VPTESTMB          fifth3<>+0(SB), Z17, K1
+	VPADDB            sixteens<>+0(SB), Z16, K1, Z16
+	VBROADCASTI64X4   96(SP), Z17
+	VPERMD            Z17, Z9, Z17
+	VMOVUPS           192(CX), Z18
+	VPMADDUBSW        Z18, Z14, Z19
+	VPDPWSSD          Z15, Z19, Z10
+	VPMADDUBSW        Z18, Z16, Z18
+	VPDPWSSD          Z17, Z18, Z12
+	VMOVUPS           192(AX), Z18
+	VPMADDUBSW        Z18, Z14, Z14
+	VPDPWSSD          Z15, Z14, Z11
+	VPMADDUBSW        Z18, Z16, Z14
+	VPDPWSSD          Z17, Z14, Z13
+	VCVTDQ2PS         Z10, Z10
+	VMULPS.BCST       64(SP), Z10, Z10
+	MOVL              $0x000000ff, R8
+	KMOVW             R8, K1
+	VMOVDQU32.Z       288(CX), K1, Z14
+	VBROADCASTI64X4   32(SP), Z15
+	VPMADDWD          Z15, Z14, Z14
+	VCVTDQ2PS         Z14, Z14
+	VFNMADD231PS.BCST 68(SP), Z14, Z10
+	VBROADCASTF32X8   256(CX), Z14
+	VFMADD231PS       Z14, Z10, Z0
+	VCVTDQ2PS         Z11, Z11
+	VMULPS.BCST       64(SP), Z11, Z11
+	MOVL              $0x000000ff, R8
+	KMOVW             R8, K1
+	VMOVDQU32.Z       288(AX), K1, Z10
+	VBROADCASTI64X4   32(SP), Z14
+	VPMADDWD          Z14, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 68(SP), Z10, Z11
+	VBROADCASTF32X8   256(AX), Z10
+	VFMADD231PS       Z10, Z11, Z1
+	VCVTDQ2PS         Z12, Z12
+	VMULPS.BCST       160(SP), Z12, Z12
+	MOVL              $0x000000ff, R8
+	KMOVW             R8, K1
+	VMOVDQU32.Z       288(CX), K1, Z10
+	VBROADCASTI64X4   128(SP), Z11
+	VPMADDWD          Z11, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 164(SP), Z10, Z12
+	VBROADCASTF32X8   256(CX), Z10
+	VFMADD231PS       Z10, Z12, Z2
+	VCVTDQ2PS         Z13, Z13
+	VMULPS.BCST       160(SP), Z13, Z13
+	MOVL              $0x000000ff, R8
+	KMOVW             R8, K1
+	VMOVDQU32.Z       288(AX), K1, Z10
+	VBROADCASTI64X4   128(SP), Z11
+	VPMADDWD          Z11, Z10, Z10
+	VCVTDQ2PS         Z10, Z10
+	VFNMADD231PS.BCST 164(SP), Z10, Z13
+	VBROADCASTF32X8   256(AX), Z10
+	VFMADD231PS       Z10, Z13, Z3
+	ADDQ              $0x000000b0, DX
+	ADDQ              $0x000000b0, BX
+	ADDQ              $0x00000140, CX
+	ADDQ              $0x00000140, AX
+	DECQ              DI
+	JNZ               step
+	MOVQ              ys+32(FP), AX
+	MOVQ              row+40(FP), CX
+	MOVQ              (AX), DX
+	VEXTRACTF64X4     $0x01, Z0, Y4
+	VADDPS            Y0, Y4, Y4
+	VEXTRACTF128      $0x01, Y4, X0
+	VADDPS            X4, X0, X0
+	VPSHUFD           $0x4e, X0, X4
+	VADDPS            X4, X0, X0
+	VPSHUFD           $0xb1, X0, X4
+	VADDSS            X4, X0, X0
+	VMOVSS            X0, (DX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z2, Y0
+	VADDPS            Y2, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X2
+	VADDPS            X0, X2, X2
+	VPSHUFD           $0x4e, X2, X0
+	VADDPS            X0, X2, X2
+	VPSHUFD           $0xb1, X2, X0
+	VADDSS            X0, X2, X2
+	VMOVSS            X2, 4(DX)(CX*4)
+	MOVQ              24(AX), AX
+	VEXTRACTF64X4     $0x01, Z1, Y0
+	VADDPS            Y1, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, (AX)(CX*4)
+	VEXTRACTF64X4     $0x01, Z3, Y0
+	VADDPS            Y3, Y0, Y0
+	VEXTRACTF128      $0x01, Y0, X1
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0x4e, X1, X0
+	VADDPS            X0, X1, X1
+	VPSHUFD           $0xb1, X1, X0
+	VADDSS            X0, X1, X1
+	VMOVSS            X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ6_KInt8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, SSE
+TEXT ·dotQ6_KInt8AVX512(SB), NOSPLIT, $96-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask15<>+0(SB), Z1
+	VMOVUPS mask63<>+0(SB), Z2
+	VMOVUPS left4or2<>+0(SB), Z3
+	VMOVUPS right0or2<>+0(SB), Z4
+	VMOVUPS scalesOf0<>+0(SB), Z5
+	VMOVUPS scalesOf1<>+0(SB), Z6
+	VMOVUPS scalesOf2<>+0(SB), Z7
+	VMOVUPS scalesOf3<>+0(SB), Z8
+
+step:
+	VPMOVSXBW       192(CX), Y9
+	VMOVDQU32       Y9, (SP)
+	VPBROADCASTW    208(CX), X9
+	VCVTPH2PS       X9, X9
+	VBROADCASTSS    X9, Z9
+	VMOVSS          X9, 64(SP)
+	VXORPS          Z9, Z9, Z9
+	VBROADCASTI64X4 (SP), Z10
+	VPERMW          Z10, Z5, Z10
+	VMOVDQU32       (CX), Z11
+	VBROADCASTI64X4 128(CX), Z12
+	VPSLLVQ         Z3, Z12, Z12
+	VPTERNLOGD      $0xe2, Z12, Z1, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVUPS         (AX), Z12
+	VPMADDUBSW      Z12, Z11, Z11
+	VPDPWSSD        Z10, Z11, Z9
+	VBROADCASTI64X4 (SP), Z10
+	VPERMW          Z10, Z6, Z10
+	VMOVDQU32       (CX), Z11
+	VBROADCASTI64X4 128(CX), Z12
+	VPSRLVQ         Z4, Z12, Z12
+	VPSRLW          $0x04, Z11, Z11
+	VPTERNLOGD      $0xe2, Z12, Z1, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVUPS         64(AX), Z12
+	VPMADDUBSW      Z12, Z11, Z11
+	VPDPWSSD        Z10, Z11, Z9
+	VBROADCASTI64X4 (SP), Z10
+	VPERMW          Z10, Z7, Z10
+	VMOVDQU32       64(CX), Z11
+	VBROADCASTI64X4 160(CX), Z12
+	VPSLLVQ         Z3, Z12, Z12
+	VPTERNLOGD      $0xe2, Z12, Z1, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVUPS         128(AX), Z12
+	VPMADDUBSW      Z12, Z11, Z11
+	VPDPWSSD        Z10, Z11, Z9
+	VBROADCASTI64X4 (SP), Z10
+	VPERMW          Z10, Z8, Z10
+	VMOVDQU32       64(CX), Z11
+	VBROADCASTI64X4 160(CX), Z12
+	VPSRLVQ         Z4, Z12, Z12
+	VPSRLW          $0x04, Z11, Z11
+	VPTERNLOGD      $0xe2, Z12, Z1, Z11
+	VPANDD          Z2, Z11, Z11
+	VMOVUPS         192(AX), Z12
+	VPMADDUBSW      Z12, Z11, Z11
+	VPDPWSSD        Z10, Z11, Z9
+	MOVL            $0x000000ff, BX
+	KMOVW           BX, K1
+	VMOVDQU32.Z     288(AX), K1, Z10
+	VBROADCASTI64X4 (SP), Z11
+	VPMADDWD        Z11, Z10, Z10
+	VPSLLD          $0x05, Z10, Z10
+	VPSUBD          Z10, Z9, Z9
+	VCVTDQ2PS       Z9, Z9
+	VMULPS.BCST     64(SP), Z9, Z9
+	VBROADCASTF32X8 256(AX), Z10
+	VFMADD231PS     Z10, Z9, Z0
+	ADDQ            $0x000000d2, CX
+	ADDQ            $0x00000140, AX
+	DECQ            DX
+	JNZ             step
+	VEXTRACTF64X4   $0x01, Z0, Y1
+	VADDPS          Y0, Y1, Y1
+	VEXTRACTF128    $0x01, Y1, X0
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0x4e, X0, X1
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0xb1, X0, X1
+	VADDSS          X1, X0, X0
+	MOVSS           X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA scalesOf0<>+0(SB)/8, $0x0000000000000000
+DATA scalesOf0<>+8(SB)/8, $0x0000000000000000
+DATA scalesOf0<>+16(SB)/8, $0x0001000100010001
+DATA scalesOf0<>+24(SB)/8, $0x0001000100010001
+DATA scalesOf0<>+32(SB)/8, $0x0002000200020002
+DATA scalesOf0<>+40(SB)/8, $0x0002000200020002
+DATA scalesOf0<>+48(SB)/8, $0x0003000300030003
+DATA scalesOf0<>+56(SB)/8, $0x0003000300030003
+GLOBL scalesOf0<>(SB), RODATA|NOPTR, $64
+
+DATA scalesOf1<>+0(SB)/8, $0x0004000400040004
+DATA scalesOf1<>+8(SB)/8, $0x0004000400040004
+DATA scalesOf1<>+16(SB)/8, $0x0005000500050005
+DATA scalesOf1<>+24(SB)/8, $0x0005000500050005
+DATA scalesOf1<>+32(SB)/8, $0x0006000600060006
+DATA scalesOf1<>+40(SB)/8, $0x0006000600060006
+DATA scalesOf1<>+48(SB)/8, $0x0007000700070007
+DATA scalesOf1<>+56(SB)/8, $0x0007000700070007
+GLOBL scalesOf1<>(SB), RODATA|NOPTR, $64
+
+DATA scalesOf2<>+0(SB)/8, $0x0008000800080008
+DATA scalesOf2<>+8(SB)/8, $0x0008000800080008
+DATA scalesOf2<>+16(SB)/8, $0x0009000900090009
+DATA scalesOf2<>+24(SB)/8, $0x0009000900090009
+DATA scalesOf2<>+32(SB)/8, $0x000a000a000a000a
+DATA scalesOf2<>+40(SB)/8, $0x000a000a000a000a
+DATA scalesOf2<>+48(SB)/8, $0x000b000b000b000b
+DATA scalesOf2<>+56(SB)/8, $0x000b000b000b000b
+GLOBL scalesOf2<>(SB), RODATA|NOPTR, $64
+
+DATA scalesOf3<>+0(SB)/8, $0x000c000c000c000c
+DATA scalesOf3<>+8(SB)/8, $0x000c000c000c000c
+DATA scalesOf3<>+16(SB)/8, $0x000d000d000d000d
+DATA scalesOf3<>+24(SB)/8, $0x000d000d000d000d
+DATA scalesOf3<>+32(SB)/8, $0x000e000e000e000e
+DATA scalesOf3<>+40(SB)/8, $0x000e000e000e000e
+DATA scalesOf3<>+48(SB)/8, $0x000f000f000f000f
+DATA scalesOf3<>+56(SB)/8, $0x000f000f000f000f
+GLOBL scalesOf3<>(SB), RODATA|NOPTR, $64
+
+// func dotQ6_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotQ6_KInt8x4AVX512(SB), NOSPLIT, $384-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS mask63<>+0(SB), Z5
+	VMOVUPS left4or2<>+0(SB), Z6
+	VMOVUPS right0or2<>+0(SB), Z7
+	VMOVUPS scalesOf0<>+0(SB), Z8
+	VMOVUPS scalesOf1<>+0(SB), Z9
+	VMOVUPS scalesOf2<>+0(SB), Z10
+	VMOVUPS scalesOf3<>+0(SB), Z11
+
+step:
+	PREFETCHT0      (CX)(DI*4)
+	PREFETCHT0      64(CX)(DI*4)
+	PREFETCHT0      128(CX)(DI*4)
+	PREFETCHT0      192(CX)(DI*4)
+	PREFETCHT0      (DX)(DI*4)
+	PREFETCHT0      64(DX)(DI*4)
+	PREFETCHT0      128(DX)(DI*4)
+	PREFETCHT0      192(DX)(DI*4)
+	PREFETCHT0      (BX)(DI*4)
+	PREFETCHT0      64(BX)(DI*4)
+	PREFETCHT0      128(BX)(DI*4)
+	PREFETCHT0      192(BX)(DI*4)
+	PREFETCHT0      (SI)(DI*4)
+	PREFETCHT0      64(SI)(DI*4)
+	PREFETCHT0      128(SI)(DI*4)
+	PREFETCHT0      192(SI)(DI*4)
+	VPMOVSXBW       192(CX), Y12
+	VMOVDQU32       Y12, (SP)
+	VPBROADCASTW    208(CX), X12
+	VCVTPH2PS       X12, X12
+	VBROADCASTSS    X12, Z12
+	VMOVSS          X12, 64(SP)
+	VPMOVSXBW       192(DX), Y12
+	VMOVDQU32       Y12, 96(SP)
+	VPBROADCASTW    208(DX), X12
+	VCVTPH2PS       X12, X12
+	VBROADCASTSS    X12, Z12
+	VMOVSS          X12, 160(SP)
+	VPMOVSXBW       192(BX), Y12
+	VMOVDQU32       Y12, 192(SP)
+	VPBROADCASTW    208(BX), X12
+	VCVTPH2PS       X12, X12
+	VBROADCASTSS    X12, Z12
+	VMOVSS          X12, 256(SP)
+	VPMOVSXBW       192(SI), Y12
+	VMOVDQU32       Y12, 288(SP)
+	VPBROADCASTW    208(SI), X12
+	VCVTPH2PS       X12, X12
+	VBROADCASTSS    X12, Z12
+	VMOVSS          X12, 352(SP)
+	VXORPS          Z12, Z12, Z12
+	VXORPS          Z13, Z13, Z13
+	VXORPS          Z14, Z14, Z14
+	VXORPS          Z15, Z15, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMW          Z16, Z8, Z16
+	VMOVDQU32       (CX), Z17
+	VBROADCASTI64X4 128(CX), Z18
+	VPSLLVQ         Z6, Z18, Z18
+	VPTERNLOGD      $0xe2, Z18, Z4, Z17
+	VPANDD          Z5, Z17, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMW          Z18, Z8, Z18
+	VMOVDQU32       (DX), Z19
+	VBROADCASTI64X4 128(DX), Z20
+	VPSLLVQ         Z6, Z20, Z20
+	VPTERNLOGD      $0xe2, Z20, Z4, Z19
+	VPANDD          Z5, Z19, Z19
+	VBROADCASTI64X4 192(SP), Z20
+	VPERMW          Z20, Z8, Z20
+	VMOVDQU32       (BX), Z21
+	VBROADCASTI64X4 128(BX), Z22
+	VPSLLVQ         Z6, Z22, Z22
+	VPTERNLOGD      $0xe2, Z22, Z4, Z21
+	VPANDD          Z5, Z21, Z21
+	VBROADCASTI64X4 288(SP), Z22
+	VPERMW          Z22, Z8, Z22
+	VMOVDQU32       (SI), Z23
+	VBROADCASTI64X4 128(SI), Z24
+	VPSLLVQ         Z6, Z24, Z24
+	VPTERNLOGD      $0xe2, Z24, Z4, Z23
+	VPANDD          Z5, Z23, Z23
+	VMOVUPS         (AX), Z24
+	VPMADDUBSW      Z24, Z17, Z17
+	VPDPWSSD        Z16, Z17, Z12
+	VPMADDUBSW      Z24, Z19, Z16
+	VPDPWSSD        Z18, Z16, Z13
+	VPMADDUBSW      Z24, Z21, Z16
+	VPDPWSSD        Z20, Z16, Z14
+	VPMADDUBSW      Z24, Z23, Z16
+	VPDPWSSD        Z22, Z16, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMW          Z16, Z9, Z16
+	VMOVDQU32       (CX), Z17
+	VBROADCASTI64X4 128(CX), Z18
+	VPSRLVQ         Z7, Z18, Z18
+	VPSRLW          $0x04, Z17, Z17
+	VPTERNLOGD      $0xe2, Z18, Z4, Z17
+	VPANDD          Z5, Z17, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMW          Z18, Z9, Z18
+	VMOVDQU32       (DX), Z19
+	VBROADCASTI64X4 128(DX), Z20
+	VPSRLVQ         Z7, Z20, Z20
+	VPSRLW          $0x04, Z19, Z19
+	VPTERNLOGD      $0xe2, Z20, Z4, Z19
+	VPANDD          Z5, Z19, Z19
+	VBROADCASTI64X4 192(SP), Z20
+	VPERMW          Z20, Z9, Z20
+	VMOVDQU32       (BX), Z21
+	VBROADCASTI64X4 128(BX), Z22
+	VPSRLVQ         Z7, Z22, Z22
+	VPSRLW          $0x04, Z21, Z21
+	VPTERNLOGD      $0xe2, Z22, Z4, Z21
+	VPANDD          Z5, Z21, Z21
+	VBROADCASTI64X4 288(SP), Z22
+	VPERMW          Z22, Z9, Z22
+	VMOVDQU32       (SI), Z23
+	VBROADCASTI64X4 128(SI), Z24
+	VPSRLVQ         Z7, Z24, Z24
+	VPSRLW          $0x04, Z23, Z23
+	VPTERNLOGD      $0xe2, Z24, Z4, Z23
+	VPANDD          Z5, Z23, Z23
+	VMOVUPS         64(AX), Z24
+	VPMADDUBSW      Z24, Z17, Z17
+	VPDPWSSD        Z16, Z17, Z12
+	VPMADDUBSW      Z24, Z19, Z16
+	VPDPWSSD        Z18, Z16, Z13
+	VPMADDUBSW      Z24, Z21, Z16
+	VPDPWSSD        Z20, Z16, Z14
+	VPMADDUBSW      Z24, Z23, Z16
+	VPDPWSSD        Z22, Z16, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMW          Z16, Z10, Z16
+	VMOVDQU32       64(CX), Z17
+	VBROADCASTI64X4 160(CX), Z18
+	VPSLLVQ         Z6, Z18, Z18
+	VPTERNLOGD      $0xe2, Z18, Z4, Z17
+	VPANDD          Z5, Z17, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMW          Z18, Z10, Z18
+	VMOVDQU32       64(DX), Z19
+	VBROADCASTI64X4 160(DX), Z20
+	VPSLLVQ         Z6, Z20, Z20
+	VPTERNLOGD      $0xe2, Z20, Z4, Z19
+	VPANDD          Z5, Z19, Z19
+	VBROADCASTI64X4 192(SP), Z20
+	VPERMW          Z20, Z10, Z20
+	VMOVDQU32       64(BX), Z21
+	VBROADCASTI64X4 160(BX), Z22
+	VPSLLVQ         Z6, Z22, Z22
+	VPTERNLOGD      $0xe2, Z22, Z4, Z21
+	VPANDD          Z5, Z21, Z21
+	VBROADCASTI64X4 288(SP), Z22
+	VPERMW          Z22, Z10, Z22
+	VMOVDQU32       64(SI), Z23
+	VBROADCASTI64X4 160(SI), Z24
+	VPSLLVQ         Z6, Z24, Z24
+	VPTERNLOGD      $0xe2, Z24, Z4, Z23
+	VPANDD          Z5, Z23, Z23
+	VMOVUPS         128(AX), Z24
+	VPMADDUBSW      Z24, Z17, Z17
+	VPDPWSSD        Z16, Z17, Z12
+	VPMADDUBSW      Z24, Z19, Z16
+	VPDPWSSD        Z18, Z16, Z13
+	VPMADDUBSW      Z24, Z21, Z16
+	VPDPWSSD        Z20, Z16, Z14
+	VPMADDUBSW      Z24, Z23, Z16
+	VPDPWSSD        Z22, Z16, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMW          Z16, Z11, Z16
+	VMOVDQU32       64(CX), Z17
+	VBROADCASTI64X4 160(CX), Z18
+	VPSRLVQ         Z7, Z18, Z18
+	VPSRLW          $0x04, Z17, Z17
+	VPTERNLOGD      $0xe2, Z18, Z4, Z17
+	VPANDD          Z5, Z17, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMW          Z18, Z11, Z18
+	VMOVDQU32       64(DX), Z19
+	VBROADCASTI64X4 160(DX), Z20
+	VPSRLVQ         Z7, Z20, Z20
+	VPSRLW          $0x04, Z19, Z19
+	VPTERNLOGD      $0xe2, Z20, Z4, Z19
+	VPANDD          Z5, Z19, Z19
+	VBROADCASTI64X4 192(SP), Z20
+	VPERMW          Z20, Z11, Z20
+	VMOVDQU32       64(BX), Z21
+	VBROADCASTI64X4 160(BX), Z22
+	VPSRLVQ         Z7, Z22, Z22
+	VPSRLW          $0x04, Z21, Z21
+	VPTERNLOGD      $0xe2, Z22, Z4, Z21
+	VPANDD          Z5, Z21, Z21
+	VBROADCASTI64X4 288(SP), Z22
+	VPERMW          Z22, Z11, Z22
+	VMOVDQU32       64(SI), Z23
+	VBROADCASTI64X4 160(SI), Z24
+	VPSRLVQ         Z7, Z24, Z24
+	VPSRLW          $0x04, Z23, Z23
+	VPTERNLOGD      $0xe2, Z24, Z4, Z23
+	VPANDD          Z5, Z23, Z23
+	VMOVUPS         192(AX), Z24
+	VPMADDUBSW      Z24, Z17, Z17
+	VPDPWSSD        Z16, Z17, Z12
+	VPMADDUBSW      Z24, Z19, Z16
+	VPDPWSSD        Z18, Z16, Z13
+	VPMADDUBSW      Z24, Z21, Z16
+	VPDPWSSD        Z20, Z16, Z14
+	VPMADDUBSW      Z24, Z23, Z16
+	VPDPWSSD        Z22, Z16, Z15
+	MOVL            $0x000000ff, R9
+	KMOVW           R9, K1
+	VMOVDQU32.Z     288(AX), K1, Z16
+	VBROADCASTI64X4 (SP), Z17
+	VPMADDWD        Z17, Z16, Z16
+	VPSLLD          $0x05, Z16, Z16
+	VPSUBD          Z16, Z12, Z12
+	MOVL            $0x000000ff, R9
+	KMOVW           R9, K1
+	VMOVDQU32.Z     288(AX), K1, Z16
+	VBROADCASTI64X4 96(SP), Z17
+	VPMADDWD        Z17, Z16, Z16
+	VPSLLD          $0x05, Z16, Z16
+	VPSUBD          Z16, Z13, Z13
+	MOVL            $0x000000ff, R9
+	KMOVW           R9, K1
+	VMOVDQU32.Z     288(AX), K1, Z16
+	VBROADCASTI64X4 192(SP), Z17
+	VPMADDWD        Z17, Z16, Z16
+	VPSLLD          $0x05, Z16, Z16
+	VPSUBD          Z16, Z14, Z14
+	MOVL            $0x000000ff, R9
+	KMOVW           R9, K1
+	VMOVDQU32.Z     288(AX), K1, Z16
+	VBROADCASTI64X4 288(SP), Z17
+	VPMADDWD        Z17, Z16, Z16
+	VPSLLD          $0x05, Z16, Z16
+	VPSUBD          Z16, Z15, Z15
+	VCVTDQ2PS       Z12, Z12
+	VMULPS.BCST     64(SP), Z12, Z12
+	VBROADCASTF32X8 256(AX), Z16
+	VFMADD231PS     Z16, Z12, Z0
+	VCVTDQ2PS       Z13, Z13
+	VMULPS.BCST     160(SP), Z13, Z13
+	VBROADCASTF32X8 256(AX), Z12
+	VFMADD231PS     Z12, Z13, Z1
+	VCVTDQ2PS       Z14, Z14
+	VMULPS.BCST     256(SP), Z14, Z14
+	VBROADCASTF32X8 256(AX), Z12
+	VFMADD231PS     Z12, Z14, Z2
+	VCVTDQ2PS       Z15, Z15
+	VMULPS.BCST     352(SP), Z15, Z15
+	VBROADCASTF32X8 256(AX), Z12
+	VFMADD231PS     Z12, Z15, Z3
+	ADDQ            $0x000000d2, CX
+	ADDQ            $0x000000d2, DX
+	ADDQ            $0x000000d2, BX
+	ADDQ            $0x000000d2, SI
+	ADDQ            $0x00000140, AX
+	DECQ            R8
+	JNZ             step
+	MOVQ            y+32(FP), AX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (AX)
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 8(AX)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotQ6_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotQ6_KInt8_2x4AVX512(SB), NOSPLIT, $192-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask15<>+0(SB), Z8
+	VMOVUPS mask63<>+0(SB), Z9
+	VMOVUPS left4or2<>+0(SB), Z10
+	VMOVUPS right0or2<>+0(SB), Z11
+	VMOVUPS scalesOf0<>+0(SB), Z12
+	VMOVUPS scalesOf1<>+0(SB), Z13
+	VMOVUPS scalesOf2<>+0(SB), Z14
+	VMOVUPS scalesOf3<>+0(SB), Z15
+
+step:
+	PREFETCHT0      (SI)(R8*2)
+	PREFETCHT0      64(SI)(R8*2)
+	PREFETCHT0      128(SI)(R8*2)
+	PREFETCHT0      192(SI)(R8*2)
+	PREFETCHT0      (DI)(R8*2)
+	PREFETCHT0      64(DI)(R8*2)
+	PREFETCHT0      128(DI)(R8*2)
+	PREFETCHT0      192(DI)(R8*2)
+	VPMOVSXBW       192(SI), Y16
+	VMOVDQU32       Y16, (SP)
+	VPBROADCASTW    208(SI), X16
+	VCVTPH2PS       X16, X16
+	VBROADCASTSS    X16, Z16
+	VMOVSS          X16, 64(SP)
+	VPMOVSXBW       192(DI), Y16
+	VMOVDQU32       Y16, 96(SP)
+	VPBROADCASTW    208(DI), X16
+	VCVTPH2PS       X16, X16
+	VBROADCASTSS    X16, Z16
+	VMOVSS          X16, 160(SP)
+	VXORPS          Z16, Z16, Z16
+	VXORPS          Z17, Z17, Z17
+	VXORPS          Z18, Z18, Z18
+	VXORPS          Z19, Z19, Z19
+	VXORPS          Z20, Z20, Z20
+	VXORPS          Z21, Z21, Z21
+	VXORPS          Z22, Z22, Z22
+	VXORPS          Z23, Z23, Z23
+	VBROADCASTI64X4 (SP), Z24
+	VPERMW          Z24, Z12, Z24
+	VMOVDQU32       (SI), Z25
+	VBROADCASTI64X4 128(SI), Z26
+	VPSLLVQ         Z10, Z26, Z26
+	VPTERNLOGD      $0xe2, Z26, Z8, Z25
+	VPANDD          Z9, Z25, Z25
+	VBROADCASTI64X4 96(SP), Z26
+	VPERMW          Z26, Z12, Z26
+	VMOVDQU32       (DI), Z27
+	VBROADCASTI64X4 128(DI), Z28
+	VPSLLVQ         Z10, Z28, Z28
+	VPTERNLOGD      $0xe2, Z28, Z8, Z27
+	VPANDD          Z9, Z27, Z27
+	VMOVUPS         (CX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z16
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z20
+	VMOVUPS         (DX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z17
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z21
+	VMOVUPS         (BX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z18
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z22
+	VMOVUPS         (AX), Z28
+	VPMADDUBSW      Z28, Z25, Z25
+	VPDPWSSD        Z24, Z25, Z19
+	VPMADDUBSW      Z28, Z27, Z24
+	VPDPWSSD        Z26, Z24, Z23
+	VBROADCASTI64X4 (SP), Z24
+	VPERMW          Z24, Z13, Z24
+	VMOVDQU32       (SI), Z25
+	VBROADCASTI64X4 128(SI), Z26
+	VPSRLVQ         Z11, Z26, Z26
+	VPSRLW          $0x04, Z25, Z25
+	VPTERNLOGD      $0xe2, Z26, Z8, Z25
+	VPANDD          Z9, Z25, Z25
+	VBROADCASTI64X4 96(SP), Z26
+	VPERMW          Z26, Z13, Z26
+	VMOVDQU32       (DI), Z27
+	VBROADCASTI64X4 128(DI), Z28
+	VPSRLVQ         Z11, Z28, Z28
+	VPSRLW          $0x04, Z27, Z27
+	VPTERNLOGD      $0xe2, Z28, Z8, Z27
+	VPANDD          Z9, Z27, Z27
+	VMOVUPS         64(CX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z16
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z20
+	VMOVUPS         64(DX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z17
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z21
+	VMOVUPS         64(BX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z18
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z22
+	VMOVUPS         64(AX), Z28
+	VPMADDUBSW      Z28, Z25, Z25
+	VPDPWSSD        Z24, Z25, Z19
+	VPMADDUBSW      Z28, Z27, Z24
+	VPDPWSSD        Z26, Z24, Z23
+	VBROADCASTI64X4 (SP), Z24
+	VPERMW          Z24, Z14, Z24
+	VMOVDQU32       64(SI), Z25
+	VBROADCASTI64X4 160(SI), Z26
+	VPSLLVQ         Z10, Z26, Z26
+	VPTERNLOGD      $0xe2, Z26, Z8, Z25
+	VPANDD          Z9, Z25, Z25
+	VBROADCASTI64X4 96(SP), Z26
+	VPERMW          Z26, Z14, Z26
+	VMOVDQU32       64(DI), Z27
+	VBROADCASTI64X4 160(DI), Z28
+	VPSLLVQ         Z10, Z28, Z28
+	VPTERNLOGD      $0xe2, Z28, Z8, Z27
+	VPANDD          Z9, Z27, Z27
+	VMOVUPS         128(CX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z16
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z20
+	VMOVUPS         128(DX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z17
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z21
+	VMOVUPS         128(BX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z18
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z22
+	VMOVUPS         128(AX), Z28
+	VPMADDUBSW      Z28, Z25, Z25
+	VPDPWSSD        Z24, Z25, Z19
+	VPMADDUBSW      Z28, Z27, Z24
+	VPDPWSSD        Z26, Z24, Z23
+	VBROADCASTI64X4 (SP), Z24
+	VPERMW          Z24, Z15, Z24
+	VMOVDQU32       64(SI), Z25
+	VBROADCASTI64X4 160(SI), Z26
+	VPSRLVQ         Z11, Z26, Z26
+	VPSRLW          $0x04, Z25, Z25
+	VPTERNLOGD      $0xe2, Z26, Z8, Z25
+	VPANDD          Z9, Z25, Z25
+	VBROADCASTI64X4 96(SP), Z26
+	VPERMW          Z26, Z15, Z26
+	VMOVDQU32       64(DI), Z27
+	VBROADCASTI64X4 160(DI), Z28
+	VPSRLVQ         Z11, Z28, Z28
+	VPSRLW          $0x04, Z27, Z27
+	VPTERNLOGD      $0xe2, Z28, Z8, Z27
+	VPANDD          Z9, Z27, Z27
+	VMOVUPS         192(CX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z16
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z20
+	VMOVUPS         192(DX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z17
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z21
+	VMOVUPS         192(BX), Z28
+	VPMADDUBSW      Z28, Z25, Z29
+	VPDPWSSD        Z24, Z29, Z18
+	VPMADDUBSW      Z28, Z27, Z28
+	VPDPWSSD        Z26, Z28, Z22
+	VMOVUPS         192(AX), Z28
+	VPMADDUBSW      Z28, Z25, Z25
+	VPDPWSSD        Z24, Z25, Z19
+	VPMADDUBSW      Z28, Z27, Z24
+	VPDPWSSD        Z26, Z24, Z23
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K1
+	VMOVDQU32.Z     288(CX), K1, Z24
+	VBROADCASTI64X4 (SP), Z25
+	VPMADDWD        Z25, Z24, Z24
+	VPSLLD          $0x05, Z24, Z24
+	VPSUBD          Z24, Z16, Z16
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K1
+	VMOVDQU32.Z     288(DX), K1, Z24
+	VBROADCASTI64X4 (SP), Z25
+	VPMADDWD        Z25, Z24, Z24
+	VPSLLD          $0x05, Z24, Z24
+	VPSUBD          Z24, Z17, Z17
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K1
+	VMOVDQU32.Z     288(BX), K1, Z24
+	VBROADCASTI64X4 (SP), Z25
+	VPMADDWD        Z25, Z24, Z24
+	VPSLLD          $0x05, Z24, Z24
+	VPSUBD          Z24, Z18, Z18
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K1
+	VMOVDQU32.Z     288(AX), K1, Z24
+	VBROADCASTI64X4 (SP), Z25
+	VPMADDWD        Z25, Z24, Z24
+	VPSLLD          $0x05, Z24, Z24
+	VPSUBD          Z24, Z19, Z19
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K1
+	VMOVDQU32.Z     288(CX), K1, Z24
+	VBROADCASTI64X4 96(SP), Z25
+	VPMADDWD        Z25, Z24, Z24
+	VPSLLD          $0x05, Z24, Z24
+	VPSUBD          Z24, Z20, Z20
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K1
+	VMOVDQU32.Z     288(DX), K1, Z24
+	VBROADCASTI64X4 96(SP), Z25
+	VPMADDWD        Z25, Z24, Z24
+	VPSLLD          $0x05, Z24, Z24
+	VPSUBD          Z24, Z21, Z21
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K1
+	VMOVDQU32.Z     288(BX), K1, Z24
+	VBROADCASTI64X4 96(SP), Z25
+	VPMADDWD        Z25, Z24, Z24
+	VPSLLD          $0x05, Z24, Z24
+	VPSUBD          Z24, Z22, Z22
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K1
+	VMOVDQU32.Z     288(AX), K1, Z24
+	VBROADCASTI64X4 96(SP), Z25
+	VPMADDWD        Z25, Z24, Z24
+	VPSLLD          $0x05, Z24, Z24
+	VPSUBD          Z24, Z23, Z23
+	VCVTDQ2PS       Z16, Z16
+	VMULPS.BCST     64(SP), Z16, Z16
+	VBROADCASTF32X8 256(CX), Z24
+	VFMADD231PS     Z24, Z16, Z0
+	VCVTDQ2PS       Z17, Z17
+	VMULPS.BCST     64(SP), Z17, Z17
+	VBROADCASTF32X8 256(DX), Z16
+	VFMADD231PS     Z16, Z17, Z1
+	VCVTDQ2PS       Z18, Z18
+	VMULPS.BCST     64(SP), Z18, Z18
+	VBROADCASTF32X8 256(BX), Z16
+	VFMADD231PS     Z16, Z18, Z2
+	VCVTDQ2PS       Z19, Z19
+	VMULPS.BCST     64(SP), Z19, Z19
+	VBROADCASTF32X8 256(AX), Z16
+	VFMADD231PS     Z16, Z19, Z3
+	VCVTDQ2PS       Z20, Z20
+	VMULPS.BCST     160(SP), Z20, Z20
+	VBROADCASTF32X8 256(CX), Z16
+	VFMADD231PS     Z16, Z20, Z4
+	VCVTDQ2PS       Z21, Z21
+	VMULPS.BCST     160(SP), Z21, Z21
+	VBROADCASTF32X8 256(DX), Z16
+	VFMADD231PS     Z16, Z21, Z5
+	VCVTDQ2PS       Z22, Z22
+	VMULPS.BCST     160(SP), Z22, Z22
+	VBROADCASTF32X8 256(BX), Z16
+	VFMADD231PS     Z16, Z22, Z6
+	VCVTDQ2PS       Z23, Z23
+	VMULPS.BCST     160(SP), Z23, Z23
+	VBROADCASTF32X8 256(AX), Z16
+	VFMADD231PS     Z16, Z23, Z7
+	ADDQ            $0x000000d2, SI
+	ADDQ            $0x000000d2, DI
+	ADDQ            $0x00000140, CX
+	ADDQ            $0x00000140, DX
+	ADDQ            $0x00000140, BX
+	ADDQ            $0x00000140, AX
+	DECQ            R9
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y8
+	VADDPS          Y0, Y8, Y8
+	VEXTRACTF128    $0x01, Y8, X0
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0x4e, X0, X8
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0xb1, X0, X8
+	VADDSS          X8, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z4, Y0
+	VADDPS          Y4, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X4
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0x4e, X4, X0
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0xb1, X4, X0
+	VADDSS          X0, X4, X4
+	VMOVSS          X4, 4(DX)(CX*4)
+	MOVQ            24(AX), DX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z5, Y0
+	VADDPS          Y5, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            48(AX), DX
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z6, Y0
+	VADDPS          Y6, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            72(AX), AX
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z7, Y0
+	VADDPS          Y7, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotQ6_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotQ6_KInt8_2x2AVX512(SB), NOSPLIT, $192-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS mask63<>+0(SB), Z5
+	VMOVUPS left4or2<>+0(SB), Z6
+	VMOVUPS right0or2<>+0(SB), Z7
+	VMOVUPS scalesOf0<>+0(SB), Z8
+	VMOVUPS scalesOf1<>+0(SB), Z9
+	VMOVUPS scalesOf2<>+0(SB), Z10
+	VMOVUPS scalesOf3<>+0(SB), Z11
+
+step:
+	PREFETCHT0      (DX)(SI*2)
+	PREFETCHT0      64(DX)(SI*2)
+	PREFETCHT0      128(DX)(SI*2)
+	PREFETCHT0      192(DX)(SI*2)
+	PREFETCHT0      (BX)(SI*2)
+	PREFETCHT0      64(BX)(SI*2)
+	PREFETCHT0      128(BX)(SI*2)
+	PREFETCHT0      192(BX)(SI*2)
+	VPMOVSXBW       192(DX), Y12
+	VMOVDQU32       Y12, (SP)
+	VPBROADCASTW    208(DX), X12
+	VCVTPH2PS       X12, X12
+	VBROADCASTSS    X12, Z12
+	VMOVSS          X12, 64(SP)
+	VPMOVSXBW       192(BX), Y12
+	VMOVDQU32       Y12, 96(SP)
+	VPBROADCASTW    208(BX), X12
+	VCVTPH2PS       X12, X12
+	VBROADCASTSS    X12, Z12
+	VMOVSS          X12, 160(SP)
+	VXORPS          Z12, Z12, Z12
+	VXORPS          Z13, Z13, Z13
+	VXORPS          Z14, Z14, Z14
+	VXORPS          Z15, Z15, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMW          Z16, Z8, Z16
+	VMOVDQU32       (DX), Z17
+	VBROADCASTI64X4 128(DX), Z18
+	VPSLLVQ         Z6, Z18, Z18
+	VPTERNLOGD      $0xe2, Z18, Z4, Z17
+	VPANDD          Z5, Z17, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMW          Z18, Z8, Z18
+	VMOVDQU32       (BX), Z19
+	VBROADCASTI64X4 128(BX), Z20
+	VPSLLVQ         Z6, Z20, Z20
+	VPTERNLOGD      $0xe2, Z20, Z4, Z19
+	VPANDD          Z5, Z19, Z19
+	VMOVUPS         (CX), Z20
+	VPMADDUBSW      Z20, Z17, Z21
+	VPDPWSSD        Z16, Z21, Z12
+	VPMADDUBSW      Z20, Z19, Z20
+	VPDPWSSD        Z18, Z20, Z14
+	VMOVUPS         (AX), Z20
+	VPMADDUBSW      Z20, Z17, Z17
+	VPDPWSSD        Z16, Z17, Z13
+	VPMADDUBSW      Z20, Z19, Z16
+	VPDPWSSD        Z18, Z16, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMW          Z16, Z9, Z16
+	VMOVDQU32       (DX), Z17
+	VBROADCASTI64X4 128(DX), Z18
+	VPSRLVQ         Z7, Z18, Z18
+	VPSRLW          $0x04, Z17, Z17
+	VPTERNLOGD      $0xe2, Z18, Z4, Z17
+	VPANDD          Z5, Z17, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMW          Z18, Z9, Z18
+	VMOVDQU32       (BX), Z19
+	VBROADCASTI64X4 128(BX), Z20
+	VPSRLVQ         Z7, Z20, Z20
+	VPSRLW          $0x04, Z19, Z19
+	VPTERNLOGD      $0xe2, Z20, Z4, Z19
+	VPANDD          Z5, Z19, Z19
+	VMOVUPS         64(CX), Z20
+	VPMADDUBSW      Z20, Z17, Z21
+	VPDPWSSD        Z16, Z21, Z12
+	VPMADDUBSW      Z20, Z19, Z20
+	VPDPWSSD        Z18, Z20, Z14
+	VMOVUPS         64(AX), Z20
+	VPMADDUBSW      Z20, Z17, Z17
+	VPDPWSSD        Z16, Z17, Z13
+	VPMADDUBSW      Z20, Z19, Z16
+	VPDPWSSD        Z18, Z16, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMW          Z16, Z10, Z16
+	VMOVDQU32       64(DX), Z17
+	VBROADCASTI64X4 160(DX), Z18
+	VPSLLVQ         Z6, Z18, Z18
+	VPTERNLOGD      $0xe2, Z18, Z4, Z17
+	VPANDD          Z5, Z17, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMW          Z18, Z10, Z18
+	VMOVDQU32       64(BX), Z19
+	VBROADCASTI64X4 160(BX), Z20
+	VPSLLVQ         Z6, Z20, Z20
+	VPTERNLOGD      $0xe2, Z20, Z4, Z19
+	VPANDD          Z5, Z19, Z19
+	VMOVUPS         128(CX), Z20
+	VPMADDUBSW      Z20, Z17, Z21
+	VPDPWSSD        Z16, Z21, Z12
+	VPMADDUBSW      Z20, Z19, Z20
+	VPDPWSSD        Z18, Z20, Z14
+	VMOVUPS         128(AX), Z20
+	VPMADDUBSW      Z20, Z17, Z17
+	VPDPWSSD        Z16, Z17, Z13
+	VPMADDUBSW      Z20, Z19, Z16
+	VPDPWSSD        Z18, Z16, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMW          Z16, Z11, Z16
+	VMOVDQU32       64(DX), Z17
+	VBROADCASTI64X4 160(DX), Z18
+	VPSRLVQ         Z7, Z18, Z18
+	VPSRLW          $0x04, Z17, Z17
+	VPTERNLOGD      $0xe2, Z18, Z4, Z17
+	VPANDD          Z5, Z17, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMW          Z18, Z11, Z18
+	VMOVDQU32       64(BX), Z19
+	VBROADCASTI64X4 160(BX), Z20
+	VPSRLVQ         Z7, Z20, Z20
+	VPSRLW          $0x04, Z19, Z19
+	VPTERNLOGD      $0xe2, Z20, Z4, Z19
+	VPANDD          Z5, Z19, Z19
+	VMOVUPS         192(CX), Z20
+	VPMADDUBSW      Z20, Z17, Z21
+	VPDPWSSD        Z16, Z21, Z12
+	VPMADDUBSW      Z20, Z19, Z20
+	VPDPWSSD        Z18, Z20, Z14
+	VMOVUPS         192(AX), Z20
+	VPMADDUBSW      Z20, Z17, Z17
+	VPDPWSSD        Z16, Z17, Z13
+	VPMADDUBSW      Z20, Z19, Z16
+	VPDPWSSD        Z18, Z16, Z15
+	MOVL            $0x000000ff, R8
+	KMOVW           R8, K1
+	VMOVDQU32.Z     288(CX), K1, Z16
+	VBROADCASTI64X4 (SP), Z17
+	VPMADDWD        Z17, Z16, Z16
+	VPSLLD          $0x05, Z16, Z16
+	VPSUBD          Z16, Z12, Z12
+	MOVL            $0x000000ff, R8
+	KMOVW           R8, K1
+	VMOVDQU32.Z     288(AX), K1, Z16
+	VBROADCASTI64X4 (SP), Z17
+	VPMADDWD        Z17, Z16, Z16
+	VPSLLD          $0x05, Z16, Z16
+	VPSUBD          Z16, Z13, Z13
+	MOVL            $0x000000ff, R8
+	KMOVW           R8, K1
+	VMOVDQU32.Z     288(CX), K1, Z16
+	VBROADCASTI64X4 96(SP), Z17
+	VPMADDWD        Z17, Z16, Z16
+	VPSLLD          $0x05, Z16, Z16
+	VPSUBD          Z16, Z14, Z14
+	MOVL            $0x000000ff, R8
+	KMOVW           R8, K1
+	VMOVDQU32.Z     288(AX), K1, Z16
+	VBROADCASTI64X4 96(SP), Z17
+	VPMADDWD        Z17, Z16, Z16
+	VPSLLD          $0x05, Z16, Z16
+	VPSUBD          Z16, Z15, Z15
+	VCVTDQ2PS       Z12, Z12
+	VMULPS.BCST     64(SP), Z12, Z12
+	VBROADCASTF32X8 256(CX), Z16
+	VFMADD231PS     Z16, Z12, Z0
+	VCVTDQ2PS       Z13, Z13
+	VMULPS.BCST     64(SP), Z13, Z13
+	VBROADCASTF32X8 256(AX), Z12
+	VFMADD231PS     Z12, Z13, Z1
+	VCVTDQ2PS       Z14, Z14
+	VMULPS.BCST     160(SP), Z14, Z14
+	VBROADCASTF32X8 256(CX), Z12
+	VFMADD231PS     Z12, Z14, Z2
+	VCVTDQ2PS       Z15, Z15
+	VMULPS.BCST     160(SP), Z15, Z15
+	VBROADCASTF32X8 256(AX), Z12
+	VFMADD231PS     Z12, Z15, Z3
+	ADDQ            $0x000000d2, DX
+	ADDQ            $0x000000d2, BX
+	ADDQ            $0x00000140, CX
+	ADDQ            $0x00000140, AX
+	DECQ            DI
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X2
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0x4e, X2, X0
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0xb1, X2, X0
+	VADDSS          X0, X2, X2
+	VMOVSS          X2, 4(DX)(CX*4)
+	MOVQ            24(AX), AX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotIQ4_XSInt8AVX512(w *byte, x *float32, steps int) float32
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, SSE
+TEXT ·dotIQ4_XSInt8AVX512(SB), NOSPLIT, $96-28
+	MOVQ    x+8(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    steps+16(FP), DX
+	VMOVUPS mask15<>+0(SB), Z1
+	VMOVUPS right0or4twice<>+0(SB), Z2
+	VMOVUPS levelsUnsigned<>+0(SB), Z3
+	VMOVUPS subBlocks0<>+0(SB), Z4
+	VMOVUPS subBlocks1<>+0(SB), Z5
+	VMOVUPS subBlocks2<>+0(SB), Z6
+	VMOVUPS subBlocks3<>+0(SB), Z7
+	MOVL    $0x0000ff00, BX
+	KMOVW   BX, K1
+
+step:
+	VPBROADCASTD    4(CX), Y8
+	VPSRLVD         shifts4<>+0(SB), Y8, Y8
+	VPANDD          dwords15<>+0(SB), Y8, Y8
+	VPBROADCASTD    2(CX), Y9
+	VPSRLVD         shifts2<>+0(SB), Y9, Y9
+	VPANDD          dwords3<>+0(SB), Y9, Y9
+	VPSLLD          $0x04, Y9, Y9
+	VPORD           Y9, Y8, Y8
+	VPSUBD          dwords32<>+0(SB), Y8, Y8
+	VMOVDQU32       Y8, (SP)
+	VPSHUFB         twice<>+0(SB), Y8, Y8
+	VMOVDQU32       Y8, 32(SP)
+	VPBROADCASTW    (CX), X8
+	VCVTPH2PS       X8, X8
+	VBROADCASTSS    X8, Z8
+	VMOVSS          X8, 64(SP)
+	VXORPS          Z8, Z8, Z8
+	VBROADCASTI32X4 8(CX), Z9
+	VBROADCASTI32X4 24(CX), K1, Z9
+	VPSRLVQ         Z2, Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPSHUFB         Z9, Z3, Z9
+	VBROADCASTI64X4 (SP), Z10
+	VPERMD          Z10, Z4, Z10
+	VMOVUPS         (AX), Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        Z11, Z9, Z12
+	VPMULLD         Z10, Z12, Z12
+	VPADDD          Z12, Z8, Z8
+	VBROADCASTI32X4 40(CX), Z9
+	VBROADCASTI32X4 56(CX), K1, Z9
+	VPSRLVQ         Z2, Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPSHUFB         Z9, Z3, Z9
+	VBROADCASTI64X4 (SP), Z10
+	VPERMD          Z10, Z5, Z10
+	VMOVUPS         64(AX), Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        Z11, Z9, Z12
+	VPMULLD         Z10, Z12, Z12
+	VPADDD          Z12, Z8, Z8
+	VBROADCASTI32X4 72(CX), Z9
+	VBROADCASTI32X4 88(CX), K1, Z9
+	VPSRLVQ         Z2, Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPSHUFB         Z9, Z3, Z9
+	VBROADCASTI64X4 (SP), Z10
+	VPERMD          Z10, Z6, Z10
+	VMOVUPS         128(AX), Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        Z11, Z9, Z12
+	VPMULLD         Z10, Z12, Z12
+	VPADDD          Z12, Z8, Z8
+	VBROADCASTI32X4 104(CX), Z9
+	VBROADCASTI32X4 120(CX), K1, Z9
+	VPSRLVQ         Z2, Z9, Z9
+	VPANDD          Z1, Z9, Z9
+	VPSHUFB         Z9, Z3, Z9
+	VBROADCASTI64X4 (SP), Z10
+	VPERMD          Z10, Z7, Z10
+	VMOVUPS         192(AX), Z11
+	VXORPS          Z12, Z12, Z12
+	VPDPBUSD        Z11, Z9, Z12
+	VPMULLD         Z10, Z12, Z12
+	VPADDD          Z12, Z8, Z8
+	MOVL            $0x000000ff, BX
+	KMOVW           BX, K2
+	VMOVDQU32.Z     288(AX), K2, Z9
+	VBROADCASTI64X4 32(SP), Z10
+	VPMADDWD        Z10, Z9, Z9
+	VPADDD          Z9, Z8, Z8
+	VPSLLD          $0x07, Z9, Z9
+	VPSUBD          Z9, Z8, Z8
+	VCVTDQ2PS       Z8, Z8
+	VMULPS.BCST     64(SP), Z8, Z8
+	VBROADCASTF32X8 256(AX), Z9
+	VFMADD231PS     Z9, Z8, Z0
+	ADDQ            $0x00000088, CX
+	ADDQ            $0x00000140, AX
+	DECQ            DX
+	JNZ             step
+	VEXTRACTF64X4   $0x01, Z0, Y1
+	VADDPS          Y0, Y1, Y1
+	VEXTRACTF128    $0x01, Y1, X0
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0x4e, X0, X1
+	VADDPS          X1, X0, X0
+	VPSHUFD         $0xb1, X0, X1
+	VADDSS          X1, X0, X0
+	MOVSS           X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func dotIQ4_XSInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotIQ4_XSInt8x4AVX512(SB), NOSPLIT, $384-40
+	MOVQ    x+16(FP), AX
+	MOVQ    w+0(FP), CX
+	VXORPS  Z0, Z0, Z0
+	MOVQ    stride+8(FP), DX
+	LEAQ    (CX)(DX*1), DX
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	MOVQ    stride+8(FP), SI
+	LEAQ    (BX)(SI*1), SI
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	MOVQ    steps+24(FP), R8
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	VMOVUPS levelsUnsigned<>+0(SB), Z6
+	VMOVUPS subBlocks0<>+0(SB), Z7
+	VMOVUPS subBlocks1<>+0(SB), Z8
+	VMOVUPS subBlocks2<>+0(SB), Z9
+	VMOVUPS subBlocks3<>+0(SB), Z10
+	MOVL    $0x0000ff00, R9
+	KMOVW   R9, K1
+
+step:
+	PREFETCHT0      (CX)(DI*4)
+	PREFETCHT0      64(CX)(DI*4)
+	PREFETCHT0      128(CX)(DI*4)
+	PREFETCHT0      (DX)(DI*4)
+	PREFETCHT0      64(DX)(DI*4)
+	PREFETCHT0      128(DX)(DI*4)
+	PREFETCHT0      (BX)(DI*4)
+	PREFETCHT0      64(BX)(DI*4)
+	PREFETCHT0      128(BX)(DI*4)
+	PREFETCHT0      (SI)(DI*4)
+	PREFETCHT0      64(SI)(DI*4)
+	PREFETCHT0      128(SI)(DI*4)
+	VPBROADCASTD    4(CX), Y11
+	VPSRLVD         shifts4<>+0(SB), Y11, Y11
+	VPANDD          dwords15<>+0(SB), Y11, Y11
+	VPBROADCASTD    2(CX), Y12
+	VPSRLVD         shifts2<>+0(SB), Y12, Y12
+	VPANDD          dwords3<>+0(SB), Y12, Y12
+	VPSLLD          $0x04, Y12, Y12
+	VPORD           Y12, Y11, Y11
+	VPSUBD          dwords32<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, (SP)
+	VPSHUFB         twice<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, 32(SP)
+	VPBROADCASTW    (CX), X11
+	VCVTPH2PS       X11, X11
+	VBROADCASTSS    X11, Z11
+	VMOVSS          X11, 64(SP)
+	VPBROADCASTD    4(DX), Y11
+	VPSRLVD         shifts4<>+0(SB), Y11, Y11
+	VPANDD          dwords15<>+0(SB), Y11, Y11
+	VPBROADCASTD    2(DX), Y12
+	VPSRLVD         shifts2<>+0(SB), Y12, Y12
+	VPANDD          dwords3<>+0(SB), Y12, Y12
+	VPSLLD          $0x04, Y12, Y12
+	VPORD           Y12, Y11, Y11
+	VPSUBD          dwords32<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, 96(SP)
+	VPSHUFB         twice<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, 128(SP)
+	VPBROADCASTW    (DX), X11
+	VCVTPH2PS       X11, X11
+	VBROADCASTSS    X11, Z11
+	VMOVSS          X11, 160(SP)
+	VPBROADCASTD    4(BX), Y11
+	VPSRLVD         shifts4<>+0(SB), Y11, Y11
+	VPANDD          dwords15<>+0(SB), Y11, Y11
+	VPBROADCASTD    2(BX), Y12
+	VPSRLVD         shifts2<>+0(SB), Y12, Y12
+	VPANDD          dwords3<>+0(SB), Y12, Y12
+	VPSLLD          $0x04, Y12, Y12
+	VPORD           Y12, Y11, Y11
+	VPSUBD          dwords32<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, 192(SP)
+	VPSHUFB         twice<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, 224(SP)
+	VPBROADCASTW    (BX), X11
+	VCVTPH2PS       X11, X11
+	VBROADCASTSS    X11, Z11
+	VMOVSS          X11, 256(SP)
+	VPBROADCASTD    4(SI), Y11
+	VPSRLVD         shifts4<>+0(SB), Y11, Y11
+	VPANDD          dwords15<>+0(SB), Y11, Y11
+	VPBROADCASTD    2(SI), Y12
+	VPSRLVD         shifts2<>+0(SB), Y12, Y12
+	VPANDD          dwords3<>+0(SB), Y12, Y12
+	VPSLLD          $0x04, Y12, Y12
+	VPORD           Y12, Y11, Y11
+	VPSUBD          dwords32<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, 288(SP)
+	VPSHUFB         twice<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, 320(SP)
+	VPBROADCASTW    (SI), X11
+	VCVTPH2PS       X11, X11
+	VBROADCASTSS    X11, Z11
+	VMOVSS          X11, 352(SP)
+	VXORPS          Z11, Z11, Z11
+	VXORPS          Z12, Z12, Z12
+	VXORPS          Z13, Z13, Z13
+	VXORPS          Z14, Z14, Z14
+	VBROADCASTI32X4 8(CX), Z15
+	VBROADCASTI32X4 24(CX), K1, Z15
+	VPSRLVQ         Z5, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPSHUFB         Z15, Z6, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMD          Z16, Z7, Z16
+	VBROADCASTI32X4 8(DX), Z17
+	VBROADCASTI32X4 24(DX), K1, Z17
+	VPSRLVQ         Z5, Z17, Z17
+	VPANDD          Z4, Z17, Z17
+	VPSHUFB         Z17, Z6, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMD          Z18, Z7, Z18
+	VBROADCASTI32X4 8(BX), Z19
+	VBROADCASTI32X4 24(BX), K1, Z19
+	VPSRLVQ         Z5, Z19, Z19
+	VPANDD          Z4, Z19, Z19
+	VPSHUFB         Z19, Z6, Z19
+	VBROADCASTI64X4 192(SP), Z20
+	VPERMD          Z20, Z7, Z20
+	VBROADCASTI32X4 8(SI), Z21
+	VBROADCASTI32X4 24(SI), K1, Z21
+	VPSRLVQ         Z5, Z21, Z21
+	VPANDD          Z4, Z21, Z21
+	VPSHUFB         Z21, Z6, Z21
+	VBROADCASTI64X4 288(SP), Z22
+	VPERMD          Z22, Z7, Z22
+	VMOVUPS         (AX), Z23
+	VXORPS          Z24, Z24, Z24
+	VPDPBUSD        Z23, Z15, Z24
+	VPMULLD         Z16, Z24, Z24
+	VPADDD          Z24, Z11, Z11
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z17, Z15
+	VPMULLD         Z18, Z15, Z15
+	VPADDD          Z15, Z12, Z12
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z19, Z15
+	VPMULLD         Z20, Z15, Z15
+	VPADDD          Z15, Z13, Z13
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z21, Z15
+	VPMULLD         Z22, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	VBROADCASTI32X4 40(CX), Z15
+	VBROADCASTI32X4 56(CX), K1, Z15
+	VPSRLVQ         Z5, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPSHUFB         Z15, Z6, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMD          Z16, Z8, Z16
+	VBROADCASTI32X4 40(DX), Z17
+	VBROADCASTI32X4 56(DX), K1, Z17
+	VPSRLVQ         Z5, Z17, Z17
+	VPANDD          Z4, Z17, Z17
+	VPSHUFB         Z17, Z6, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMD          Z18, Z8, Z18
+	VBROADCASTI32X4 40(BX), Z19
+	VBROADCASTI32X4 56(BX), K1, Z19
+	VPSRLVQ         Z5, Z19, Z19
+	VPANDD          Z4, Z19, Z19
+	VPSHUFB         Z19, Z6, Z19
+	VBROADCASTI64X4 192(SP), Z20
+	VPERMD          Z20, Z8, Z20
+	VBROADCASTI32X4 40(SI), Z21
+	VBROADCASTI32X4 56(SI), K1, Z21
+	VPSRLVQ         Z5, Z21, Z21
+	VPANDD          Z4, Z21, Z21
+	VPSHUFB         Z21, Z6, Z21
+	VBROADCASTI64X4 288(SP), Z22
+	VPERMD          Z22, Z8, Z22
+	VMOVUPS         64(AX), Z23
+	VXORPS          Z24, Z24, Z24
+	VPDPBUSD        Z23, Z15, Z24
+	VPMULLD         Z16, Z24, Z24
+	VPADDD          Z24, Z11, Z11
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z17, Z15
+	VPMULLD         Z18, Z15, Z15
+	VPADDD          Z15, Z12, Z12
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z19, Z15
+	VPMULLD         Z20, Z15, Z15
+	VPADDD          Z15, Z13, Z13
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z21, Z15
+	VPMULLD         Z22, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	VBROADCASTI32X4 72(CX), Z15
+	VBROADCASTI32X4 88(CX), K1, Z15
+	VPSRLVQ         Z5, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPSHUFB         Z15, Z6, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMD          Z16, Z9, Z16
+	VBROADCASTI32X4 72(DX), Z17
+	VBROADCASTI32X4 88(DX), K1, Z17
+	VPSRLVQ         Z5, Z17, Z17
+	VPANDD          Z4, Z17, Z17
+	VPSHUFB         Z17, Z6, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMD          Z18, Z9, Z18
+	VBROADCASTI32X4 72(BX), Z19
+	VBROADCASTI32X4 88(BX), K1, Z19
+	VPSRLVQ         Z5, Z19, Z19
+	VPANDD          Z4, Z19, Z19
+	VPSHUFB         Z19, Z6, Z19
+	VBROADCASTI64X4 192(SP), Z20
+	VPERMD          Z20, Z9, Z20
+	VBROADCASTI32X4 72(SI), Z21
+	VBROADCASTI32X4 88(SI), K1, Z21
+	VPSRLVQ         Z5, Z21, Z21
+	VPANDD          Z4, Z21, Z21
+	VPSHUFB         Z21, Z6, Z21
+	VBROADCASTI64X4 288(SP), Z22
+	VPERMD          Z22, Z9, Z22
+	VMOVUPS         128(AX), Z23
+	VXORPS          Z24, Z24, Z24
+	VPDPBUSD        Z23, Z15, Z24
+	VPMULLD         Z16, Z24, Z24
+	VPADDD          Z24, Z11, Z11
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z17, Z15
+	VPMULLD         Z18, Z15, Z15
+	VPADDD          Z15, Z12, Z12
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z19, Z15
+	VPMULLD         Z20, Z15, Z15
+	VPADDD          Z15, Z13, Z13
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z21, Z15
+	VPMULLD         Z22, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	VBROADCASTI32X4 104(CX), Z15
+	VBROADCASTI32X4 120(CX), K1, Z15
+	VPSRLVQ         Z5, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPSHUFB         Z15, Z6, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMD          Z16, Z10, Z16
+	VBROADCASTI32X4 104(DX), Z17
+	VBROADCASTI32X4 120(DX), K1, Z17
+	VPSRLVQ         Z5, Z17, Z17
+	VPANDD          Z4, Z17, Z17
+	VPSHUFB         Z17, Z6, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMD          Z18, Z10, Z18
+	VBROADCASTI32X4 104(BX), Z19
+	VBROADCASTI32X4 120(BX), K1, Z19
+	VPSRLVQ         Z5, Z19, Z19
+	VPANDD          Z4, Z19, Z19
+	VPSHUFB         Z19, Z6, Z19
+	VBROADCASTI64X4 192(SP), Z20
+	VPERMD          Z20, Z10, Z20
+	VBROADCASTI32X4 104(SI), Z21
+	VBROADCASTI32X4 120(SI), K1, Z21
+	VPSRLVQ         Z5, Z21, Z21
+	VPANDD          Z4, Z21, Z21
+	VPSHUFB         Z21, Z6, Z21
+	VBROADCASTI64X4 288(SP), Z22
+	VPERMD          Z22, Z10, Z22
+	VMOVUPS         192(AX), Z23
+	VXORPS          Z24, Z24, Z24
+	VPDPBUSD        Z23, Z15, Z24
+	VPMULLD         Z16, Z24, Z24
+	VPADDD          Z24, Z11, Z11
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z17, Z15
+	VPMULLD         Z18, Z15, Z15
+	VPADDD          Z15, Z12, Z12
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z19, Z15
+	VPMULLD         Z20, Z15, Z15
+	VPADDD          Z15, Z13, Z13
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z23, Z21, Z15
+	VPMULLD         Z22, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	MOVL            $0x000000ff, R9
+	KMOVW           R9, K2
+	VMOVDQU32.Z     288(AX), K2, Z15
+	VBROADCASTI64X4 32(SP), Z16
+	VPMADDWD        Z16, Z15, Z15
+	VPADDD          Z15, Z11, Z11
+	VPSLLD          $0x07, Z15, Z15
+	VPSUBD          Z15, Z11, Z11
+	MOVL            $0x000000ff, R9
+	KMOVW           R9, K2
+	VMOVDQU32.Z     288(AX), K2, Z15
+	VBROADCASTI64X4 128(SP), Z16
+	VPMADDWD        Z16, Z15, Z15
+	VPADDD          Z15, Z12, Z12
+	VPSLLD          $0x07, Z15, Z15
+	VPSUBD          Z15, Z12, Z12
+	MOVL            $0x000000ff, R9
+	KMOVW           R9, K2
+	VMOVDQU32.Z     288(AX), K2, Z15
+	VBROADCASTI64X4 224(SP), Z16
+	VPMADDWD        Z16, Z15, Z15
+	VPADDD          Z15, Z13, Z13
+	VPSLLD          $0x07, Z15, Z15
+	VPSUBD          Z15, Z13, Z13
+	MOVL            $0x000000ff, R9
+	KMOVW           R9, K2
+	VMOVDQU32.Z     288(AX), K2, Z15
+	VBROADCASTI64X4 320(SP), Z16
+	VPMADDWD        Z16, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	VPSLLD          $0x07, Z15, Z15
+	VPSUBD          Z15, Z14, Z14
+	VCVTDQ2PS       Z11, Z11
+	VMULPS.BCST     64(SP), Z11, Z11
+	VBROADCASTF32X8 256(AX), Z15
+	VFMADD231PS     Z15, Z11, Z0
+	VCVTDQ2PS       Z12, Z12
+	VMULPS.BCST     160(SP), Z12, Z12
+	VBROADCASTF32X8 256(AX), Z11
+	VFMADD231PS     Z11, Z12, Z1
+	VCVTDQ2PS       Z13, Z13
+	VMULPS.BCST     256(SP), Z13, Z13
+	VBROADCASTF32X8 256(AX), Z11
+	VFMADD231PS     Z11, Z13, Z2
+	VCVTDQ2PS       Z14, Z14
+	VMULPS.BCST     352(SP), Z14, Z14
+	VBROADCASTF32X8 256(AX), Z11
+	VFMADD231PS     Z11, Z14, Z3
+	ADDQ            $0x00000088, CX
+	ADDQ            $0x00000088, DX
+	ADDQ            $0x00000088, BX
+	ADDQ            $0x00000088, SI
+	ADDQ            $0x00000140, AX
+	DECQ            R8
+	JNZ             step
+	MOVQ            y+32(FP), AX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (AX)
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 8(AX)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 12(AX)
+	VZEROUPPER
+	RET
+
+// func dotIQ4_XSInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotIQ4_XSInt8_2x4AVX512(SB), NOSPLIT, $192-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), DX
+	MOVQ    48(AX), BX
+	MOVQ    72(AX), AX
+	MOVQ    w+0(FP), SI
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), DI
+	LEAQ    (SI)(DI*1), DI
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	MOVQ    stride+8(FP), R8
+	MOVQ    steps+24(FP), R9
+	VMOVUPS mask15<>+0(SB), Z8
+	VMOVUPS right0or4twice<>+0(SB), Z9
+	VMOVUPS levelsUnsigned<>+0(SB), Z10
+	VMOVUPS subBlocks0<>+0(SB), Z11
+	VMOVUPS subBlocks1<>+0(SB), Z12
+	VMOVUPS subBlocks2<>+0(SB), Z13
+	VMOVUPS subBlocks3<>+0(SB), Z14
+	MOVL    $0x0000ff00, R10
+	KMOVW   R10, K1
+
+step:
+	PREFETCHT0      (SI)(R8*2)
+	PREFETCHT0      64(SI)(R8*2)
+	PREFETCHT0      128(SI)(R8*2)
+	PREFETCHT0      (DI)(R8*2)
+	PREFETCHT0      64(DI)(R8*2)
+	PREFETCHT0      128(DI)(R8*2)
+	VPBROADCASTD    4(SI), Y15
+	VPSRLVD         shifts4<>+0(SB), Y15, Y15
+	VPANDD          dwords15<>+0(SB), Y15, Y15
+	VPBROADCASTD    2(SI), Y16
+	VPSRLVD         shifts2<>+0(SB), Y16, Y16
+	VPANDD          dwords3<>+0(SB), Y16, Y16
+	VPSLLD          $0x04, Y16, Y16
+	VPORD           Y16, Y15, Y15
+	VPSUBD          dwords32<>+0(SB), Y15, Y15
+	VMOVDQU32       Y15, (SP)
+	VPSHUFB         twice<>+0(SB), Y15, Y15
+	VMOVDQU32       Y15, 32(SP)
+	VPBROADCASTW    (SI), X15
+	VCVTPH2PS       X15, X15
+	VBROADCASTSS    X15, Z15
+	VMOVSS          X15, 64(SP)
+	VPBROADCASTD    4(DI), Y15
+	VPSRLVD         shifts4<>+0(SB), Y15, Y15
+	VPANDD          dwords15<>+0(SB), Y15, Y15
+	VPBROADCASTD    2(DI), Y16
+	VPSRLVD         shifts2<>+0(SB), Y16, Y16
+	VPANDD          dwords3<>+0(SB), Y16, Y16
+	VPSLLD          $0x04, Y16, Y16
+	VPORD           Y16, Y15, Y15
+	VPSUBD          dwords32<>+0(SB), Y15, Y15
+	VMOVDQU32       Y15, 96(SP)
+	VPSHUFB         twice<>+0(SB), Y15, Y15
+	VMOVDQU32       Y15, 128(SP)
+	VPBROADCASTW    (DI), X15
+	VCVTPH2PS       X15, X15
+	VBROADCASTSS    X15, Z15
+	VMOVSS          X15, 160(SP)
+	VXORPS          Z15, Z15, Z15
+	VXORPS          Z16, Z16, Z16
+	VXORPS          Z17, Z17, Z17
+	VXORPS          Z18, Z18, Z18
+	VXORPS          Z19, Z19, Z19
+	VXORPS          Z20, Z20, Z20
+	VXORPS          Z21, Z21, Z21
+	VXORPS          Z22, Z22, Z22
+	VBROADCASTI32X4 8(SI), Z23
+	VBROADCASTI32X4 24(SI), K1, Z23
+	VPSRLVQ         Z9, Z23, Z23
+	VPANDD          Z8, Z23, Z23
+	VPSHUFB         Z23, Z10, Z23
+	VBROADCASTI64X4 (SP), Z24
+	VPERMD          Z24, Z11, Z24
+	VBROADCASTI32X4 8(DI), Z25
+	VBROADCASTI32X4 24(DI), K1, Z25
+	VPSRLVQ         Z9, Z25, Z25
+	VPANDD          Z8, Z25, Z25
+	VPSHUFB         Z25, Z10, Z25
+	VBROADCASTI64X4 96(SP), Z26
+	VPERMD          Z26, Z11, Z26
+	VMOVUPS         (CX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z15, Z15
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z19, Z19
+	VMOVUPS         (DX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z16, Z16
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z20, Z20
+	VMOVUPS         (BX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z17, Z17
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z21, Z21
+	VMOVUPS         (AX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z18, Z18
+	VXORPS          Z23, Z23, Z23
+	VPDPBUSD        Z27, Z25, Z23
+	VPMULLD         Z26, Z23, Z23
+	VPADDD          Z23, Z22, Z22
+	VBROADCASTI32X4 40(SI), Z23
+	VBROADCASTI32X4 56(SI), K1, Z23
+	VPSRLVQ         Z9, Z23, Z23
+	VPANDD          Z8, Z23, Z23
+	VPSHUFB         Z23, Z10, Z23
+	VBROADCASTI64X4 (SP), Z24
+	VPERMD          Z24, Z12, Z24
+	VBROADCASTI32X4 40(DI), Z25
+	VBROADCASTI32X4 56(DI), K1, Z25
+	VPSRLVQ         Z9, Z25, Z25
+	VPANDD          Z8, Z25, Z25
+	VPSHUFB         Z25, Z10, Z25
+	VBROADCASTI64X4 96(SP), Z26
+	VPERMD          Z26, Z12, Z26
+	VMOVUPS         64(CX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z15, Z15
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z19, Z19
+	VMOVUPS         64(DX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z16, Z16
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z20, Z20
+	VMOVUPS         64(BX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z17, Z17
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z21, Z21
+	VMOVUPS         64(AX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z18, Z18
+	VXORPS          Z23, Z23, Z23
+	VPDPBUSD        Z27, Z25, Z23
+	VPMULLD         Z26, Z23, Z23
+	VPADDD          Z23, Z22, Z22
+	VBROADCASTI32X4 72(SI), Z23
+	VBROADCASTI32X4 88(SI), K1, Z23
+	VPSRLVQ         Z9, Z23, Z23
+	VPANDD          Z8, Z23, Z23
+	VPSHUFB         Z23, Z10, Z23
+	VBROADCASTI64X4 (SP), Z24
+	VPERMD          Z24, Z13, Z24
+	VBROADCASTI32X4 72(DI), Z25
+	VBROADCASTI32X4 88(DI), K1, Z25
+	VPSRLVQ         Z9, Z25, Z25
+	VPANDD          Z8, Z25, Z25
+	VPSHUFB         Z25, Z10, Z25
+	VBROADCASTI64X4 96(SP), Z26
+	VPERMD          Z26, Z13, Z26
+	VMOVUPS         128(CX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z15, Z15
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z19, Z19
+	VMOVUPS         128(DX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z16, Z16
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z20, Z20
+	VMOVUPS         128(BX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z17, Z17
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z21, Z21
+	VMOVUPS         128(AX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z18, Z18
+	VXORPS          Z23, Z23, Z23
+	VPDPBUSD        Z27, Z25, Z23
+	VPMULLD         Z26, Z23, Z23
+	VPADDD          Z23, Z22, Z22
+	VBROADCASTI32X4 104(SI), Z23
+	VBROADCASTI32X4 120(SI), K1, Z23
+	VPSRLVQ         Z9, Z23, Z23
+	VPANDD          Z8, Z23, Z23
+	VPSHUFB         Z23, Z10, Z23
+	VBROADCASTI64X4 (SP), Z24
+	VPERMD          Z24, Z14, Z24
+	VBROADCASTI32X4 104(DI), Z25
+	VBROADCASTI32X4 120(DI), K1, Z25
+	VPSRLVQ         Z9, Z25, Z25
+	VPANDD          Z8, Z25, Z25
+	VPSHUFB         Z25, Z10, Z25
+	VBROADCASTI64X4 96(SP), Z26
+	VPERMD          Z26, Z14, Z26
+	VMOVUPS         192(CX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z15, Z15
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z19, Z19
+	VMOVUPS         192(DX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z16, Z16
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z20, Z20
+	VMOVUPS         192(BX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z17, Z17
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z25, Z28
+	VPMULLD         Z26, Z28, Z28
+	VPADDD          Z28, Z21, Z21
+	VMOVUPS         192(AX), Z27
+	VXORPS          Z28, Z28, Z28
+	VPDPBUSD        Z27, Z23, Z28
+	VPMULLD         Z24, Z28, Z28
+	VPADDD          Z28, Z18, Z18
+	VXORPS          Z23, Z23, Z23
+	VPDPBUSD        Z27, Z25, Z23
+	VPMULLD         Z26, Z23, Z23
+	VPADDD          Z23, Z22, Z22
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K2
+	VMOVDQU32.Z     288(CX), K2, Z23
+	VBROADCASTI64X4 32(SP), Z24
+	VPMADDWD        Z24, Z23, Z23
+	VPADDD          Z23, Z15, Z15
+	VPSLLD          $0x07, Z23, Z23
+	VPSUBD          Z23, Z15, Z15
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K2
+	VMOVDQU32.Z     288(DX), K2, Z23
+	VBROADCASTI64X4 32(SP), Z24
+	VPMADDWD        Z24, Z23, Z23
+	VPADDD          Z23, Z16, Z16
+	VPSLLD          $0x07, Z23, Z23
+	VPSUBD          Z23, Z16, Z16
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K2
+	VMOVDQU32.Z     288(BX), K2, Z23
+	VBROADCASTI64X4 32(SP), Z24
+	VPMADDWD        Z24, Z23, Z23
+	VPADDD          Z23, Z17, Z17
+	VPSLLD          $0x07, Z23, Z23
+	VPSUBD          Z23, Z17, Z17
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K2
+	VMOVDQU32.Z     288(AX), K2, Z23
+	VBROADCASTI64X4 32(SP), Z24
+	VPMADDWD        Z24, Z23, Z23
+	VPADDD          Z23, Z18, Z18
+	VPSLLD          $0x07, Z23, Z23
+	VPSUBD          Z23, Z18, Z18
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K2
+	VMOVDQU32.Z     288(CX), K2, Z23
+	VBROADCASTI64X4 128(SP), Z24
+	VPMADDWD        Z24, Z23, Z23
+	VPADDD          Z23, Z19, Z19
+	VPSLLD          $0x07, Z23, Z23
+	VPSUBD          Z23, Z19, Z19
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K2
+	VMOVDQU32.Z     288(DX), K2, Z23
+	VBROADCASTI64X4 128(SP), Z24
+	VPMADDWD        Z24, Z23, Z23
+	VPADDD          Z23, Z20, Z20
+	VPSLLD          $0x07, Z23, Z23
+	VPSUBD          Z23, Z20, Z20
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K2
+	VMOVDQU32.Z     288(BX), K2, Z23
+	VBROADCASTI64X4 128(SP), Z24
+	VPMADDWD        Z24, Z23, Z23
+	VPADDD          Z23, Z21, Z21
+	VPSLLD          $0x07, Z23, Z23
+	VPSUBD          Z23, Z21, Z21
+	MOVL            $0x000000ff, R10
+	KMOVW           R10, K2
+	VMOVDQU32.Z     288(AX), K2, Z23
+	VBROADCASTI64X4 128(SP), Z24
+	VPMADDWD        Z24, Z23, Z23
+	VPADDD          Z23, Z22, Z22
+	VPSLLD          $0x07, Z23, Z23
+	VPSUBD          Z23, Z22, Z22
+	VCVTDQ2PS       Z15, Z15
+	VMULPS.BCST     64(SP), Z15, Z15
+	VBROADCASTF32X8 256(CX), Z23
+	VFMADD231PS     Z23, Z15, Z0
+	VCVTDQ2PS       Z16, Z16
+	VMULPS.BCST     64(SP), Z16, Z16
+	VBROADCASTF32X8 256(DX), Z15
+	VFMADD231PS     Z15, Z16, Z1
+	VCVTDQ2PS       Z17, Z17
+	VMULPS.BCST     64(SP), Z17, Z17
+	VBROADCASTF32X8 256(BX), Z15
+	VFMADD231PS     Z15, Z17, Z2
+	VCVTDQ2PS       Z18, Z18
+	VMULPS.BCST     64(SP), Z18, Z18
+	VBROADCASTF32X8 256(AX), Z15
+	VFMADD231PS     Z15, Z18, Z3
+	VCVTDQ2PS       Z19, Z19
+	VMULPS.BCST     160(SP), Z19, Z19
+	VBROADCASTF32X8 256(CX), Z15
+	VFMADD231PS     Z15, Z19, Z4
+	VCVTDQ2PS       Z20, Z20
+	VMULPS.BCST     160(SP), Z20, Z20
+	VBROADCASTF32X8 256(DX), Z15
+	VFMADD231PS     Z15, Z20, Z5
+	VCVTDQ2PS       Z21, Z21
+	VMULPS.BCST     160(SP), Z21, Z21
+	VBROADCASTF32X8 256(BX), Z15
+	VFMADD231PS     Z15, Z21, Z6
+	VCVTDQ2PS       Z22, Z22
+	VMULPS.BCST     160(SP), Z22, Z22
+	VBROADCASTF32X8 256(AX), Z15
+	VFMADD231PS     Z15, Z22, Z7
+	ADDQ            $0x00000088, SI
+	ADDQ            $0x00000088, DI
+	ADDQ            $0x00000140, CX
+	ADDQ            $0x00000140, DX
+	ADDQ            $0x00000140, BX
+	ADDQ            $0x00000140, AX
+	DECQ            R9
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y8
+	VADDPS          Y0, Y8, Y8
+	VEXTRACTF128    $0x01, Y8, X0
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0x4e, X0, X8
+	VADDPS          X8, X0, X0
+	VPSHUFD         $0xb1, X0, X8
+	VADDSS          X8, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z4, Y0
+	VADDPS          Y4, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X4
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0x4e, X4, X0
+	VADDPS          X0, X4, X4
+	VPSHUFD         $0xb1, X4, X0
+	VADDSS          X0, X4, X4
+	VMOVSS          X4, 4(DX)(CX*4)
+	MOVQ            24(AX), DX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z5, Y0
+	VADDPS          Y5, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            48(AX), DX
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z6, Y0
+	VADDPS          Y6, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(DX)(CX*4)
+	MOVQ            72(AX), AX
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z7, Y0
+	VADDPS          Y7, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
+	VZEROUPPER
+	RET
+
+// func dotIQ4_XSInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, F16C, MMX+
+TEXT ·dotIQ4_XSInt8_2x2AVX512(SB), NOSPLIT, $192-48
+	MOVQ    xs+16(FP), AX
+	MOVQ    (AX), CX
+	MOVQ    24(AX), AX
+	MOVQ    w+0(FP), DX
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    stride+8(FP), BX
+	LEAQ    (DX)(BX*1), BX
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    stride+8(FP), SI
+	MOVQ    steps+24(FP), DI
+	VMOVUPS mask15<>+0(SB), Z4
+	VMOVUPS right0or4twice<>+0(SB), Z5
+	VMOVUPS levelsUnsigned<>+0(SB), Z6
+	VMOVUPS subBlocks0<>+0(SB), Z7
+	VMOVUPS subBlocks1<>+0(SB), Z8
+	VMOVUPS subBlocks2<>+0(SB), Z9
+	VMOVUPS subBlocks3<>+0(SB), Z10
+	MOVL    $0x0000ff00, R8
+	KMOVW   R8, K1
+
+step:
+	PREFETCHT0      (DX)(SI*2)
+	PREFETCHT0      64(DX)(SI*2)
+	PREFETCHT0      128(DX)(SI*2)
+	PREFETCHT0      (BX)(SI*2)
+	PREFETCHT0      64(BX)(SI*2)
+	PREFETCHT0      128(BX)(SI*2)
+	VPBROADCASTD    4(DX), Y11
+	VPSRLVD         shifts4<>+0(SB), Y11, Y11
+	VPANDD          dwords15<>+0(SB), Y11, Y11
+	VPBROADCASTD    2(DX), Y12
+	VPSRLVD         shifts2<>+0(SB), Y12, Y12
+	VPANDD          dwords3<>+0(SB), Y12, Y12
+	VPSLLD          $0x04, Y12, Y12
+	VPORD           Y12, Y11, Y11
+	VPSUBD          dwords32<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, (SP)
+	VPSHUFB         twice<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, 32(SP)
+	VPBROADCASTW    (DX), X11
+	VCVTPH2PS       X11, X11
+	VBROADCASTSS    X11, Z11
+	VMOVSS          X11, 64(SP)
+	VPBROADCASTD    4(BX), Y11
+	VPSRLVD         shifts4<>+0(SB), Y11, Y11
+	VPANDD          dwords15<>+0(SB), Y11, Y11
+	VPBROADCASTD    2(BX), Y12
+	VPSRLVD         shifts2<>+0(SB), Y12, Y12
+	VPANDD          dwords3<>+0(SB), Y12, Y12
+	VPSLLD          $0x04, Y12, Y12
+	VPORD           Y12, Y11, Y11
+	VPSUBD          dwords32<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, 96(SP)
+	VPSHUFB         twice<>+0(SB), Y11, Y11
+	VMOVDQU32       Y11, 128(SP)
+	VPBROADCASTW    (BX), X11
+	VCVTPH2PS       X11, X11
+	VBROADCASTSS    X11, Z11
+	VMOVSS          X11, 160(SP)
+	VXORPS          Z11, Z11, Z11
+	VXORPS          Z12, Z12, Z12
+	VXORPS          Z13, Z13, Z13
+	VXORPS          Z14, Z14, Z14
+	VBROADCASTI32X4 8(DX), Z15
+	VBROADCASTI32X4 24(DX), K1, Z15
+	VPSRLVQ         Z5, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPSHUFB         Z15, Z6, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMD          Z16, Z7, Z16
+	VBROADCASTI32X4 8(BX), Z17
+	VBROADCASTI32X4 24(BX), K1, Z17
+	VPSRLVQ         Z5, Z17, Z17
+	VPANDD          Z4, Z17, Z17
+	VPSHUFB         Z17, Z6, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMD          Z18, Z7, Z18
+	VMOVUPS         (CX), Z19
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z15, Z20
+	VPMULLD         Z16, Z20, Z20
+	VPADDD          Z20, Z11, Z11
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z17, Z20
+	VPMULLD         Z18, Z20, Z20
+	VPADDD          Z20, Z13, Z13
+	VMOVUPS         (AX), Z19
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z15, Z20
+	VPMULLD         Z16, Z20, Z20
+	VPADDD          Z20, Z12, Z12
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z19, Z17, Z15
+	VPMULLD         Z18, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	VBROADCASTI32X4 40(DX), Z15
+	VBROADCASTI32X4 56(DX), K1, Z15
+	VPSRLVQ         Z5, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPSHUFB         Z15, Z6, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMD          Z16, Z8, Z16
+	VBROADCASTI32X4 40(BX), Z17
+	VBROADCASTI32X4 56(BX), K1, Z17
+	VPSRLVQ         Z5, Z17, Z17
+	VPANDD          Z4, Z17, Z17
+	VPSHUFB         Z17, Z6, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMD          Z18, Z8, Z18
+	VMOVUPS         64(CX), Z19
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z15, Z20
+	VPMULLD         Z16, Z20, Z20
+	VPADDD          Z20, Z11, Z11
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z17, Z20
+	VPMULLD         Z18, Z20, Z20
+	VPADDD          Z20, Z13, Z13
+	VMOVUPS         64(AX), Z19
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z15, Z20
+	VPMULLD         Z16, Z20, Z20
+	VPADDD          Z20, Z12, Z12
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z19, Z17, Z15
+	VPMULLD         Z18, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	VBROADCASTI32X4 72(DX), Z15
+	VBROADCASTI32X4 88(DX), K1, Z15
+	VPSRLVQ         Z5, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPSHUFB         Z15, Z6, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMD          Z16, Z9, Z16
+	VBROADCASTI32X4 72(BX), Z17
+	VBROADCASTI32X4 88(BX), K1, Z17
+	VPSRLVQ         Z5, Z17, Z17
+	VPANDD          Z4, Z17, Z17
+	VPSHUFB         Z17, Z6, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMD          Z18, Z9, Z18
+	VMOVUPS         128(CX), Z19
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z15, Z20
+	VPMULLD         Z16, Z20, Z20
+	VPADDD          Z20, Z11, Z11
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z17, Z20
+	VPMULLD         Z18, Z20, Z20
+	VPADDD          Z20, Z13, Z13
+	VMOVUPS         128(AX), Z19
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z15, Z20
+	VPMULLD         Z16, Z20, Z20
+	VPADDD          Z20, Z12, Z12
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z19, Z17, Z15
+	VPMULLD         Z18, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	VBROADCASTI32X4 104(DX), Z15
+	VBROADCASTI32X4 120(DX), K1, Z15
+	VPSRLVQ         Z5, Z15, Z15
+	VPANDD          Z4, Z15, Z15
+	VPSHUFB         Z15, Z6, Z15
+	VBROADCASTI64X4 (SP), Z16
+	VPERMD          Z16, Z10, Z16
+	VBROADCASTI32X4 104(BX), Z17
+	VBROADCASTI32X4 120(BX), K1, Z17
+	VPSRLVQ         Z5, Z17, Z17
+	VPANDD          Z4, Z17, Z17
+	VPSHUFB         Z17, Z6, Z17
+	VBROADCASTI64X4 96(SP), Z18
+	VPERMD          Z18, Z10, Z18
+	VMOVUPS         192(CX), Z19
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z15, Z20
+	VPMULLD         Z16, Z20, Z20
+	VPADDD          Z20, Z11, Z11
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z17, Z20
+	VPMULLD         Z18, Z20, Z20
+	VPADDD          Z20, Z13, Z13
+	VMOVUPS         192(AX), Z19
+	VXORPS          Z20, Z20, Z20
+	VPDPBUSD        Z19, Z15, Z20
+	VPMULLD         Z16, Z20, Z20
+	VPADDD          Z20, Z12, Z12
+	VXORPS          Z15, Z15, Z15
+	VPDPBUSD        Z19, Z17, Z15
+	VPMULLD         Z18, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	MOVL            $0x000000ff, R8
+	KMOVW           R8, K2
+	VMOVDQU32.Z     288(CX), K2, Z15
+	VBROADCASTI64X4 32(SP), Z16
+	VPMADDWD        Z16, Z15, Z15
+	VPADDD          Z15, Z11, Z11
+	VPSLLD          $0x07, Z15, Z15
+	VPSUBD          Z15, Z11, Z11
+	MOVL            $0x000000ff, R8
+	KMOVW           R8, K2
+	VMOVDQU32.Z     288(AX), K2, Z15
+	VBROADCASTI64X4 32(SP), Z16
+	VPMADDWD        Z16, Z15, Z15
+	VPADDD          Z15, Z12, Z12
+	VPSLLD          $0x07, Z15, Z15
+	VPSUBD          Z15, Z12, Z12
+	MOVL            $0x000000ff, R8
+	KMOVW           R8, K2
+	VMOVDQU32.Z     288(CX), K2, Z15
+	VBROADCASTI64X4 128(SP), Z16
+	VPMADDWD        Z16, Z15, Z15
+	VPADDD          Z15, Z13, Z13
+	VPSLLD          $0x07, Z15, Z15
+	VPSUBD          Z15, Z13, Z13
+	MOVL            $0x000000ff, R8
+	KMOVW           R8, K2
+	VMOVDQU32.Z     288(AX), K2, Z15
+	VBROADCASTI64X4 128(SP), Z16
+	VPMADDWD        Z16, Z15, Z15
+	VPADDD          Z15, Z14, Z14
+	VPSLLD          $0x07, Z15, Z15
+	VPSUBD          Z15, Z14, Z14
+	VCVTDQ2PS       Z11, Z11
+	VMULPS.BCST     64(SP), Z11, Z11
+	VBROADCASTF32X8 256(CX), Z15
+	VFMADD231PS     Z15, Z11, Z0
+	VCVTDQ2PS       Z12, Z12
+	VMULPS.BCST     64(SP), Z12, Z12
+	VBROADCASTF32X8 256(AX), Z11
+	VFMADD231PS     Z11, Z12, Z1
+	VCVTDQ2PS       Z13, Z13
+	VMULPS.BCST     160(SP), Z13, Z13
+	VBROADCASTF32X8 256(CX), Z11
+	VFMADD231PS     Z11, Z13, Z2
+	VCVTDQ2PS       Z14, Z14
+	VMULPS.BCST     160(SP), Z14, Z14
+	VBROADCASTF32X8 256(AX), Z11
+	VFMADD231PS     Z11, Z14, Z3
+	ADDQ            $0x00000088, DX
+	ADDQ            $0x00000088, BX
+	ADDQ            $0x00000140, CX
+	ADDQ            $0x00000140, AX
+	DECQ            DI
+	JNZ             step
+	MOVQ            ys+32(FP), AX
+	MOVQ            row+40(FP), CX
+	MOVQ            (AX), DX
+	VEXTRACTF64X4   $0x01, Z0, Y4
+	VADDPS          Y0, Y4, Y4
+	VEXTRACTF128    $0x01, Y4, X0
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0x4e, X0, X4
+	VADDPS          X4, X0, X0
+	VPSHUFD         $0xb1, X0, X4
+	VADDSS          X4, X0, X0
+	VMOVSS          X0, (DX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z2, Y0
+	VADDPS          Y2, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X2
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0x4e, X2, X0
+	VADDPS          X0, X2, X2
+	VPSHUFD         $0xb1, X2, X0
+	VADDSS          X0, X2, X2
+	VMOVSS          X2, 4(DX)(CX*4)
+	MOVQ            24(AX), AX
+	VEXTRACTF64X4   $0x01, Z1, Y0
+	VADDPS          Y1, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, (AX)(CX*4)
+	VEXTRACTF64X4   $0x01, Z3, Y0
+	VADDPS          Y3, Y0, Y0
+	VEXTRACTF128    $0x01, Y0, X1
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0x4e, X1, X0
+	VADDPS          X0, X1, X1
+	VPSHUFD         $0xb1, X1, X0
+	VADDSS          X0, X1, X1
+	VMOVSS          X1, 4(AX)(CX*4)
 	VZEROUPPER
 	RET
 
@@ -22226,13 +30243,11 @@ step:
 	VPAND        highMask<>+0(SB), X3, X3
 	VPOR         X3, X2, X2
 	VPMOVZXBD    X2, Y3
-	VPSLLD       $0x10, Y3, Y5
-	VPBLENDW     $0xaa, Y5, Y3, Y3
+	VPSHUFB      twice<>+0(SB), Y3, Y3
 	VMOVUPS      Y3, (SP)
 	VPSRLDQ      $0x08, X2, X2
 	VPMOVZXBD    X2, Y3
-	VPSLLD       $0x10, Y3, Y5
-	VPBLENDW     $0xaa, Y5, Y3, Y3
+	VPSHUFB      twice<>+0(SB), Y3, Y3
 	VMOVUPS      Y3, 32(SP)
 	VPSRLDQ      $0x08, X2, X2
 	VCVTPH2PS    X4, X4
@@ -22352,13 +30367,11 @@ step:
 	VPAND        highMask<>+0(SB), X6, X6
 	VPOR         X6, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, (SP)
 	VPSRLDQ      $0x08, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 32(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VCVTPH2PS    X7, X7
@@ -22372,13 +30385,11 @@ step:
 	VPAND        highMask<>+0(SB), X6, X6
 	VPOR         X6, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 96(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 128(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VCVTPH2PS    X7, X7
@@ -22392,13 +30403,11 @@ step:
 	VPAND        highMask<>+0(SB), X6, X6
 	VPOR         X6, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 192(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 224(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VCVTPH2PS    X7, X7
@@ -22412,13 +30421,11 @@ step:
 	VPAND        highMask<>+0(SB), X6, X6
 	VPOR         X6, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 288(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 320(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VCVTPH2PS    X7, X7
@@ -22750,13 +30757,11 @@ step:
 	VPAND        highMask<>+0(SB), X5, X5
 	VPOR         X5, X4, X4
 	VPMOVZXBD    X4, Y5
-	VPSLLD       $0x10, Y5, Y7
-	VPBLENDW     $0xaa, Y7, Y5, Y5
+	VPSHUFB      twice<>+0(SB), Y5, Y5
 	VMOVUPS      Y5, (SP)
 	VPSRLDQ      $0x08, X4, X4
 	VPMOVZXBD    X4, Y5
-	VPSLLD       $0x10, Y5, Y7
-	VPBLENDW     $0xaa, Y7, Y5, Y5
+	VPSHUFB      twice<>+0(SB), Y5, Y5
 	VMOVUPS      Y5, 32(SP)
 	VPSRLDQ      $0x08, X4, X4
 	VCVTPH2PS    X6, X6
@@ -22770,13 +30775,11 @@ step:
 	VPAND        highMask<>+0(SB), X5, X5
 	VPOR         X5, X4, X4
 	VPMOVZXBD    X4, Y5
-	VPSLLD       $0x10, Y5, Y7
-	VPBLENDW     $0xaa, Y7, Y5, Y5
+	VPSHUFB      twice<>+0(SB), Y5, Y5
 	VMOVUPS      Y5, 96(SP)
 	VPSRLDQ      $0x08, X4, X4
 	VPMOVZXBD    X4, Y5
-	VPSLLD       $0x10, Y5, Y7
-	VPBLENDW     $0xaa, Y7, Y5, Y5
+	VPSHUFB      twice<>+0(SB), Y5, Y5
 	VMOVUPS      Y5, 128(SP)
 	VPSRLDQ      $0x08, X4, X4
 	VCVTPH2PS    X6, X6
@@ -23056,13 +31059,11 @@ step:
 	VPAND        highMask<>+0(SB), X1, X1
 	VPOR         X1, X0, X0
 	VPMOVZXBD    X0, Y1
-	VPSLLD       $0x10, Y1, Y3
-	VPBLENDW     $0xaa, Y3, Y1, Y1
+	VPSHUFB      twice<>+0(SB), Y1, Y1
 	VMOVUPS      Y1, (SP)
 	VPSRLDQ      $0x08, X0, X0
 	VPMOVZXBD    X0, Y1
-	VPSLLD       $0x10, Y1, Y3
-	VPBLENDW     $0xaa, Y3, Y1, Y1
+	VPSHUFB      twice<>+0(SB), Y1, Y1
 	VMOVUPS      Y1, 32(SP)
 	VPSRLDQ      $0x08, X0, X0
 	VCVTPH2PS    X2, X2
@@ -23076,13 +31077,11 @@ step:
 	VPAND        highMask<>+0(SB), X1, X1
 	VPOR         X1, X0, X0
 	VPMOVZXBD    X0, Y1
-	VPSLLD       $0x10, Y1, Y3
-	VPBLENDW     $0xaa, Y3, Y1, Y1
+	VPSHUFB      twice<>+0(SB), Y1, Y1
 	VMOVUPS      Y1, 96(SP)
 	VPSRLDQ      $0x08, X0, X0
 	VPMOVZXBD    X0, Y1
-	VPSLLD       $0x10, Y1, Y3
-	VPBLENDW     $0xaa, Y3, Y1, Y1
+	VPSHUFB      twice<>+0(SB), Y1, Y1
 	VMOVUPS      Y1, 128(SP)
 	VPSRLDQ      $0x08, X0, X0
 	VCVTPH2PS    X2, X2
@@ -26028,13 +34027,11 @@ step:
 	VPAND        highMask<>+0(SB), X3, X3
 	VPOR         X3, X2, X2
 	VPMOVZXBD    X2, Y3
-	VPSLLD       $0x10, Y3, Y5
-	VPBLENDW     $0xaa, Y5, Y3, Y3
+	VPSHUFB      twice<>+0(SB), Y3, Y3
 	VMOVUPS      Y3, (SP)
 	VPSRLDQ      $0x08, X2, X2
 	VPMOVZXBD    X2, Y3
-	VPSLLD       $0x10, Y3, Y5
-	VPBLENDW     $0xaa, Y5, Y3, Y3
+	VPSHUFB      twice<>+0(SB), Y3, Y3
 	VMOVUPS      Y3, 32(SP)
 	VPSRLDQ      $0x08, X2, X2
 	VCVTPH2PS    X4, X4
@@ -26185,13 +34182,11 @@ step:
 	VPAND        highMask<>+0(SB), X6, X6
 	VPOR         X6, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, (SP)
 	VPSRLDQ      $0x08, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 32(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VCVTPH2PS    X7, X7
@@ -26205,13 +34200,11 @@ step:
 	VPAND        highMask<>+0(SB), X6, X6
 	VPOR         X6, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 96(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 128(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VCVTPH2PS    X7, X7
@@ -26225,13 +34218,11 @@ step:
 	VPAND        highMask<>+0(SB), X6, X6
 	VPOR         X6, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 192(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 224(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VCVTPH2PS    X7, X7
@@ -26245,13 +34236,11 @@ step:
 	VPAND        highMask<>+0(SB), X6, X6
 	VPOR         X6, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 288(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VPMOVZXBD    X5, Y6
-	VPSLLD       $0x10, Y6, Y8
-	VPBLENDW     $0xaa, Y8, Y6, Y6
+	VPSHUFB      twice<>+0(SB), Y6, Y6
 	VMOVUPS      Y6, 320(SP)
 	VPSRLDQ      $0x08, X5, X5
 	VCVTPH2PS    X7, X7
@@ -26707,13 +34696,11 @@ step:
 	VPAND        highMask<>+0(SB), X5, X5
 	VPOR         X5, X4, X4
 	VPMOVZXBD    X4, Y5
-	VPSLLD       $0x10, Y5, Y7
-	VPBLENDW     $0xaa, Y7, Y5, Y5
+	VPSHUFB      twice<>+0(SB), Y5, Y5
 	VMOVUPS      Y5, (SP)
 	VPSRLDQ      $0x08, X4, X4
 	VPMOVZXBD    X4, Y5
-	VPSLLD       $0x10, Y5, Y7
-	VPBLENDW     $0xaa, Y7, Y5, Y5
+	VPSHUFB      twice<>+0(SB), Y5, Y5
 	VMOVUPS      Y5, 32(SP)
 	VPSRLDQ      $0x08, X4, X4
 	VCVTPH2PS    X6, X6
@@ -26727,13 +34714,11 @@ step:
 	VPAND        highMask<>+0(SB), X5, X5
 	VPOR         X5, X4, X4
 	VPMOVZXBD    X4, Y5
-	VPSLLD       $0x10, Y5, Y7
-	VPBLENDW     $0xaa, Y7, Y5, Y5
+	VPSHUFB      twice<>+0(SB), Y5, Y5
 	VMOVUPS      Y5, 96(SP)
 	VPSRLDQ      $0x08, X4, X4
 	VPMOVZXBD    X4, Y5
-	VPSLLD       $0x10, Y5, Y7
-	VPBLENDW     $0xaa, Y7, Y5, Y5
+	VPSHUFB      twice<>+0(SB), Y5, Y5
 	VMOVUPS      Y5, 128(SP)
 	VPSRLDQ      $0x08, X4, X4
 	VCVTPH2PS    X6, X6
@@ -27075,13 +35060,11 @@ step:
 	VPAND        highMask<>+0(SB), X1, X1
 	VPOR         X1, X0, X0
 	VPMOVZXBD    X0, Y1
-	VPSLLD       $0x10, Y1, Y3
-	VPBLENDW     $0xaa, Y3, Y1, Y1
+	VPSHUFB      twice<>+0(SB), Y1, Y1
 	VMOVUPS      Y1, (SP)
 	VPSRLDQ      $0x08, X0, X0
 	VPMOVZXBD    X0, Y1
-	VPSLLD       $0x10, Y1, Y3
-	VPBLENDW     $0xaa, Y3, Y1, Y1
+	VPSHUFB      twice<>+0(SB), Y1, Y1
 	VMOVUPS      Y1, 32(SP)
 	VPSRLDQ      $0x08, X0, X0
 	VCVTPH2PS    X2, X2
@@ -27095,13 +35078,11 @@ step:
 	VPAND        highMask<>+0(SB), X1, X1
 	VPOR         X1, X0, X0
 	VPMOVZXBD    X0, Y1
-	VPSLLD       $0x10, Y1, Y3
-	VPBLENDW     $0xaa, Y3, Y1, Y1
+	VPSHUFB      twice<>+0(SB), Y1, Y1
 	VMOVUPS      Y1, 96(SP)
 	VPSRLDQ      $0x08, X0, X0
 	VPMOVZXBD    X0, Y1
-	VPSLLD       $0x10, Y1, Y3
-	VPBLENDW     $0xaa, Y3, Y1, Y1
+	VPSHUFB      twice<>+0(SB), Y1, Y1
 	VMOVUPS      Y1, 128(SP)
 	VPSRLDQ      $0x08, X0, X0
 	VCVTPH2PS    X2, X2
@@ -33743,8 +41724,7 @@ step:
 	VPSLLD         $0x04, Y3, Y3
 	VPOR           Y3, Y2, Y2
 	VPSUBD         dwords32<>+0(SB), Y2, Y2
-	VPSLLD         $0x10, Y2, Y3
-	VPBLENDW       $0xaa, Y3, Y2, Y2
+	VPSHUFB        twice<>+0(SB), Y2, Y2
 	VMOVUPS        Y2, (SP)
 	VPBROADCASTW   (CX), X2
 	VCVTPH2PS      X2, Y2
@@ -33895,8 +41875,7 @@ step:
 	VPSLLD         $0x04, Y6, Y6
 	VPOR           Y6, Y5, Y5
 	VPSUBD         dwords32<>+0(SB), Y5, Y5
-	VPSLLD         $0x10, Y5, Y6
-	VPBLENDW       $0xaa, Y6, Y5, Y5
+	VPSHUFB        twice<>+0(SB), Y5, Y5
 	VMOVUPS        Y5, (SP)
 	VPBROADCASTW   (CX), X5
 	VCVTPH2PS      X5, Y5
@@ -33910,8 +41889,7 @@ step:
 	VPSLLD         $0x04, Y6, Y6
 	VPOR           Y6, Y5, Y5
 	VPSUBD         dwords32<>+0(SB), Y5, Y5
-	VPSLLD         $0x10, Y5, Y6
-	VPBLENDW       $0xaa, Y6, Y5, Y5
+	VPSHUFB        twice<>+0(SB), Y5, Y5
 	VMOVUPS        Y5, 64(SP)
 	VPBROADCASTW   (DX), X5
 	VCVTPH2PS      X5, Y5
@@ -33925,8 +41903,7 @@ step:
 	VPSLLD         $0x04, Y6, Y6
 	VPOR           Y6, Y5, Y5
 	VPSUBD         dwords32<>+0(SB), Y5, Y5
-	VPSLLD         $0x10, Y5, Y6
-	VPBLENDW       $0xaa, Y6, Y5, Y5
+	VPSHUFB        twice<>+0(SB), Y5, Y5
 	VMOVUPS        Y5, 128(SP)
 	VPBROADCASTW   (BX), X5
 	VCVTPH2PS      X5, Y5
@@ -33940,8 +41917,7 @@ step:
 	VPSLLD         $0x04, Y6, Y6
 	VPOR           Y6, Y5, Y5
 	VPSUBD         dwords32<>+0(SB), Y5, Y5
-	VPSLLD         $0x10, Y5, Y6
-	VPBLENDW       $0xaa, Y6, Y5, Y5
+	VPSHUFB        twice<>+0(SB), Y5, Y5
 	VMOVUPS        Y5, 192(SP)
 	VPBROADCASTW   (SI), X5
 	VCVTPH2PS      X5, Y5
@@ -34365,8 +42341,7 @@ step:
 	VPSLLD         $0x04, Y5, Y5
 	VPOR           Y5, Y4, Y4
 	VPSUBD         dwords32<>+0(SB), Y4, Y4
-	VPSLLD         $0x10, Y4, Y5
-	VPBLENDW       $0xaa, Y5, Y4, Y4
+	VPSHUFB        twice<>+0(SB), Y4, Y4
 	VMOVUPS        Y4, (SP)
 	VPBROADCASTW   (DX), X4
 	VCVTPH2PS      X4, Y4
@@ -34380,8 +42355,7 @@ step:
 	VPSLLD         $0x04, Y5, Y5
 	VPOR           Y5, Y4, Y4
 	VPSUBD         dwords32<>+0(SB), Y4, Y4
-	VPSLLD         $0x10, Y4, Y5
-	VPBLENDW       $0xaa, Y5, Y4, Y4
+	VPSHUFB        twice<>+0(SB), Y4, Y4
 	VMOVUPS        Y4, 64(SP)
 	VPBROADCASTW   (BX), X4
 	VCVTPH2PS      X4, Y4
@@ -34729,8 +42703,7 @@ step:
 	VPSLLD         $0x04, Y1, Y1
 	VPOR           Y1, Y0, Y0
 	VPSUBD         dwords32<>+0(SB), Y0, Y0
-	VPSLLD         $0x10, Y0, Y1
-	VPBLENDW       $0xaa, Y1, Y0, Y0
+	VPSHUFB        twice<>+0(SB), Y0, Y0
 	VMOVUPS        Y0, (SP)
 	VPBROADCASTW   (DX), X0
 	VCVTPH2PS      X0, Y0
@@ -34744,8 +42717,7 @@ step:
 	VPSLLD         $0x04, Y1, Y1
 	VPOR           Y1, Y0, Y0
 	VPSUBD         dwords32<>+0(SB), Y0, Y0
-	VPSLLD         $0x10, Y0, Y1
-	VPBLENDW       $0xaa, Y1, Y0, Y0
+	VPSHUFB        twice<>+0(SB), Y0, Y0
 	VMOVUPS        Y0, 64(SP)
 	VPBROADCASTW   (R8), X0
 	VCVTPH2PS      X0, Y0
@@ -35693,6 +43665,246 @@ group:
 	ADDQ        $0x00000080, AX
 	SUBQ        $0x40, DX
 	JNZ         group
+	VZEROUPPER
+	RET
+
+// func int8BlocksAVX2(dst *float32, x *float32, n int, common float32, _ float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·int8BlocksAVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVSS        common+24(FP), X0
+	VBROADCASTSS X0, Y0
+
+group:
+	VMOVUPS    ones8<>+0(SB), Y1
+	VMOVUPS    (CX), Y2
+	VMOVUPS    32(CX), Y3
+	VMOVUPS    64(CX), Y4
+	VMOVUPS    96(CX), Y5
+	VANDPS     magnitude<>+0(SB), Y2, Y6
+	VMOVAPS    Y6, Y6
+	VMOVAPS    Y2, Y7
+	VANDPS     magnitude<>+0(SB), Y3, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y3, Y7, Y7
+	VANDPS     magnitude<>+0(SB), Y4, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y4, Y7, Y7
+	VANDPS     magnitude<>+0(SB), Y5, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y5, Y7, Y7
+	VPERM2F128 $0x01, Y6, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VPERMILPS  $0x4e, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VPERMILPS  $0xb1, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VMOVUPS    largest8<>+0(SB), Y8
+	VXORPS     Y10, Y10, Y10
+	VDIVPS     Y8, Y6, Y9
+	VMULPS     Y10, Y7, Y7
+	VADDPS     Y7, Y9, Y9
+	VDIVPS     Y6, Y8, Y7
+	VCMPPS     $0x04, Y10, Y6, Y8
+	VANDPS     Y8, Y7, Y7
+	VMULPS     Y7, Y2, Y2
+	VCVTPS2DQ  Y2, Y2
+	VMULPS     Y7, Y3, Y3
+	VCVTPS2DQ  Y3, Y3
+	VMULPS     Y7, Y4, Y4
+	VCVTPS2DQ  Y4, Y4
+	VMULPS     Y7, Y5, Y5
+	VCVTPS2DQ  Y5, Y5
+	VPACKSSDW  Y3, Y2, Y2
+	VPACKSSDW  Y5, Y4, Y4
+	VPACKSSWB  Y4, Y2, Y2
+	VMOVUPS    inOrder<>+0(SB), Y3
+	VPERMD     Y2, Y3, Y2
+	VMOVDQU    Y2, (AX)
+	VMOVUPS    Y9, 64(AX)
+	VPMADDUBSW Y2, Y1, Y2
+	VPMADDWD   ones16<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VCVTPS2DQ  Y2, Y2
+	VMOVUPS    Y2, 128(AX)
+	VMOVUPS    128(CX), Y2
+	VMOVUPS    160(CX), Y3
+	VMOVUPS    192(CX), Y4
+	VMOVUPS    224(CX), Y5
+	VANDPS     magnitude<>+0(SB), Y2, Y6
+	VMOVAPS    Y6, Y6
+	VMOVAPS    Y2, Y7
+	VANDPS     magnitude<>+0(SB), Y3, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y3, Y7, Y7
+	VANDPS     magnitude<>+0(SB), Y4, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y4, Y7, Y7
+	VANDPS     magnitude<>+0(SB), Y5, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y5, Y7, Y7
+	VPERM2F128 $0x01, Y6, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VPERMILPS  $0x4e, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VPERMILPS  $0xb1, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VMOVUPS    largest8<>+0(SB), Y8
+	VXORPS     Y10, Y10, Y10
+	VDIVPS     Y8, Y6, Y9
+	VMULPS     Y10, Y7, Y7
+	VADDPS     Y7, Y9, Y9
+	VDIVPS     Y6, Y8, Y7
+	VCMPPS     $0x04, Y10, Y6, Y8
+	VANDPS     Y8, Y7, Y7
+	VMULPS     Y7, Y2, Y2
+	VCVTPS2DQ  Y2, Y2
+	VMULPS     Y7, Y3, Y3
+	VCVTPS2DQ  Y3, Y3
+	VMULPS     Y7, Y4, Y4
+	VCVTPS2DQ  Y4, Y4
+	VMULPS     Y7, Y5, Y5
+	VCVTPS2DQ  Y5, Y5
+	VPACKSSDW  Y3, Y2, Y2
+	VPACKSSDW  Y5, Y4, Y4
+	VPACKSSWB  Y4, Y2, Y2
+	VMOVUPS    inOrder<>+0(SB), Y3
+	VPERMD     Y2, Y3, Y2
+	VMOVDQU    Y2, 32(AX)
+	VMOVUPS    Y9, 96(AX)
+	VPMADDUBSW Y2, Y1, Y1
+	VPMADDWD   ones16<>+0(SB), Y1, Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VCVTPS2DQ  Y1, Y1
+	VMOVUPS    Y1, 160(AX)
+	ADDQ       $0x00000100, CX
+	ADDQ       $0x000000c0, AX
+	SUBQ       $0x40, DX
+	JNZ        group
+	VZEROUPPER
+	RET
+
+// func int8BlocksMinAVX2(dst *float32, x *float32, n int, common float32, _ float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·int8BlocksMinAVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVSS        common+24(FP), X0
+	VBROADCASTSS X0, Y0
+
+group:
+	VMOVUPS    ones8<>+0(SB), Y1
+	VMOVUPS    (CX), Y2
+	VMOVUPS    32(CX), Y3
+	VMOVUPS    64(CX), Y4
+	VMOVUPS    96(CX), Y5
+	VANDPS     magnitude<>+0(SB), Y2, Y6
+	VMOVAPS    Y6, Y6
+	VMOVAPS    Y2, Y7
+	VANDPS     magnitude<>+0(SB), Y3, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y3, Y7, Y7
+	VANDPS     magnitude<>+0(SB), Y4, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y4, Y7, Y7
+	VANDPS     magnitude<>+0(SB), Y5, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y5, Y7, Y7
+	VPERM2F128 $0x01, Y6, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VPERMILPS  $0x4e, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VPERMILPS  $0xb1, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VMOVUPS    largest8<>+0(SB), Y8
+	VXORPS     Y10, Y10, Y10
+	VDIVPS     Y8, Y6, Y9
+	VMULPS     Y10, Y7, Y7
+	VADDPS     Y7, Y9, Y9
+	VDIVPS     Y6, Y8, Y7
+	VCMPPS     $0x04, Y10, Y6, Y8
+	VANDPS     Y8, Y7, Y7
+	VMULPS     Y7, Y2, Y2
+	VCVTPS2DQ  Y2, Y2
+	VMULPS     Y7, Y3, Y3
+	VCVTPS2DQ  Y3, Y3
+	VMULPS     Y7, Y4, Y4
+	VCVTPS2DQ  Y4, Y4
+	VMULPS     Y7, Y5, Y5
+	VCVTPS2DQ  Y5, Y5
+	VPACKSSDW  Y3, Y2, Y2
+	VPACKSSDW  Y5, Y4, Y4
+	VPACKSSWB  Y4, Y2, Y2
+	VMOVUPS    inOrder<>+0(SB), Y3
+	VPERMD     Y2, Y3, Y2
+	VMOVDQU    Y2, (AX)
+	VMOVUPS    Y9, 64(AX)
+	VPMADDUBSW Y2, Y1, Y2
+	VPMADDWD   ones16<>+0(SB), Y2, Y2
+	VCVTDQ2PS  Y2, Y2
+	VMULPS     Y0, Y2, Y2
+	VMULPS     Y9, Y2, Y2
+	VMOVUPS    Y2, 128(AX)
+	VMOVUPS    128(CX), Y2
+	VMOVUPS    160(CX), Y3
+	VMOVUPS    192(CX), Y4
+	VMOVUPS    224(CX), Y5
+	VANDPS     magnitude<>+0(SB), Y2, Y6
+	VMOVAPS    Y6, Y6
+	VMOVAPS    Y2, Y7
+	VANDPS     magnitude<>+0(SB), Y3, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y3, Y7, Y7
+	VANDPS     magnitude<>+0(SB), Y4, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y4, Y7, Y7
+	VANDPS     magnitude<>+0(SB), Y5, Y8
+	VMAXPS     Y8, Y6, Y6
+	VADDPS     Y5, Y7, Y7
+	VPERM2F128 $0x01, Y6, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VPERMILPS  $0x4e, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VPERMILPS  $0xb1, Y6, Y8
+	VMAXPS     Y8, Y6, Y6
+	VMOVUPS    largest8<>+0(SB), Y8
+	VXORPS     Y10, Y10, Y10
+	VDIVPS     Y8, Y6, Y9
+	VMULPS     Y10, Y7, Y7
+	VADDPS     Y7, Y9, Y9
+	VDIVPS     Y6, Y8, Y7
+	VCMPPS     $0x04, Y10, Y6, Y8
+	VANDPS     Y8, Y7, Y7
+	VMULPS     Y7, Y2, Y2
+	VCVTPS2DQ  Y2, Y2
+	VMULPS     Y7, Y3, Y3
+	VCVTPS2DQ  Y3, Y3
+	VMULPS     Y7, Y4, Y4
+	VCVTPS2DQ  Y4, Y4
+	VMULPS     Y7, Y5, Y5
+	VCVTPS2DQ  Y5, Y5
+	VPACKSSDW  Y3, Y2, Y2
+	VPACKSSDW  Y5, Y4, Y4
+	VPACKSSWB  Y4, Y2, Y2
+	VMOVUPS    inOrder<>+0(SB), Y3
+	VPERMD     Y2, Y3, Y2
+	VMOVDQU    Y2, 32(AX)
+	VMOVUPS    Y9, 96(AX)
+	VPMADDUBSW Y2, Y1, Y1
+	VPMADDWD   ones16<>+0(SB), Y1, Y1
+	VCVTDQ2PS  Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMULPS     Y9, Y1, Y1
+	VMOVUPS    Y1, 160(AX)
+	ADDQ       $0x00000100, CX
+	ADDQ       $0x000000c0, AX
+	SUBQ       $0x40, DX
+	JNZ        group
 	VZEROUPPER
 	RET
 

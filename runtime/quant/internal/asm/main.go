@@ -45,6 +45,9 @@ func generate() (assembly, declarations []byte, err error) {
 		g.matVec(avx512, f)
 		g.decode(avx512, f)
 	}
+	for _, f := range int8Formats512 {
+		g.matVec(avx512, int8Of(f))
+	}
 	for _, inputs := range panelInputs {
 		g.panelLoop(avx512, inputs)
 	}
@@ -61,6 +64,8 @@ func generate() (assembly, declarations []byte, err error) {
 	g.int8Loop("int8AVX2", signedSingle8, false)
 	g.int8Loop("int8PairsAVX2", pairs8, false)
 	g.int8Loop("int8PairsMinAVX2", pairs8, true)
+	g.blocksLoop("int8BlocksAVX2", blocks8, false)
+	g.blocksLoop("int8BlocksMinAVX2", blocks8, true)
 	g.superLoop("int8SuperAVX2", super8)
 	for _, v := range []isa{avx512, avx2} {
 		g.vectorLoops(v)
