@@ -47,10 +47,10 @@ func (f *Format) Product(w []byte, stride int, in *Inputs, ys [][]float32) {
 	if len(ys) == 1 {
 		near = rows // nothing comes back to them
 	}
-	panels, decode := in.panelOf(f)
+	panels, format := in.panelOf(f)
 	for r := 0; r < rows; r += near {
-		if decode != nil {
-			f.panel(panels, decode, &k, w, stride, in, ys, r, min(r+near, rows))
+		if format.decode != nil {
+			f.panel(panels, format, &k, w, stride, in, ys, r, min(r+near, rows))
 		} else {
 			f.tiles(&k, w, stride, in, ys, r, min(r+near, rows))
 		}

@@ -572,17 +572,67 @@ func dotIQ4_XSInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *
 //go:noescape
 func dotIQ4_XSInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// panel4x6AVX512 is the panelFunc of 6 inputs.
+// panel4x6AVX512 is the panelFunc of 4 rows and 6 inputs.
 //
 //go:noescape
-func panel4x6AVX512(panel *float32, xs *[]float32, offset int, vectors int, sums *float32)
+func panel4x6AVX512(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
 
-// panel4x4AVX512 is the panelFunc of 4 inputs.
+// panelSingle2x6AVX2 is the panelFunc of 2 rows and 6 inputs.
 //
 //go:noescape
-func panel4x4AVX512(panel *float32, xs *[]float32, offset int, vectors int, sums *float32)
+func panelSingle2x6AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
 
-// sumLanesAVX512 replaces n times sums of 4 rows, of 16 lanes each, by as many floats.
+// panelSingleSums2x6AVX2 is the panelFunc of 2 rows and 6 inputs.
+//
+//go:noescape
+func panelSingleSums2x6AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelSingleMin2x6AVX2 is the panelFunc of 2 rows and 6 inputs.
+//
+//go:noescape
+func panelSingleMin2x6AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelPairsSums2x6AVX2 is the panelFunc of 2 rows and 6 inputs.
+//
+//go:noescape
+func panelPairsSums2x6AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelPairsMin2x6AVX2 is the panelFunc of 2 rows and 6 inputs.
+//
+//go:noescape
+func panelPairsMin2x6AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panel4x4AVX512 is the panelFunc of 4 rows and 4 inputs.
+//
+//go:noescape
+func panel4x4AVX512(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelSingle2x4AVX2 is the panelFunc of 2 rows and 4 inputs.
+//
+//go:noescape
+func panelSingle2x4AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelSingleSums2x4AVX2 is the panelFunc of 2 rows and 4 inputs.
+//
+//go:noescape
+func panelSingleSums2x4AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelSingleMin2x4AVX2 is the panelFunc of 2 rows and 4 inputs.
+//
+//go:noescape
+func panelSingleMin2x4AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelPairsSums2x4AVX2 is the panelFunc of 2 rows and 4 inputs.
+//
+//go:noescape
+func panelPairsSums2x4AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelPairsMin2x4AVX2 is the panelFunc of 2 rows and 4 inputs.
+//
+//go:noescape
+func panelPairsMin2x4AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// sumLanesAVX512 replaces n times four sums, of 16 lanes each, by as many floats.
 //
 //go:noescape
 func sumLanesAVX512(sums *float32, n int)
@@ -667,6 +717,11 @@ func dotQ4_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func addQ4_0_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeQ4_0AVX2 is the decodeFunc of Q4_0 in steps of 64 elements.
+//
+//go:noescape
+func decodeQ4_0AVX2(w *byte, steps int, panel *float32)
+
 // dotQ4_0Int8AVX2 is the rowFunc of Q4_0Int8 in steps of 64 elements.
 //
 //go:noescape
@@ -706,6 +761,11 @@ func dotQ4_1_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //
 //go:noescape
 func addQ4_1_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// decodeQ4_1AVX2 is the decodeFunc of Q4_1 in steps of 64 elements.
+//
+//go:noescape
+func decodeQ4_1AVX2(w *byte, steps int, panel *float32)
 
 // dotQ4_1Int8AVX2 is the rowFunc of Q4_1Int8 in steps of 64 elements.
 //
@@ -747,6 +807,11 @@ func dotQ5_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func addQ5_0_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeQ5_0AVX2 is the decodeFunc of Q5_0 in steps of 64 elements.
+//
+//go:noescape
+func decodeQ5_0AVX2(w *byte, steps int, panel *float32)
+
 // dotQ5_0Int8AVX2 is the rowFunc of Q5_0Int8 in steps of 64 elements.
 //
 //go:noescape
@@ -786,6 +851,11 @@ func dotQ5_1_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //
 //go:noescape
 func addQ5_1_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// decodeQ5_1AVX2 is the decodeFunc of Q5_1 in steps of 64 elements.
+//
+//go:noescape
+func decodeQ5_1AVX2(w *byte, steps int, panel *float32)
 
 // dotQ5_1Int8AVX2 is the rowFunc of Q5_1Int8 in steps of 64 elements.
 //
@@ -827,6 +897,11 @@ func dotIQ4_NL_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func addIQ4_NL_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeIQ4_NLAVX2 is the decodeFunc of IQ4_NL in steps of 64 elements.
+//
+//go:noescape
+func decodeIQ4_NLAVX2(w *byte, steps int, panel *float32)
+
 // dotIQ4_NLInt8AVX2 is the rowFunc of IQ4_NLInt8 in steps of 64 elements.
 //
 //go:noescape
@@ -866,6 +941,11 @@ func dotMXFP4_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float
 //
 //go:noescape
 func addMXFP4_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// decodeMXFP4AVX2 is the decodeFunc of MXFP4 in steps of 64 elements.
+//
+//go:noescape
+func decodeMXFP4AVX2(w *byte, steps int, panel *float32)
 
 // dotMXFP4Int8AVX2 is the rowFunc of MXFP4Int8 in steps of 64 elements.
 //
@@ -907,6 +987,11 @@ func dotQ8_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func addQ8_0_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeQ8_0AVX2 is the decodeFunc of Q8_0 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ8_0AVX2(w *byte, steps int, panel *float32)
+
 // dotQ8_0Int8AVX2 is the rowFunc of Q8_0Int8 in steps of 32 elements.
 //
 //go:noescape
@@ -946,6 +1031,11 @@ func dotQ4_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //
 //go:noescape
 func addQ4_K_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// decodeQ4_KAVX2 is the decodeFunc of Q4_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ4_KAVX2(w *byte, steps int, panel *float32)
 
 // dotQ4_KInt8AVX2 is the rowFunc of Q4_KInt8 in steps of 256 elements.
 //
@@ -987,6 +1077,11 @@ func dotQ5_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func addQ5_K_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeQ5_KAVX2 is the decodeFunc of Q5_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ5_KAVX2(w *byte, steps int, panel *float32)
+
 // dotQ5_KInt8AVX2 is the rowFunc of Q5_KInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1027,6 +1122,11 @@ func dotQ6_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func addQ6_K_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeQ6_KAVX2 is the decodeFunc of Q6_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ6_KAVX2(w *byte, steps int, panel *float32)
+
 // dotQ6_KInt8AVX2 is the rowFunc of Q6_KInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1066,6 +1166,11 @@ func dotIQ4_XS_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //
 //go:noescape
 func addIQ4_XS_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// decodeIQ4_XSAVX2 is the decodeFunc of IQ4_XS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ4_XSAVX2(w *byte, steps int, panel *float32)
 
 // dotIQ4_XSInt8AVX2 is the rowFunc of IQ4_XSInt8 in steps of 256 elements.
 //

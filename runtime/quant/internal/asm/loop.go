@@ -15,6 +15,7 @@ type format struct {
 	begin  func(g *gen, s shape) func(l *loop)
 	shared int  // registers for vectors of x that rows share
 	folded bool // sums of a few products are scaled, not weights; see partial
+	common bool // and elements have something in common, which is added to all of them
 	// arranged says how arrangeLoop leaves x; nil: as it is.
 	arranged *arranged
 	int8     *arranged                           // the same for the loops that multiply bytes; nil: the format has none
@@ -29,7 +30,7 @@ type loop struct {
 	rows   []row
 	inputs []reg.Register       // x of this step
 	kept   reg.Register         // where the running sums are, if they are in memory
-	panel  reg.Register         // where the weights of this step go instead of being multiplied
+	panel  *panel               // where the weights of this step go; nil: they are multiplied
 	loaded map[int][]operand.Op // vectors of all inputs, see loadX
 	format
 }
@@ -205,7 +206,7 @@ func (l *loop) run() {
 		l.ADDQ(operand.U32(l.inputBytes()), x)
 	}
 	if l.panel != nil {
-		l.ADDQ(operand.U32(panelRows*4*l.elems), l.panel)
+		l.ADDQ(operand.U32(l.panel.bytes(l.elems)), l.panel.Register)
 	}
 	l.DECQ(steps)
 	l.JNZ(operand.LabelRef("step"))
@@ -260,7 +261,7 @@ func (l *loop) vectorAt(v int) int {
 // a running sum come in ascending order.
 func (l *loop) add(row row, v int, w reg.Register) {
 	if l.panel != nil {
-		l.VMOVUPS(w, at(l.panel, panelRows*4*l.isa.lanes*v))
+		l.VMOVUPS(w, l.panel.at(v))
 		return
 	}
 	for j, x := range l.loaded[v] {

@@ -43,17 +43,23 @@ func generate() (assembly, declarations []byte, err error) {
 	g := &gen{Context: build.NewContext(), constants: map[string]bool{}}
 	for _, f := range formats512 {
 		g.matVec(avx512, f)
-		g.decode(avx512, f)
+		g.decode(avx512, f, scaledPanel)
 	}
 	for _, f := range int8Formats512 {
 		g.matVec(avx512, int8Of(f))
 	}
 	for _, inputs := range panelInputs {
-		g.panelLoop(avx512, inputs)
+		g.panelLoop(avx512, scaledPanel, inputs)
+		for _, k := range panelKinds2 {
+			g.panelLoop(avx2, k, inputs)
+		}
 	}
 	g.sumPanel()
 	for _, f := range formats2 {
 		g.matVec(avx2, f)
+		if f.folded {
+			g.decode(avx2, f, f.panelKind())
+		}
 		if f.int8 != nil {
 			g.matVec(avx2, int8Of(f))
 		}
