@@ -48,6 +48,9 @@ func (f *Format) Product(w []byte, stride int, in *Inputs, ys [][]float32) {
 		near = rows // nothing comes back to them
 	}
 	panels, format := in.panelOf(f)
+	if format.decode != nil {
+		near = nearPanel(elems)
+	}
 	for r := 0; r < rows; r += near {
 		if format.decode != nil {
 			f.panel(panels, format, &k, w, stride, in, ys, r, min(r+near, rows))

@@ -1,7 +1,7 @@
 package quant
 
 // Many inputs are multiplied by weights that are decoded once, to a panel: floats of
-// nearRows rows. Stretches of a panel and of some inputs meet in the nearest cache.
+// some rows. Stretches of a panel and of some inputs meet in the nearest cache.
 
 // decodeFunc decodes steps·step elements of a row to a panel of some rows, of which it
 // fills one: of every vector those of all rows lie side by side.
@@ -79,7 +79,14 @@ func (n *Inputs) panelOf(f *Format) (*panelLoops, panelFormat) {
 	return p, p.formats[f.Type]
 }
 
-// panel multiplies rows r0 to r1, at most nearRows, by all inputs, which are of at least
+// nearPanel is how many rows of elems elements a panel has: all inputs are read once for
+// these, and they stay in the second cache.
+func nearPanel(elems int) int {
+	const most, floats = 64, 1 << 18
+	return max(min(floats/elems&^(nearRows-1), most), nearRows)
+}
+
+// panel multiplies rows r0 to r1, at most nearPanel, by all inputs, which are of at least
 // one step.
 func (f *Format) panel(p *panelLoops, pf panelFormat, k *kernel, w []byte, stride int, in *Inputs, ys [][]float32, r0, r1 int) {
 	steps, element, offset := f.split(k, len(in.xs[0]))
