@@ -34,10 +34,12 @@ type Inputs struct {
 	xs [][]float32 // as they are
 	in [][]float32 // as the loops take them
 
-	floats []float32    // where they are arranged
-	sums   []float32    // of stretches
-	x      [1][]float32 // of Rows
-	next   *Inputs      // in the list inputsFree
+	floats []float32                  // where they are arranged
+	sums   []float32                  // of stretches
+	panel  []float32                  // of weights
+	last   [mostPanelInputs][]float32 // those that do not fill a panelLoop
+	x      [1][]float32               // of Rows
+	next   *Inputs                    // in the list inputsFree
 }
 
 // Set takes up vectors of equal length, for products with rows of f in the back end in
@@ -101,6 +103,7 @@ func (n *Inputs) release() {
 	n.x = [1][]float32{}
 	clear(n.xs)
 	clear(n.in)
+	clear(n.last[:])
 	inputsFree.Lock()
 	defer inputsFree.Unlock()
 	n.next, inputsFree.first = inputsFree.first, n

@@ -12,6 +12,7 @@ type backend struct {
 	kernels map[Type]kernel // formats without an entry run their pure Go Dot
 	int8    map[Type]kernel // of inputs that are quantised; without an entry these are not
 	vectors *vectorLoops    // nil: pure Go
+	panels  *panelLoops     // nil: many inputs have no loops of their own
 	// products come most columns first, then most rows; those of as many columns
 	// end with one row.
 	products []productLoop

@@ -7,6 +7,9 @@ func backends() []*backend {
 	var list []*backend
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C
 	if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VL {
+		if !cpu.X86.HasAVX512VNNI {
+			avx512Backend.int8 = int8Kernels
+		}
 		list = append(list, &avx512Backend)
 	}
 	if avx2 {
@@ -33,7 +36,7 @@ var avx512Backend = backend{
 		Q6_K:   {superBlock, dotQ6_KAVX512, dotQ6_Kx4AVX512, [2]tile{{2, 4, dotQ6_K_2x4AVX512}, {2, 2, dotQ6_K_2x2AVX512}}, stretchLoops{}, nil},
 		IQ4_XS: {superBlock, dotIQ4_XSAVX512, dotIQ4_XSx4AVX512, [2]tile{{2, 4, dotIQ4_XS_2x4AVX512}, {2, 2, dotIQ4_XS_2x2AVX512}}, stretchLoops{}, nil},
 	},
-	int8: int8Kernels,
+	int8: int8Kernels512,
 	vectors: &vectorLoops{
 		dot:    dotVectorsAVX512,
 		axpy:   axpyAVX512,
@@ -43,6 +46,7 @@ var avx512Backend = backend{
 		scaled: scaledAVX512,
 		exp:    expAVX512,
 	},
+	panels: &panels512,
 	products: []productLoop{
 		{4, 64, product4x64AVX512},
 		{1, 64, product1x64AVX512},
@@ -90,6 +94,7 @@ var avx2Backend = backend{
 		scaled: scaledAVX2,
 		exp:    expAVX2,
 	},
+	panels: &panels2,
 	products: []productLoop{
 		{6, 16, product6x16AVX2},
 		{4, 16, product4x16AVX2},
@@ -100,10 +105,12 @@ var avx2Backend = backend{
 
 // How the loops of bytes take inputs: their bytes, scales and sums.
 var (
-	single8   = &arranger{from: 32, to: 24, run: int8AVX2}
-	pairs8    = &arranger{from: 64, to: 32, run: int8PairsAVX2}
-	pairs8Min = &arranger{from: 64, to: 32, run: int8PairsMinAVX2}
-	super8    = &arranger{from: superBlock, to: 80, run: int8SuperAVX2}
+	single8    = &arranger{from: 32, to: 24, run: int8AVX2}
+	pairs8     = &arranger{from: 64, to: 32, run: int8PairsAVX2}
+	pairs8Min  = &arranger{from: 64, to: 32, run: int8PairsMinAVX2}
+	blocks8    = &arranger{from: 64, to: 48, run: int8BlocksAVX2}
+	blocks8Min = &arranger{from: 64, to: 48, run: int8BlocksMinAVX2}
+	super8     = &arranger{from: superBlock, to: 80, run: int8SuperAVX2}
 )
 
 // int8Kernels are for any machine with AVX2. Sums of x are for what codes count from, or
@@ -120,4 +127,19 @@ var int8Kernels = map[Type]kernel{
 	Q5_K:   {superBlock, dotQ5_KInt8AVX2, dotQ5_KInt8x4AVX2, [2]tile{{2, 2, dotQ5_KInt8_2x2AVX2}}, stretch2(addQ5_KInt8_2x4AVX2), &arrangement{super8, 1, 1}},
 	Q6_K:   {superBlock, dotQ6_KInt8AVX2, dotQ6_KInt8x4AVX2, [2]tile{{2, 2, dotQ6_KInt8_2x2AVX2}}, stretch2(addQ6_KInt8_2x4AVX2), &arrangement{super8, 1, 1}},
 	IQ4_XS: {superBlock, dotIQ4_XSInt8AVX2, dotIQ4_XSInt8x4AVX2, [2]tile{{2, 2, dotIQ4_XSInt8_2x2AVX2}}, stretch2(addIQ4_XSInt8_2x4AVX2), &arrangement{super8, 1, 1}},
+}
+
+// int8Kernels512 are for AVX-512 with VNNI.
+var int8Kernels512 = map[Type]kernel{
+	Q4_0:   {2 * 32, dotQ4_0Int8AVX512, dotQ4_0Int8x4AVX512, [2]tile{{2, 4, dotQ4_0Int8_2x4AVX512}, {2, 2, dotQ4_0Int8_2x2AVX512}}, stretchLoops{}, &arrangement{blocks8, -8, 1}},
+	Q4_1:   {2 * 32, dotQ4_1Int8AVX512, dotQ4_1Int8x4AVX512, [2]tile{{2, 4, dotQ4_1Int8_2x4AVX512}, {2, 2, dotQ4_1Int8_2x2AVX512}}, stretchLoops{}, &arrangement{blocks8Min, 1, 1}},
+	Q5_0:   {2 * 32, dotQ5_0Int8AVX512, dotQ5_0Int8x4AVX512, [2]tile{{2, 4, dotQ5_0Int8_2x4AVX512}, {2, 2, dotQ5_0Int8_2x2AVX512}}, stretchLoops{}, &arrangement{blocks8, -16, 1}},
+	Q5_1:   {2 * 32, dotQ5_1Int8AVX512, dotQ5_1Int8x4AVX512, [2]tile{{2, 4, dotQ5_1Int8_2x4AVX512}, {2, 2, dotQ5_1Int8_2x2AVX512}}, stretchLoops{}, &arrangement{blocks8Min, 1, 1}},
+	Q8_0:   {2 * 32, dotQ8_0Int8AVX512, dotQ8_0Int8x4AVX512, [2]tile{{2, 4, dotQ8_0Int8_2x4AVX512}, {2, 2, dotQ8_0Int8_2x2AVX512}}, stretchLoops{}, &arrangement{blocks8, -128, 1}},
+	IQ4_NL: {2 * 32, dotIQ4_NLInt8AVX512, dotIQ4_NLInt8x4AVX512, [2]tile{{2, 4, dotIQ4_NLInt8_2x4AVX512}, {2, 2, dotIQ4_NLInt8_2x2AVX512}}, stretchLoops{}, &arrangement{blocks8, -127, 1}},
+	MXFP4:  {2 * 32, dotMXFP4Int8AVX512, dotMXFP4Int8x4AVX512, [2]tile{{2, 4, dotMXFP4Int8_2x4AVX512}, {2, 2, dotMXFP4Int8_2x2AVX512}}, stretchLoops{}, &arrangement{blocks8, -12, 1}},
+	Q4_K:   {superBlock, dotQ4_KInt8AVX512, dotQ4_KInt8x4AVX512, [2]tile{{2, 4, dotQ4_KInt8_2x4AVX512}, {2, 2, dotQ4_KInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}},
+	Q5_K:   {superBlock, dotQ5_KInt8AVX512, dotQ5_KInt8x4AVX512, [2]tile{{2, 4, dotQ5_KInt8_2x4AVX512}, {2, 2, dotQ5_KInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}},
+	Q6_K:   {superBlock, dotQ6_KInt8AVX512, dotQ6_KInt8x4AVX512, [2]tile{{2, 4, dotQ6_KInt8_2x4AVX512}, {2, 2, dotQ6_KInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}},
+	IQ4_XS: {superBlock, dotIQ4_XSInt8AVX512, dotIQ4_XSInt8x4AVX512, [2]tile{{2, 4, dotIQ4_XSInt8_2x4AVX512}, {2, 2, dotIQ4_XSInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}},
 }

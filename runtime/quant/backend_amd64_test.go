@@ -52,3 +52,44 @@ func TestTilesComplete(t *testing.T) {
 		}
 	}
 }
+
+// TestPanelsComplete checks what Product relies on: panels of every format whose loops have
+// one running sum, and loops that come with most inputs first. A stretch and a step are whole
+// groups of a panel, and sums are whole fours.
+func TestPanelsComplete(t *testing.T) {
+	for _, b := range []*backend{&avx512Backend, &avx2Backend} {
+		p := b.panels
+		for _, f := range Formats() {
+			pf, k := p.formats[f.Type], b.kernels[f.Type]
+			if want := b == &avx512Backend || k.stretch.add != nil; (pf.decode != nil) != want {
+				t.Errorf("%s: %s has a panel: %v, want %v", b.name, f.Name, !want, want)
+			}
+			if pf.decode == nil {
+				continue
+			}
+			input := pf.elems
+			if k.arranged != nil {
+				input = k.arranged.size(pf.elems)
+			}
+			if k.step%pf.elems != 0 || panelStretch%pf.elems != 0 || input != pf.input {
+				t.Errorf("%s: %s has groups of %d elements, %d floats of an input", b.name, f.Name, pf.elems, pf.input)
+			}
+			for i, l := range pf.loops {
+				if l.inputs > mostPanelInputs || i > 0 && l.inputs >= pf.loops[i-1].inputs || p.rows*l.inputs%4 != 0 {
+					t.Errorf("%s: %s: loop %d of panels has %d inputs", b.name, f.Name, i, l.inputs)
+				}
+			}
+		}
+	}
+}
+
+// TestInt8Complete checks that all block formats have loops for bytes, with VNNI or without.
+func TestInt8Complete(t *testing.T) {
+	for name, kernels := range map[string]map[Type]kernel{"AVX2": int8Kernels, "AVX-512": int8Kernels512} {
+		for _, f := range Formats() {
+			if k := kernels[f.Type]; (k.one != nil) != (f.BlockElems > 1) || k.one != nil && (k.four == nil || k.arranged == nil || k.step%f.BlockElems != 0) {
+				t.Errorf("%s: loops of bytes of %s are not complete", name, f.Name)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -122,9 +123,12 @@ func TestAllocations(t *testing.T) {
 			}
 			w := make([]byte, 5*stride)
 			xs, ys := [][]float32{x, x, x}, [][]float32{y, y, y}
+			many := slices.Repeat(xs, 3) // enough for a panel
+			results := slices.Repeat(ys, 3)
 			if allocs := testing.AllocsPerRun(10, func() {
 				f.Rows(w, stride, x, y)
 				f.RowsMany(w, stride, xs, ys)
+				f.RowsMany(w, stride, many, results)
 			}); allocs != 0 {
 				t.Errorf("%s %s: %v allocations", name, f.Name, allocs)
 			}

@@ -58,6 +58,53 @@ func guardArranged(f *Format, memory []byte, inputs, elems int) {
 	}
 }
 
+// guardPanel makes the next call make its panel of some rows, and its sums, right before
+// inaccessible pages.
+func guardPanel(f *Format, memory [2][]byte, rows, elems int) {
+	p, k := active.Load().panels, active.Load().kernels[f.Type]
+	if p == nil || p.formats[f.Type].decode == nil || elems < k.step {
+		return
+	}
+	pf, padded := p.formats[f.Type], (rows+p.rows-1)/p.rows*p.rows
+	in := inputsFree.first
+	if k.arranged == nil || in == nil {
+		in = &Inputs{}
+		inputsFree.first = in
+	}
+	in.panel = floatsIn(memory[0], padded*(elems/k.step*k.step)/pf.elems*pf.floats)
+	in.sums = floatsIn(memory[1], padded*mostPanelInputs*p.lanes)
+}
+
+// TestInt8StaysInside puts rows for inputs of bytes, and these, right before inaccessible
+// pages, and the first row right behind one.
+func TestInt8StaysInside(t *testing.T) {
+	const rows, inputs, elems = 5, 7, 2*superBlock + 64
+	r := rand.New(rand.NewPCG(13, 13))
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		for typ, k := range active.Load().int8 {
+			f, _ := Lookup(typ)
+			blocks := elems / f.BlockElems
+			last := guarded(t, rows*blocks*f.BlockBytes)
+			copy(last, randomBlocks(r, f, len(last)/f.BlockBytes))
+			x, arranged := guarded(t, 4*elems), guarded(t, 8*inputs*elems)
+			n := blocks * f.BlockElems
+			for _, w := range [][]byte{last[len(last)-rows*blocks*f.BlockBytes:], last[:rows*blocks*f.BlockBytes]} {
+				for count := 1; count <= inputs; count++ {
+					in := Inputs{Int8: true, floats: floatsIn(arranged, count*k.arranged.size(n/k.step*k.step))}
+					xs, ys := make([][]float32, count), make([][]float32, count)
+					for j := range xs {
+						xs[j], ys[j] = floatsIn(x, n), make([]float32, rows)
+					}
+					if faults(func() { in.Set(f, xs); f.Product(w, blocks*f.BlockBytes, &in, ys) }) {
+						t.Errorf("%s %s: %d inputs: access outside the rows or inputs", name, f.Name, count)
+					}
+				}
+			}
+		}
+	}
+}
+
 // forgetArranged forgets memory that guardArranged was given.
 func forgetArranged() { inputsFree.first = nil }
 
@@ -91,7 +138,7 @@ func TestRowsStayInside(t *testing.T) {
 // TestRowsManyStayInside does the same for rows times several inputs, which all end
 // right before inaccessible pages.
 func TestRowsManyStayInside(t *testing.T) {
-	const rows, inputs = 5, 7
+	const rows, inputs = 5, 10
 	r := rand.New(rand.NewPCG(12, 12))
 	defer forgetArranged()
 	for _, f := range Formats() {
@@ -100,6 +147,7 @@ func TestRowsManyStayInside(t *testing.T) {
 		last := guarded(t, rows*maxBlocks*f.BlockBytes)
 		copy(last, randomBlocks(r, f, len(last)/f.BlockBytes))
 		in := guarded(t, 5*inputs*maxBlocks*f.BlockElems)
+		room := [2][]byte{guarded(t, 8*4*2*maxBlocks*f.BlockElems), guarded(t, 8*4*mostPanelInputs*16)}
 		var xs, ys [inputs][]byte
 		for j := range xs {
 			xs[j], ys[j] = guarded(t, 4*maxBlocks*f.BlockElems), guarded(t, 4*rows)
@@ -115,6 +163,7 @@ func TestRowsManyStayInside(t *testing.T) {
 				for _, w := range [][]byte{last[len(last)-rows*stride:], last[:rows*stride]} {
 					for n := 1; n <= inputs; n++ {
 						guardArranged(f, in, n, blocks*f.BlockElems)
+						guardPanel(f, room, rows, blocks*f.BlockElems)
 						if faults(func() { f.RowsMany(w, stride, x[:n], y[:n]) }) {
 							t.Errorf("%s %s: %d blocks, %d inputs: access outside the rows, inputs or results", name, f.Name, blocks, n)
 						}

@@ -28,7 +28,7 @@ func (f *Format) RowsMany(w []byte, stride int, xs, ys [][]float32) {
 
 // Product computes ys[j][r] = Σ row_r·x_j for rows as Rows takes them and the inputs that
 // were set for this format, any number of them. In assembly a weight is decoded once for
-// up to four inputs. The bits of ys[j][r] depend on the row and x_j only: they are those
+// up to four inputs, or for all of them where they are many. The bits of ys[j][r] depend on the row and x_j only: they are those
 // that Rows gives. Product panics where RowsMany does.
 func (f *Format) Product(w []byte, stride int, in *Inputs, ys [][]float32) {
 	elems, rows := inputSizes(in.xs, ys)
@@ -47,8 +47,16 @@ func (f *Format) Product(w []byte, stride int, in *Inputs, ys [][]float32) {
 	if len(ys) == 1 {
 		near = rows // nothing comes back to them
 	}
+	panels, format := in.panelOf(f)
+	if format.decode != nil {
+		near = nearPanel(elems)
+	}
 	for r := 0; r < rows; r += near {
-		f.tiles(&k, w, stride, in, ys, r, min(r+near, rows))
+		if format.decode != nil {
+			f.panel(panels, format, &k, w, stride, in, ys, r, min(r+near, rows))
+		} else {
+			f.tiles(&k, w, stride, in, ys, r, min(r+near, rows))
+		}
 	}
 }
 

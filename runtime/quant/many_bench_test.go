@@ -13,7 +13,7 @@ import (
 func BenchmarkRowsMany(b *testing.B) {
 	for _, name := range backendNames() {
 		for _, f := range Formats() {
-			for _, inputs := range []int{2, 4, 8, 16} {
+			for _, inputs := range []int{2, 4, 8, 16, 512} {
 				b.Run(fmt.Sprintf("%s/%s/%d", name, f.Name, inputs), func(b *testing.B) { benchmarkRowsMany(b, name, f, inputs) })
 			}
 		}

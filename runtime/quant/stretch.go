@@ -30,9 +30,7 @@ func (f *Format) stretches(k *kernel, w []byte, stride int, in *Inputs, ys [][]f
 	if k.arranged != nil {
 		xStep = 4 * k.arranged.size(k.step)
 	}
-	if in.sums == nil {
-		in.sums = make([]float32, nearRows*stretchInputs*stretchLanes)
-	}
+	in.room(0, nearRows*stretchInputs*stretchLanes)
 	end := r1 - (r1-r0)%stretchRows
 	clear(in.sums[:(end-r0)*stretchInputs*stretchLanes])
 	for at := 0; at < steps; at += stretchElems / k.step {

@@ -7,6 +7,11 @@ package quant
 //go:noescape
 func dotF32AVX512(w *byte, x *float32, steps int) float32
 
+// dotF32x4AVX512 is the rowsFunc of F32 in steps of 32 elements.
+//
+//go:noescape
+func dotF32x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
 // dotF32_2x4AVX512 is the tileFunc of F32 for 2 × 4 in steps of 32 elements.
 //
 //go:noescape
@@ -16,6 +21,11 @@ func dotF32_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float
 //
 //go:noescape
 func dotF32_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeF32AVX512 is the decodeFunc of F32 in steps of 32 elements.
+//
+//go:noescape
+func decodeF32AVX512(w *byte, steps int, panel *float32)
 
 // dotF16AVX512 is the rowFunc of F16 in steps of 32 elements.
 //
@@ -37,6 +47,11 @@ func dotF16_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float
 //go:noescape
 func dotF16_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeF16AVX512 is the decodeFunc of F16 in steps of 32 elements.
+//
+//go:noescape
+func decodeF16AVX512(w *byte, steps int, panel *float32)
+
 // dotBF16AVX512 is the rowFunc of BF16 in steps of 32 elements.
 //
 //go:noescape
@@ -56,6 +71,11 @@ func dotBF16_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //
 //go:noescape
 func dotBF16_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeBF16AVX512 is the decodeFunc of BF16 in steps of 32 elements.
+//
+//go:noescape
+func decodeBF16AVX512(w *byte, steps int, panel *float32)
 
 // dotQ4_0AVX512 is the rowFunc of Q4_0 in steps of 32 elements.
 //
@@ -77,6 +97,11 @@ func dotQ4_0_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotQ4_0_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeQ4_0AVX512 is the decodeFunc of Q4_0 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ4_0AVX512(w *byte, steps int, panel *float32)
+
 // dotQ4_1AVX512 is the rowFunc of Q4_1 in steps of 32 elements.
 //
 //go:noescape
@@ -96,6 +121,11 @@ func dotQ4_1_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //
 //go:noescape
 func dotQ4_1_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeQ4_1AVX512 is the decodeFunc of Q4_1 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ4_1AVX512(w *byte, steps int, panel *float32)
 
 // dotQ5_0AVX512 is the rowFunc of Q5_0 in steps of 32 elements.
 //
@@ -117,6 +147,11 @@ func dotQ5_0_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotQ5_0_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeQ5_0AVX512 is the decodeFunc of Q5_0 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ5_0AVX512(w *byte, steps int, panel *float32)
+
 // dotQ5_1AVX512 is the rowFunc of Q5_1 in steps of 32 elements.
 //
 //go:noescape
@@ -136,6 +171,11 @@ func dotQ5_1_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //
 //go:noescape
 func dotQ5_1_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeQ5_1AVX512 is the decodeFunc of Q5_1 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ5_1AVX512(w *byte, steps int, panel *float32)
 
 // dotIQ4_NLAVX512 is the rowFunc of IQ4_NL in steps of 32 elements.
 //
@@ -157,6 +197,11 @@ func dotIQ4_NL_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]fl
 //go:noescape
 func dotIQ4_NL_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeIQ4_NLAVX512 is the decodeFunc of IQ4_NL in steps of 32 elements.
+//
+//go:noescape
+func decodeIQ4_NLAVX512(w *byte, steps int, panel *float32)
+
 // dotMXFP4AVX512 is the rowFunc of MXFP4 in steps of 32 elements.
 //
 //go:noescape
@@ -176,6 +221,11 @@ func dotMXFP4_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]flo
 //
 //go:noescape
 func dotMXFP4_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeMXFP4AVX512 is the decodeFunc of MXFP4 in steps of 32 elements.
+//
+//go:noescape
+func decodeMXFP4AVX512(w *byte, steps int, panel *float32)
 
 // dotQ8_0AVX512 is the rowFunc of Q8_0 in steps of 32 elements.
 //
@@ -197,6 +247,11 @@ func dotQ8_0_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotQ8_0_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeQ8_0AVX512 is the decodeFunc of Q8_0 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ8_0AVX512(w *byte, steps int, panel *float32)
+
 // dotQ4_KAVX512 is the rowFunc of Q4_K in steps of 256 elements.
 //
 //go:noescape
@@ -216,6 +271,11 @@ func dotQ4_K_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //
 //go:noescape
 func dotQ4_K_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeQ4_KAVX512 is the decodeFunc of Q4_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ4_KAVX512(w *byte, steps int, panel *float32)
 
 // dotQ5_KAVX512 is the rowFunc of Q5_K in steps of 256 elements.
 //
@@ -237,6 +297,11 @@ func dotQ5_K_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotQ5_K_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeQ5_KAVX512 is the decodeFunc of Q5_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ5_KAVX512(w *byte, steps int, panel *float32)
+
 // dotQ6_KAVX512 is the rowFunc of Q6_K in steps of 256 elements.
 //
 //go:noescape
@@ -257,6 +322,11 @@ func dotQ6_K_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func dotQ6_K_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// decodeQ6_KAVX512 is the decodeFunc of Q6_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ6_KAVX512(w *byte, steps int, panel *float32)
+
 // dotIQ4_XSAVX512 is the rowFunc of IQ4_XS in steps of 256 elements.
 //
 //go:noescape
@@ -276,6 +346,296 @@ func dotIQ4_XS_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]fl
 //
 //go:noescape
 func dotIQ4_XS_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// decodeIQ4_XSAVX512 is the decodeFunc of IQ4_XS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ4_XSAVX512(w *byte, steps int, panel *float32)
+
+// dotQ4_0Int8AVX512 is the rowFunc of Q4_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ4_0Int8x4AVX512 is the rowsFunc of Q4_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_0Int8_2x4AVX512 is the tileFunc of Q4_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_0Int8_2x2AVX512 is the tileFunc of Q4_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_1Int8AVX512 is the rowFunc of Q4_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ4_1Int8x4AVX512 is the rowsFunc of Q4_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_1Int8_2x4AVX512 is the tileFunc of Q4_1Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_1Int8_2x2AVX512 is the tileFunc of Q4_1Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ4_1Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_0Int8AVX512 is the rowFunc of Q5_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ5_0Int8x4AVX512 is the rowsFunc of Q5_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_0Int8_2x4AVX512 is the tileFunc of Q5_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_0Int8_2x2AVX512 is the tileFunc of Q5_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_1Int8AVX512 is the rowFunc of Q5_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ5_1Int8x4AVX512 is the rowsFunc of Q5_1Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_1Int8_2x4AVX512 is the tileFunc of Q5_1Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_1Int8_2x2AVX512 is the tileFunc of Q5_1Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ5_1Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_NLInt8AVX512 is the rowFunc of IQ4_NLInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ4_NLInt8x4AVX512 is the rowsFunc of IQ4_NLInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotIQ4_NLInt8_2x4AVX512 is the tileFunc of IQ4_NLInt8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_NLInt8_2x2AVX512 is the tileFunc of IQ4_NLInt8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotIQ4_NLInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotMXFP4Int8AVX512 is the rowFunc of MXFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotMXFP4Int8x4AVX512 is the rowsFunc of MXFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotMXFP4Int8_2x4AVX512 is the tileFunc of MXFP4Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotMXFP4Int8_2x2AVX512 is the tileFunc of MXFP4Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotMXFP4Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ8_0Int8AVX512 is the rowFunc of Q8_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ8_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ8_0Int8x4AVX512 is the rowsFunc of Q8_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ8_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ8_0Int8_2x4AVX512 is the tileFunc of Q8_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ8_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ8_0Int8_2x2AVX512 is the tileFunc of Q8_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ8_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_KInt8AVX512 is the rowFunc of Q4_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ4_KInt8x4AVX512 is the rowsFunc of Q4_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ4_KInt8_2x4AVX512 is the tileFunc of Q4_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ4_KInt8_2x2AVX512 is the tileFunc of Q4_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ4_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_KInt8AVX512 is the rowFunc of Q5_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ5_KInt8x4AVX512 is the rowsFunc of Q5_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ5_KInt8_2x4AVX512 is the tileFunc of Q5_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ5_KInt8_2x2AVX512 is the tileFunc of Q5_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ5_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ6_KInt8AVX512 is the rowFunc of Q6_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ6_KInt8x4AVX512 is the rowsFunc of Q6_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ6_KInt8_2x4AVX512 is the tileFunc of Q6_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ6_KInt8_2x2AVX512 is the tileFunc of Q6_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ6_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_XSInt8AVX512 is the rowFunc of IQ4_XSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ4_XSInt8x4AVX512 is the rowsFunc of IQ4_XSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotIQ4_XSInt8_2x4AVX512 is the tileFunc of IQ4_XSInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ4_XSInt8_2x2AVX512 is the tileFunc of IQ4_XSInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ4_XSInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// panel4x6AVX512 is the panelFunc of 4 rows and 6 inputs.
+//
+//go:noescape
+func panel4x6AVX512(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelSingle2x6AVX2 is the panelFunc of 2 rows and 6 inputs.
+//
+//go:noescape
+func panelSingle2x6AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelSingleSums2x6AVX2 is the panelFunc of 2 rows and 6 inputs.
+//
+//go:noescape
+func panelSingleSums2x6AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelSingleMin2x6AVX2 is the panelFunc of 2 rows and 6 inputs.
+//
+//go:noescape
+func panelSingleMin2x6AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelPairsSums2x6AVX2 is the panelFunc of 2 rows and 6 inputs.
+//
+//go:noescape
+func panelPairsSums2x6AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelPairsMin2x6AVX2 is the panelFunc of 2 rows and 6 inputs.
+//
+//go:noescape
+func panelPairsMin2x6AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panel4x4AVX512 is the panelFunc of 4 rows and 4 inputs.
+//
+//go:noescape
+func panel4x4AVX512(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelSingle2x4AVX2 is the panelFunc of 2 rows and 4 inputs.
+//
+//go:noescape
+func panelSingle2x4AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelSingleSums2x4AVX2 is the panelFunc of 2 rows and 4 inputs.
+//
+//go:noescape
+func panelSingleSums2x4AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelSingleMin2x4AVX2 is the panelFunc of 2 rows and 4 inputs.
+//
+//go:noescape
+func panelSingleMin2x4AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelPairsSums2x4AVX2 is the panelFunc of 2 rows and 4 inputs.
+//
+//go:noescape
+func panelPairsSums2x4AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// panelPairsMin2x4AVX2 is the panelFunc of 2 rows and 4 inputs.
+//
+//go:noescape
+func panelPairsMin2x4AVX2(panel *float32, xs *[]float32, offset int, groups int, sums *float32)
+
+// sumLanesAVX512 replaces n times four sums, of 16 lanes each, by as many floats.
+//
+//go:noescape
+func sumLanesAVX512(sums *float32, n int)
 
 // dotF32AVX2 is the rowFunc of F32 in steps of 32 elements.
 //
@@ -357,6 +717,11 @@ func dotQ4_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func addQ4_0_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeQ4_0AVX2 is the decodeFunc of Q4_0 in steps of 64 elements.
+//
+//go:noescape
+func decodeQ4_0AVX2(w *byte, steps int, panel *float32)
+
 // dotQ4_0Int8AVX2 is the rowFunc of Q4_0Int8 in steps of 64 elements.
 //
 //go:noescape
@@ -396,6 +761,11 @@ func dotQ4_1_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //
 //go:noescape
 func addQ4_1_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// decodeQ4_1AVX2 is the decodeFunc of Q4_1 in steps of 64 elements.
+//
+//go:noescape
+func decodeQ4_1AVX2(w *byte, steps int, panel *float32)
 
 // dotQ4_1Int8AVX2 is the rowFunc of Q4_1Int8 in steps of 64 elements.
 //
@@ -437,6 +807,11 @@ func dotQ5_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func addQ5_0_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeQ5_0AVX2 is the decodeFunc of Q5_0 in steps of 64 elements.
+//
+//go:noescape
+func decodeQ5_0AVX2(w *byte, steps int, panel *float32)
+
 // dotQ5_0Int8AVX2 is the rowFunc of Q5_0Int8 in steps of 64 elements.
 //
 //go:noescape
@@ -476,6 +851,11 @@ func dotQ5_1_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //
 //go:noescape
 func addQ5_1_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// decodeQ5_1AVX2 is the decodeFunc of Q5_1 in steps of 64 elements.
+//
+//go:noescape
+func decodeQ5_1AVX2(w *byte, steps int, panel *float32)
 
 // dotQ5_1Int8AVX2 is the rowFunc of Q5_1Int8 in steps of 64 elements.
 //
@@ -517,6 +897,11 @@ func dotIQ4_NL_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //go:noescape
 func addIQ4_NL_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeIQ4_NLAVX2 is the decodeFunc of IQ4_NL in steps of 64 elements.
+//
+//go:noescape
+func decodeIQ4_NLAVX2(w *byte, steps int, panel *float32)
+
 // dotIQ4_NLInt8AVX2 is the rowFunc of IQ4_NLInt8 in steps of 64 elements.
 //
 //go:noescape
@@ -556,6 +941,11 @@ func dotMXFP4_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float
 //
 //go:noescape
 func addMXFP4_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// decodeMXFP4AVX2 is the decodeFunc of MXFP4 in steps of 64 elements.
+//
+//go:noescape
+func decodeMXFP4AVX2(w *byte, steps int, panel *float32)
 
 // dotMXFP4Int8AVX2 is the rowFunc of MXFP4Int8 in steps of 64 elements.
 //
@@ -597,6 +987,11 @@ func dotQ8_0_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func addQ8_0_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeQ8_0AVX2 is the decodeFunc of Q8_0 in steps of 32 elements.
+//
+//go:noescape
+func decodeQ8_0AVX2(w *byte, steps int, panel *float32)
+
 // dotQ8_0Int8AVX2 is the rowFunc of Q8_0Int8 in steps of 32 elements.
 //
 //go:noescape
@@ -636,6 +1031,11 @@ func dotQ4_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //
 //go:noescape
 func addQ4_K_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// decodeQ4_KAVX2 is the decodeFunc of Q4_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ4_KAVX2(w *byte, steps int, panel *float32)
 
 // dotQ4_KInt8AVX2 is the rowFunc of Q4_KInt8 in steps of 256 elements.
 //
@@ -677,6 +1077,11 @@ func dotQ5_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func addQ5_K_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeQ5_KAVX2 is the decodeFunc of Q5_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ5_KAVX2(w *byte, steps int, panel *float32)
+
 // dotQ5_KInt8AVX2 is the rowFunc of Q5_KInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -717,6 +1122,11 @@ func dotQ6_K_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float3
 //go:noescape
 func addQ6_K_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// decodeQ6_KAVX2 is the decodeFunc of Q6_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ6_KAVX2(w *byte, steps int, panel *float32)
+
 // dotQ6_KInt8AVX2 is the rowFunc of Q6_KInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -756,6 +1166,11 @@ func dotIQ4_XS_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]floa
 //
 //go:noescape
 func addIQ4_XS_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// decodeIQ4_XSAVX2 is the decodeFunc of IQ4_XS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ4_XSAVX2(w *byte, steps int, panel *float32)
 
 // dotIQ4_XSInt8AVX2 is the rowFunc of IQ4_XSInt8 in steps of 256 elements.
 //
@@ -806,6 +1221,16 @@ func int8PairsAVX2(dst *float32, x *float32, n int, common float32, _ float32)
 //
 //go:noescape
 func int8PairsMinAVX2(dst *float32, x *float32, n int, common float32, _ float32)
+
+// int8BlocksAVX2 arranges n floats, a positive multiple of what its arranger is for, as bytes.
+//
+//go:noescape
+func int8BlocksAVX2(dst *float32, x *float32, n int, common float32, _ float32)
+
+// int8BlocksMinAVX2 arranges n floats, a positive multiple of what its arranger is for, as bytes.
+//
+//go:noescape
+func int8BlocksMinAVX2(dst *float32, x *float32, n int, common float32, _ float32)
 
 // int8SuperAVX2 arranges n floats, a positive multiple of 256, as bytes.
 //

@@ -60,7 +60,7 @@ func (cpu) Int8(b *plan.Bundle) error {
 		return fmt.Errorf("bundle %s hands halves from kernel to kernel; floats are what is rounded to bytes", b.Name)
 	}
 	if !quant.HasInt8() {
-		return fmt.Errorf("the CPU device has loops of bytes for AVX2 only; its loops here: %s", quant.Backend())
+		return fmt.Errorf("the CPU device has loops of bytes for AVX2 and AVX-512 only; its loops here: %s", quant.Backend())
 	}
 	return nil
 }

@@ -131,6 +131,9 @@ func (t *expand) rotated(w *worker, tile []float32, at int) {
 // to in it at most.
 func eachTable(rows []plan.Row, f func(table uint32, nkv int)) {
 	for i, r := range rows {
+		if i > 0 && rows[i-1].Table == r.Table {
+			continue // a prompt has many rows of one table
+		}
 		first, nkv := true, 0
 		for j, o := range rows {
 			if o.Table == r.Table {

@@ -13,11 +13,22 @@ const lowest = -1e30
 // sigmoid is 1/(1+e^-x).
 func sigmoid(x float32) float32 { return 1 / (1 + quant.Exp(-x)) }
 
-// swiglu replaces gate[i] by silu(gate[i])*up[i], where silu(x) = x·sigmoid(x).
-func swiglu(gate, up []float32) {
-	up = up[:len(gate)]
-	for i, g := range gate {
-		gate[i] = g * sigmoid(g) * up[i]
+// exps is room for some exponentials.
+type exps [quant.VectorStep]float32
+
+// swiglu replaces gate[i] by silu(gate[i])*up[i], where silu(x) = x·sigmoid(x). A rest, too,
+// is done by the loops of whole steps: bits do not depend on the place.
+func (e *exps) swiglu(gate, up []float32) {
+	for len(gate) > 0 {
+		n := min(len(gate), len(e))
+		for i, g := range gate[:n] {
+			e[i] = -g
+		}
+		quant.Exps(e[:])
+		for i, g := range gate[:n] {
+			gate[i] = g / (1 + e[i]) * up[i]
+		}
+		gate, up = gate[n:], up[n:]
 	}
 }
 

@@ -32,7 +32,7 @@ func (p *projection) rows(w *worker, entry, r0 int, x input, y []float32) {
 	if p.up != nil {
 		up := w.up[:len(y)]
 		p.up.rows(entry, r0, x, up)
-		swiglu(y, up)
+		w.exps.swiglu(y, up)
 	}
 }
 

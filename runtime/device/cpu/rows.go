@@ -64,14 +64,15 @@ func (t *eachRow) run(w *worker, lo, hi int) {
 }
 
 // togetherBlock is how many rows of weights are multiplied by all inputs before the next:
-// they and their results stay in the cache nearest to a core. It is even, as rowBlock is.
-const togetherBlock = 32
+// as many as package quant decodes at a time. It is even, as rowBlock is.
+const togetherBlock = 64
 
 // together is a worker's room for the inputs and results of several rows.
 type together struct {
 	xs, ys, ups [][]float32
 	inputs      []input
-	results     []float32       // [rows][2][togetherBlock]
+	results     []float32 // [rows][2][togetherBlock]
+	exps        exps
 	in          [2]quant.Inputs // of the two matrices of a projection
 	key         key             // of what they were set to
 }
@@ -121,7 +122,7 @@ func (p *projection) rowsMany(t *together, entry, r0, n int) [][]float32 {
 	if p.up != nil {
 		p.up.rowsMany(entry, r0, t, &t.in[1], ups)
 		for i := range ys {
-			swiglu(ys[i], ups[i])
+			t.exps.swiglu(ys[i], ups[i])
 		}
 	}
 	return ys

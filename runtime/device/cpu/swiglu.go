@@ -18,7 +18,7 @@ func (t *swigluVec) run(w *worker, lo, hi int) {
 	t.each(lo, hi, func(_, r0, r1 int) {
 		y := w.y[:r1-r0]
 		copy(y, t.gate.read(r0, len(y), y))
-		swiglu(y, t.up.read(r0, len(y), w.up[:]))
+		w.exps.swiglu(y, t.up.read(r0, len(y), w.up[:]))
 		t.out.write(r0, y)
 	})
 }

@@ -37,6 +37,7 @@ type worker struct {
 	numbers   []float32  // see temp
 	together  together
 	y, up     [rowBlock]float32
+	exps      exps
 	routing   []plan.Routing // the experts chosen by routingKey
 	routeKey  key
 	probs     []float32

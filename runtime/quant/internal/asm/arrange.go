@@ -15,6 +15,7 @@ type arranged struct {
 	// sums, a vector each. See int8Loop.
 	int8   bool
 	signed bool // so are those of rows, and no sums are used
+	wide   bool // scales and sums are vectors of 64 bytes
 }
 
 var (
@@ -30,6 +31,9 @@ var (
 	// super8 is of 256 elements, a block of K-quants, with sums of 16 elements each.
 	super8       = &arranged{vectors: 32, int8: true}
 	signedSuper8 = &arranged{vectors: 32, int8: true, signed: true}
+
+	// blocks8 is of 64 elements, two blocks whose scales and sums have half a vector each.
+	blocks8 = &arranged{vectors: 8, int8: true, wide: true}
 )
 
 // elems is the number of elements of a group.
@@ -47,12 +51,20 @@ func (a *arranged) bytesAt(i int) int {
 // scaleAt returns the offset of the scales of a group of bytes, and sumAt that of the sums
 // of a group.
 func (a *arranged) scaleAt(group int) int { return a.bytes()*group + a.elems() }
-func (a *arranged) sumAt(group int) int   { return a.bytes()*(group+1) - 32 }
+func (a *arranged) sumAt(group int) int   { return a.bytes()*(group+1) - a.vector() }
+
+// vector is the size of the scales of a group, and of its sums.
+func (a *arranged) vector() int {
+	if a.wide {
+		return 64
+	}
+	return 32
+}
 
 // bytes is the size of a group.
 func (a *arranged) bytes() int {
 	if a.int8 {
-		return a.elems() + 2*32
+		return a.elems() + 2*a.vector()
 	}
 	return 32 * (a.vectors + 1)
 }
@@ -148,15 +160,22 @@ func (g *gen) sumLoop(t tile) {
 		g.VEXTRACTF128(operand.U8(1), v[j], high)
 		g.VADDPS(v[j].AsX(), high, v[j].AsX())
 	}
-	v = g.transpose(v)
-	for j := range 2 {
-		g.VADDPS(v[j+2], v[j], v[j])
-	}
-	g.VADDPS(v[1], v[0], v[0])
-	g.VMOVUPS(v[0].AsX(), at(to, 0))
+	sums := g.addLanes(v)
+	g.VMOVUPS(sums.AsX(), at(to, 0))
 	g.ADDQ(operand.U32(32*t.inputs), from)
 	g.ADDQ(operand.U32(4*t.inputs), to)
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("row"))
 	g.end()
+}
+
+// addLanes returns the sums of the lowest four lanes of each register, in the order of
+// sumXMM.
+func (g *gen) addLanes(v [4]reg.VecVirtual) reg.VecVirtual {
+	v = g.transpose(v)
+	for j := range 2 {
+		g.VADDPS(v[j+2], v[j], v[j])
+	}
+	g.VADDPS(v[1], v[0], v[0])
+	return v[0]
 }

@@ -13,14 +13,14 @@ var formats2 = []format{
 	{name: "F16", elems: 32, bytes: 64, begin: plain2(2, (*gen).f16x8), shared: 4},
 	{name: "BF16", elems: 32, bytes: 64, begin: plain2(2, (*gen).bf16x8), shared: 4},
 	{name: "Q4_0", elems: 64, bytes: 36, begin: nibbles2{qs: 2}.begin, folded: true, arranged: pairs, together: 4, int8: pairs8},
-	{name: "Q4_1", elems: 64, bytes: 40, begin: nibbles2{min: 2, qs: 4}.begin, folded: true, arranged: pairs, together: 4, int8: pairs8},
+	{name: "Q4_1", elems: 64, bytes: 40, begin: nibbles2{min: 2, qs: 4}.begin, folded: true, common: true, arranged: pairs, together: 4, int8: pairs8},
 	{name: "Q5_0", elems: 64, bytes: 44, begin: nibbles2{qh: 2, qs: 6}.begin, folded: true, arranged: pairs, together: 2, int8: pairs8},
-	{name: "Q5_1", elems: 64, bytes: 48, begin: nibbles2{min: 2, qh: 4, qs: 8}.begin, folded: true, arranged: pairs, together: 2, int8: pairs8},
+	{name: "Q5_1", elems: 64, bytes: 48, begin: nibbles2{min: 2, qh: 4, qs: 8}.begin, folded: true, common: true, arranged: pairs, together: 2, int8: pairs8},
 	{name: "IQ4_NL", elems: 64, bytes: 36, begin: nibbles2{table: &levels, qs: 2}.begin, folded: true, arranged: pairs, together: 2, int8: signedPairs8},
 	{name: "MXFP4", elems: 64, bytes: 34, begin: nibbles2{table: &e2m1, qs: 1, power: true}.begin, folded: true, arranged: pairs, together: 2, int8: signedPairs8},
 	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0x2, folded: true, int8: signedSingle8},
-	{name: "Q4_K", elems: 256, bytes: 144, begin: affine2(false), folded: true, arranged: single, together: 2, int8: super8, begin8: affine8(false)},
-	{name: "Q5_K", elems: 256, bytes: 176, begin: affine2(true), folded: true, arranged: single, together: 2, int8: super8, begin8: affine8(true)},
+	{name: "Q4_K", elems: 256, bytes: 144, begin: affine2(false), folded: true, common: true, arranged: single, together: 2, int8: super8, begin8: affine8(false)},
+	{name: "Q5_K", elems: 256, bytes: 176, begin: affine2(true), folded: true, common: true, arranged: single, together: 2, int8: super8, begin8: affine8(true)},
 	{name: "Q6_K", elems: 256, bytes: 210, begin: q6_Kx2, folded: true, arranged: single, together: 4, int8: super8, begin8: q6_K8},
 	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx2, folded: true, arranged: single, together: 2, int8: signedSuper8, begin8: iq4_XS8},
 }
@@ -352,4 +352,18 @@ func (g *gen) nibbles(m operand.Mem) reg.VecVirtual {
 	g.VBROADCASTI128(m, q)
 	g.VPSRLVQ(g.qwords("right0or4", 0, 0, 4, 4), q, q)
 	return q
+}
+
+// panelKind is what a panel of a folded format has: that of Q8_0 is of inputs as they are.
+func (f format) panelKind() panelKind {
+	vectors, arranged := 4, f.arranged != nil
+	if arranged {
+		vectors = f.arranged.vectors
+	}
+	for _, k := range panelKinds2 {
+		if k.vectors == vectors && k.arranged == arranged && k.common == f.common {
+			return k
+		}
+	}
+	panic("no panel for " + f.name)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 var formats512 = []format{
-	{name: "F32", elems: 32, bytes: 128, begin: plain512(4, (*gen).f32x16), shared: 8, single: true},
+	{name: "F32", elems: 32, bytes: 128, begin: plain512(4, (*gen).f32x16), shared: 8},
 	{name: "F16", elems: 32, bytes: 64, begin: plain512(2, (*gen).f16x16), shared: 8},
 	{name: "BF16", elems: 32, bytes: 64, begin: plain512(2, (*gen).bf16x16), shared: 8},
 	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles512{table: &fromMinus8, qs: 2}.begin, shared: 8},
@@ -227,11 +227,8 @@ func (g *gen) affineTable(table reg.Register, scale, min operand.Mem) reg.VecVir
 // q6_Kx512 puts the low and upper bits of 64 elements together as bytes, then
 // widens them.
 func q6_Kx512(g *gen, t shape) func(*loop) {
-	low := g.load512(g.bytes("mask15", repeat(64, byte(15))...))
-	all := g.load512(g.bytes("mask63", repeat(64, byte(63))...))
+	codes := g.codesQ6_K()
 	bias := g.load512(g.bytes("bias32", repeat(64, byte(32))...))
-	left := g.load512(g.qwords("left4or2", append(repeat(4, uint64(4)), repeat(4, uint64(2))...)...))
-	right := g.load512(g.qwords("right0or2", append(repeat(4, uint64(0)), repeat(4, uint64(2))...)...))
 	scales := g.AllocLocal(64 * t.rows)
 	return func(l *loop) {
 		for r, row := range l.rows {
@@ -244,18 +241,7 @@ func q6_Kx512(g *gen, t shape) func(*loop) {
 		for group := range 4 { // of 64 elements: 32 and 32 that share their bytes of qh
 			l.loadX(4*group, 4)
 			for r, row := range l.rows {
-				q, high := g.ZMM(), g.ZMM()
-				g.VMOVDQU32(at(row.block, 64*(group/2)), q)
-				g.VBROADCASTI64X4(at(row.block, 128+32*(group/2)), high)
-				// Bring the upper bits to bits 4 and 5; q gives bits 0–3.
-				if group%2 == 0 {
-					g.VPSLLVQ(left, high, high)
-				} else {
-					g.VPSRLVQ(right, high, high)
-					g.VPSRLW(operand.U8(4), q, q)
-				}
-				g.VPTERNLOGD(operand.U8(0xe2), high, low, q) // low ? q : high
-				g.VPANDD(all, q, q)
+				q := codes(row.block, group)
 				g.VPSUBB(bias, q, q)
 				for i := range 4 {
 					w := g.widen512(q, i)
@@ -264,6 +250,30 @@ func q6_Kx512(g *gen, t shape) func(*loop) {
 				}
 			}
 		}
+	}
+}
+
+// codesQ6_K returns what emits the 64 elements of a group as bytes, 0–63: 32 and 32 that
+// share their bytes of qh.
+func (g *gen) codesQ6_K() func(block reg.Register, group int) reg.VecVirtual {
+	low := g.load512(g.bytes("mask15", repeat(64, byte(15))...))
+	all := g.load512(g.bytes("mask63", repeat(64, byte(63))...))
+	left := g.load512(g.qwords("left4or2", append(repeat(4, uint64(4)), repeat(4, uint64(2))...)...))
+	right := g.load512(g.qwords("right0or2", append(repeat(4, uint64(0)), repeat(4, uint64(2))...)...))
+	return func(block reg.Register, group int) reg.VecVirtual {
+		q, high := g.ZMM(), g.ZMM()
+		g.VMOVDQU32(at(block, 64*(group/2)), q)
+		g.VBROADCASTI64X4(at(block, 128+32*(group/2)), high)
+		// Bring the upper bits to bits 4 and 5; q gives bits 0–3.
+		if group%2 == 0 {
+			g.VPSLLVQ(left, high, high)
+		} else {
+			g.VPSRLVQ(right, high, high)
+			g.VPSRLW(operand.U8(4), q, q)
+		}
+		g.VPTERNLOGD(operand.U8(0xe2), high, low, q) // low ? q : high
+		g.VPANDD(all, q, q)
+		return q
 	}
 }
 

@@ -95,13 +95,7 @@ func (g *gen) ones16() operand.Mem { return g.dwords("ones16", repeat(8, uint32(
 // bytes, times the argument common: as 32-bit integers for what codes count from, or times
 // the scale, as floats, for what is added to every element of a row.
 func (g *gen) int8Loop(name string, a *arranged, floats bool) {
-	g.begin(name, "func(dst, x *float32, n int, common, _ float32)",
-		name+" arranges n floats, a positive multiple of what its arranger is for, as bytes.")
-	dst, x, n := g.param("dst"), g.param("x"), g.param("n")
-	f, common := g.XMM(), g.YMM()
-	g.Load(g.Param("common"), f)
-	g.VBROADCASTSS(f, common)
-	g.Label("group")
+	dst, x, n, common := g.beginInt8(name)
 	var qs, scales []reg.VecVirtual
 	for first := 0; first < a.elems(); first += 32 {
 		q, scale := g.block8(x, 4*first)
@@ -127,6 +121,27 @@ func (g *gen) int8Loop(name string, a *arranged, floats bool) {
 		sum = t
 	}
 	g.VMOVUPS(scale, at(dst, a.scaleAt(0)))
+	g.storeSums(sum, common, scale, floats, at(dst, a.sumAt(0)))
+	g.nextGroup(a, dst, x, n)
+	g.end()
+}
+
+// beginInt8 begins an arrangeFunc with the loop over groups.
+func (g *gen) beginInt8(name string) (dst, x, n reg.Register, common reg.VecVirtual) {
+	g.begin(name, "func(dst, x *float32, n int, common, _ float32)",
+		name+" arranges n floats, a positive multiple of what its arranger is for, as bytes.")
+	dst, x, n = g.param("dst"), g.param("x"), g.param("n")
+	f := g.XMM()
+	common = g.YMM()
+	g.Load(g.Param("common"), f)
+	g.VBROADCASTSS(f, common)
+	g.Label("group")
+	return dst, x, n, common
+}
+
+// storeSums writes sums of two elements each, 16 bits wide, to m: in pairs and times
+// common, as integers or times a scale.
+func (g *gen) storeSums(sum, common, scale reg.VecVirtual, floats bool, m operand.Mem) {
 	g.VPMADDWD(g.ones16(), sum, sum)
 	g.VCVTDQ2PS(sum, sum)
 	g.VMULPS(common, sum, sum)
@@ -135,12 +150,15 @@ func (g *gen) int8Loop(name string, a *arranged, floats bool) {
 	} else {
 		g.VCVTPS2DQ(sum, sum)
 	}
-	g.VMOVUPS(sum, at(dst, a.sumAt(0)))
+	g.VMOVUPS(sum, m)
+}
+
+// nextGroup goes on with the next of n floats, if there are more.
+func (g *gen) nextGroup(a *arranged, dst, x, n reg.Register) {
 	g.ADDQ(operand.U32(4*a.elems()), x)
 	g.ADDQ(operand.U32(a.bytes()), dst)
 	g.SUBQ(operand.U8(a.elems()), n)
 	g.JNZ(operand.LabelRef("group"))
-	g.end()
 }
 
 // block8 returns the 32 floats at an offset of x as bytes, in order, and their scale in all

@@ -15,12 +15,12 @@ type format struct {
 	begin  func(g *gen, s shape) func(l *loop)
 	shared int  // registers for vectors of x that rows share
 	folded bool // sums of a few products are scaled, not weights; see partial
+	common bool // and elements have something in common, which is added to all of them
 	// arranged says how arrangeLoop leaves x; nil: as it is.
 	arranged *arranged
 	int8     *arranged                           // the same for the loops that multiply bytes; nil: the format has none
 	begin8   func(g *gen, s shape) func(l *loop) // of those; nil: begin
 	together int                                 // rows of one input whose partial sums are made at the same time; 0: one
-	single   bool                                // one row at a time is as fast: the weights outweigh x
 }
 
 // loop is the state of the loop over the steps of some rows and some inputs.
@@ -30,13 +30,14 @@ type loop struct {
 	rows   []row
 	inputs []reg.Register       // x of this step
 	kept   reg.Register         // where the running sums are, if they are in memory
+	panel  *panel               // where the weights of this step go; nil: they are multiplied
 	loaded map[int][]operand.Op // vectors of all inputs, see loadX
 	format
 }
 
 // row is one row of a loop: its block of this step and, per input, its running sums:
-// two to hide the latency of the additions, one where they are of partial sums. Those of
-// a stretch are in memory: its partial sums need the registers.
+// isa.chains of them, one where they are of partial sums. Those of a stretch are in
+// memory: its partial sums need the registers.
 type row struct {
 	block reg.Register
 	sums  [][]reg.VecVirtual
@@ -68,9 +69,7 @@ const (
 // same order.
 func (g *gen) matVec(v isa, f format) {
 	g.oneRow(v, f)
-	if !f.single {
-		g.fourRows(v, f)
-	}
+	g.fourRows(v, f)
 	tiles := v.tiles
 	if f.folded {
 		tiles = v.folded
@@ -158,7 +157,7 @@ func (g *gen) stretch(v isa, f format, t tile) {
 
 // addRows adds n rows.
 func (l *loop) addRows(n int) {
-	chains := 2
+	chains := l.isa.chains
 	if l.folded {
 		chains = 1
 	}
@@ -205,6 +204,9 @@ func (l *loop) run() {
 	}
 	for _, x := range l.inputs {
 		l.ADDQ(operand.U32(l.inputBytes()), x)
+	}
+	if l.panel != nil {
+		l.ADDQ(operand.U32(l.panel.bytes(l.elems)), l.panel.Register)
 	}
 	l.DECQ(steps)
 	l.JNZ(operand.LabelRef("step"))
@@ -258,8 +260,13 @@ func (l *loop) vectorAt(v int) int {
 // add adds w·x of vector v of this step to the running sums of a row. The vectors of
 // a running sum come in ascending order.
 func (l *loop) add(row row, v int, w reg.Register) {
+	if l.panel != nil {
+		l.VMOVUPS(w, l.panel.at(v))
+		return
+	}
 	for j, x := range l.loaded[v] {
-		l.VFMADD231PS(x, w, row.sums[j][v%2])
+		sums := row.sums[j]
+		l.VFMADD231PS(x, w, sums[v%len(sums)])
 	}
 }
 

@@ -43,9 +43,23 @@ func generate() (assembly, declarations []byte, err error) {
 	g := &gen{Context: build.NewContext(), constants: map[string]bool{}}
 	for _, f := range formats512 {
 		g.matVec(avx512, f)
+		g.decode(avx512, f, scaledPanel)
 	}
+	for _, f := range int8Formats512 {
+		g.matVec(avx512, int8Of(f))
+	}
+	for _, inputs := range panelInputs {
+		g.panelLoop(avx512, scaledPanel, inputs)
+		for _, k := range panelKinds2 {
+			g.panelLoop(avx2, k, inputs)
+		}
+	}
+	g.sumPanel()
 	for _, f := range formats2 {
 		g.matVec(avx2, f)
+		if f.folded {
+			g.decode(avx2, f, f.panelKind())
+		}
 		if f.int8 != nil {
 			g.matVec(avx2, int8Of(f))
 		}
@@ -56,6 +70,8 @@ func generate() (assembly, declarations []byte, err error) {
 	g.int8Loop("int8AVX2", signedSingle8, false)
 	g.int8Loop("int8PairsAVX2", pairs8, false)
 	g.int8Loop("int8PairsMinAVX2", pairs8, true)
+	g.blocksLoop("int8BlocksAVX2", blocks8, false)
+	g.blocksLoop("int8BlocksMinAVX2", blocks8, true)
 	g.superLoop("int8SuperAVX2", super8)
 	for _, v := range []isa{avx512, avx2} {
 		g.vectorLoops(v)

@@ -61,6 +61,10 @@ func (p *partial) begin(i int) {
 // several inputs half of the vectors of x are loaded for all rows, half by every
 // multiplication: the first takes an instruction more, the second a load for each row.
 func (p *partial) add(v int, element func(r int) reg.VecVirtual) {
+	if p.panel != nil {
+		p.VMOVUPS(element(0), p.panel.at(v))
+		return
+	}
 	if len(p.inputs) == 1 {
 		for r := range p.rows {
 			p.multiply(r, 0, element(r), p.loaded[v][0])
@@ -119,6 +123,13 @@ func (p *partial) addBytes(i int, q []reg.VecVirtual, masks []operand.Op) {
 // fold adds the partial sums times the scale of their row to the running sums, and then,
 // unless common is nil, its value of a row times the sums of group i of arranged x.
 func (p *partial) fold(i int, scale, common func(r int, row row) reg.VecVirtual) {
+	if to := p.panel; to != nil {
+		p.VMOVUPS(scale(0, p.rows[0]), to.scaleAt(i))
+		if common != nil {
+			p.VMOVUPS(common(0, p.rows[0]), to.scaleAt(i).Offset(to.rows*4*to.lanes))
+		}
+		return
+	}
 	for k, row := range p.rows {
 		s := scale(p.first()+k, row)
 		var c reg.VecVirtual

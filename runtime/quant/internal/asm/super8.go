@@ -53,11 +53,13 @@ func (p *partial) foldBlock(d func(r int) operand.Mem, less func(r int) *minima)
 	}
 }
 
-// twice leaves the words of dwords, of up to 15 bits and a sign, in both of their halves.
+// twice leaves the lower words of dwords in both of their halves.
 func (g *gen) twice(v reg.VecVirtual) {
-	high := g.YMM()
-	g.VPSLLD(operand.U8(16), v, high)
-	g.VPBLENDW(operand.U8(0xaa), high, v, v)
+	var from []byte // of quarters of a register
+	for i := range 32 {
+		from = append(from, byte(i%16/4*4+i%2))
+	}
+	g.VPSHUFB(g.bytes("twice", from...), v, v)
 }
 
 // affine8 is the loop of Q4_K and Q5_K. A row has 96 bytes of the stack: the scales and

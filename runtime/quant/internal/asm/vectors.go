@@ -8,13 +8,15 @@ import (
 // isa is an instruction set as the float loops see it: registers of one width
 // under the same instruction names.
 type isa struct {
-	suffix string
-	lanes  int
-	vector func(*gen) reg.VecVirtual
-	sum    func(*gen, reg.VecVirtual) reg.VecVirtual
-	shapes []productShape
-	tiles  []tile // of formats that are not folded
-	folded []tile // of those that are
+	suffix    string
+	lanes     int
+	vector    func(*gen) reg.VecVirtual
+	sum       func(*gen, reg.VecVirtual) reg.VecVirtual
+	shapes    []productShape
+	chains    int    // running sums of a row and an input of formats that are not folded
+	tiles     []tile // of these
+	folded    []tile // of formats that are folded
+	panelRows int
 	// Bitwise operations on registers of any width and number.
 	and, or func(g *gen, a, b, dst operand.Op)
 }
@@ -22,22 +24,26 @@ type isa struct {
 var (
 	avx512 = isa{
 		suffix: "AVX512", lanes: 16,
-		vector: func(g *gen) reg.VecVirtual { return g.ZMM() },
-		sum:    (*gen).sumZMM,
-		shapes: shapes512,
-		tiles:  []tile{{2, 4}, {2, 2}},
-		and:    func(g *gen, a, b, dst operand.Op) { g.VPANDD(a, b, dst) },
-		or:     func(g *gen, a, b, dst operand.Op) { g.VPORD(a, b, dst) },
+		vector:    func(g *gen) reg.VecVirtual { return g.ZMM() },
+		sum:       (*gen).sumZMM,
+		shapes:    shapes512,
+		chains:    1, // as many as a panel has registers for
+		tiles:     []tile{{2, 4}, {2, 2}},
+		panelRows: 4,
+		and:       func(g *gen, a, b, dst operand.Op) { g.VPANDD(a, b, dst) },
+		or:        func(g *gen, a, b, dst operand.Op) { g.VPORD(a, b, dst) },
 	}
 	avx2 = isa{
 		suffix: "AVX2", lanes: 8,
-		vector: func(g *gen) reg.VecVirtual { return g.YMM() },
-		sum:    func(g *gen, v reg.VecVirtual) reg.VecVirtual { return g.sumYMM(v) },
-		shapes: shapes2,
-		tiles:  []tile{{1, 4}, {2, 2}},
-		folded: []tile{{2, 2}},
-		and:    func(g *gen, a, b, dst operand.Op) { g.VPAND(a, b, dst) },
-		or:     func(g *gen, a, b, dst operand.Op) { g.VPOR(a, b, dst) },
+		vector:    func(g *gen) reg.VecVirtual { return g.YMM() },
+		sum:       func(g *gen, v reg.VecVirtual) reg.VecVirtual { return g.sumYMM(v) },
+		shapes:    shapes2,
+		chains:    2, // to hide the latency of the additions
+		tiles:     []tile{{1, 4}, {2, 2}},
+		folded:    []tile{{2, 2}},
+		panelRows: 2,
+		and:       func(g *gen, a, b, dst operand.Op) { g.VPAND(a, b, dst) },
+		or:        func(g *gen, a, b, dst operand.Op) { g.VPOR(a, b, dst) },
 	}
 )
 
