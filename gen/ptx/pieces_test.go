@@ -1,9 +1,13 @@
 package ptx
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"mla/gen"
+	"mla/gen/spec"
 	"mla/generated"
 )
 
@@ -26,6 +30,35 @@ func TestJoin(t *testing.T) {
 		got, err := Join(tt.texts)
 		if tt.fails == "" && (err != nil || got != tt.want) || tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)) {
 			t.Errorf("%s: %q, %v", tt.name, got, err)
+		}
+	}
+}
+
+// TestOwnKernels: of a source that a model has together with its layer that predicts, each
+// bundle's PTX is made of the bundle's kernels.
+func TestOwnKernels(t *testing.T) {
+	s, err := spec.Load("../../specs/more/glm47flashmtp.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range s.WithSequences(1).Together() {
+		b, err := gen.Compile(v, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cuda, err := translate(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range regexp.MustCompile(`extern "C" __attribute__.* void (\w+)\(`).FindAllStringSubmatch(cuda, -1) {
+			got = append(got, m[1])
+		}
+		want := b.Functions()
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) || strings.Count(b.Source, "\nkernel void ") <= len(want) || strings.Count(cuda, "\n") != strings.Count(b.Metal(), "\n")+2 {
+			t.Errorf("%s: kernels are %s; expected %s, on the lines where they were", b.Name, got, want)
 		}
 	}
 }
