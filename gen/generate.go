@@ -30,8 +30,33 @@ func Program(s *spec.Spec, width int, o pass.Options) (*ir.Program, error) {
 }
 
 // Compile turns a spec, one of its variants, into a bundle, its Metal source
-// included. Passes named in disable are left out.
+// included, which has the kernels of all variants that go together. Passes named in
+// disable are left out.
 func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
+	var bundles []*plan.Bundle
+	for _, v := range s.Together() {
+		b, err := tables(v, disable, bundles)
+		if err != nil {
+			return nil, err
+		}
+		bundles = append(bundles, b)
+	}
+	all := *bundles[0]
+	var err error
+	if all.Kernels, err = kernel.Together(bundles); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.File, err)
+	}
+	source, err := msl.Print(&all, Header(s, disable))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.File, err)
+	}
+	b := bundles[slices.IndexFunc(bundles, func(b *plan.Bundle) bool { return b.Name == s.Name })]
+	b.Source = source
+	return b, nil
+}
+
+// tables is a bundle without its source, which it shares with earlier ones.
+func tables(s *spec.Spec, disable []string, earlier []*plan.Bundle) (*plan.Bundle, error) {
 	programs, err := programs(s, disable)
 	if err != nil {
 		return nil, err
@@ -64,11 +89,9 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 	if len(b.Batches) > 0 {
 		kernel.Pick(b)
 	}
+	kernel.Apart(b, earlier)
 	kernel.Variants(b)
 	if err = forClasses(b); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.File, err)
-	}
-	if b.Source, err = msl.Print(b, Header(s, disable)); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
 	return b, nil
@@ -142,7 +165,7 @@ func Generate(s *spec.Spec, pkg string, bundles []*plan.Bundle, disable []string
 		name := golang.SourceFile(b)
 		if text, ok := sources[name]; ok {
 			if text != b.Source {
-				return nil, fmt.Errorf("%s: the kernels of bundle %s differ from those of other activations in more than MLA_ACT", s.File, b.Name)
+				return nil, fmt.Errorf("%s: the source of bundle %s differs from that of a bundle with which it shares one, in more than MLA_ACT", s.File, b.Name)
 			}
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"mla/gen/spec"
 	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
 )
 
 // TestUnknownKernelInTuning: only the compiler knows the names of kernels; the
@@ -70,6 +71,51 @@ func TestUnroll(t *testing.T) {
 		_, body, _ := strings.Cut(b.Source, "static inline void lm_head_body(")
 		if p := k.Parts[0].(*plan.MatVec); k.Name != "lm_head" || p.Unroll != want || !strings.Contains(body, dot) {
 			t.Errorf("%q: %s has %d blocks under way; want %d, and %q", tuning, k.Name, p.Unroll, want, dot)
+		}
+	}
+}
+
+// TestOneSource: a model and its layer that predicts have one source, also where their
+// kernels of one name differ, as the heads do if the model's is tied to its embedding. It
+// has each kernel once, and all that either bundle names.
+func TestOneSource(t *testing.T) {
+	for name, change := range map[string]func(s *spec.Spec){
+		"as it is": func(*spec.Spec) {},
+		"tied":     func(s *spec.Spec) { s.Model.TieWordEmbeddings = true },
+		"tails":    func(s *spec.Spec) { s.Tuning.Tails = true },
+	} {
+		s, err := spec.Load("../specs/more/glm47flashmtp.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(s)
+		s = s.WithSequences(1, 16)
+		var both []*plan.Bundle
+		for _, v := range []*spec.Spec{s, s.NextNLayer()} {
+			b, err := Compile(v, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			both = append(both, b)
+		}
+		model, layer := both[0], both[1]
+		if model.Source != layer.Source || model.Name == layer.Name || model.HasTails() != layer.HasTails() || model.HasTails() != (name == "tails") {
+			t.Errorf("%s: bundles %s and %s, sources of %d and %d bytes, tails: %t and %t", name, model.Name, layer.Name, len(model.Source), len(layer.Source), model.HasTails(), layer.HasTails())
+		}
+		head := layer.Kernels[layer.Decode[layer.Head].Kernel].Name
+		if own := name == "tied"; own != (head == "lm_head_2") || own == (head == "lm_head") || layer.Weights[len(layer.Weights)-1].Step != head {
+			t.Errorf("%s: the layer's head is %s, its weights are read by %s", name, head, layer.Weights[len(layer.Weights)-1].Step)
+		}
+		source := pieces.Parse(model.Source)
+		for _, b := range both {
+			cut, err := source.Cut(b.Functions())
+			if n := strings.Count(cut, "kernel void "); err != nil || n != len(b.Functions()) {
+				t.Errorf("%s: %d kernels of %s; expected %d (%v)", name, n, b.Name, len(b.Functions()), err)
+			}
+		}
+		files, err := Generate(s, "x", both, nil)
+		if n := len(files); err != nil || n != 5 || files[4].Name != "glm47flashmtp.metal" {
+			t.Errorf("%s: %d files (%v)", name, n, err)
 		}
 	}
 }

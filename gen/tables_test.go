@@ -23,7 +23,11 @@ func TestTables(t *testing.T) {
 			}
 			specs[b.Spec] = s
 		}
-		want, err := gen.Compile(specs[b.Spec].WithActivations(b.Act()).WithClass(b.Class), nil)
+		v := specs[b.Spec].WithActivations(b.Act()).WithClass(b.Class)
+		if b.Model.NextN > 0 {
+			v = v.NextNLayer()
+		}
+		want, err := gen.Compile(v, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

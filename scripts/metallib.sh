@@ -37,22 +37,26 @@ hash_of() {
 }
 
 mkdir -p "$out"
-# bundles FOLDER lists the bundles of a package: name, class of devices (- for any), activations.
+# bundles FOLDER lists the bundles of a package: name, class of devices (- for any), activations,
+# nextn for a layer that predicts (- for a model).
 bundles() {
 	awk -F'"' '
-		/^\t{$/ { class = "-"; act = "f32"; name = "" }
+		/^\t{$/ { class = "-"; act = "f32"; layer = "-"; name = "" }
 		/^\t\tClass:/ { class = $2 }
 		/^\t\tActivations:.*F16/ { act = "f16" }
+		/^\t\tJoined:/ { layer = "nextn" }
 		/^\t\tName:/ { name = $2 }
-		/^\t},$/ && name != "" { print name, class, act; name = "" }' "$1/zmodel.go"
+		/^\t},$/ && name != "" { print name, class, act, layer; name = "" }' "$1/zmodel.go"
 }
 
 for folder in generated/*/; do bundles "$folder" | sed "s|^|$folder |"; done >"$work/bundles"
-while read -r folder bundle class act; do
+while read -r folder bundle class act layer; do
 	if [ "$class" != - ] && [ "$class" != apple ]; then continue; fi
 	file=${bundle%"${class#-}"}
 	[ "$act" = f32 ] || file=${file%"$act"}
-	# The text that the runtime has: that of all activations, and before it which they are.
+	file=${file%"${layer#-}"}
+	# The text that the runtime has: that of all bundles which share it, and before it which
+	# type activations are.
 	source=$work/$bundle.metal
 	if [ "$act" = f16 ]; then echo '#define MLA_ACT half' >"$source"; else : >"$source"; fi
 	cat "$folder$file${class#-}.metal" >>"$source"

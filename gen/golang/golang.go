@@ -31,14 +31,16 @@ func Kept(b *plan.Bundle) *plan.Bundle {
 }
 
 // SourceFile is the name of a bundle's Metal source, which lies beside the Go files and is
-// embedded, if it is kept. Bundles that differ in their activations alone share it.
+// embedded, if it is kept. Bundles that differ in their activations alone share it, and so do
+// a model and its layer that predicts.
 func SourceFile(b *plan.Bundle) string {
 	return stem(b) + b.Class + SourceSuffix
 }
 
-// stem is a bundle's name without activations and class.
+// stem is what the names of all bundles of b's spec begin with.
 func stem(b *plan.Bundle) string {
-	return strings.TrimSuffix(strings.TrimSuffix(b.Name, b.Class), ActSuffix(b))
+	name := strings.TrimSuffix(strings.TrimSuffix(b.Name, b.Class), ActSuffix(b))
+	return strings.TrimSuffix(name, strings.ToLower(nextN(b)))
 }
 
 // SourceSuffix ends the names of Metal sources.
@@ -166,7 +168,7 @@ func (p *printer) model(f *jen.File, pkg string) {
 	var list []jen.Code
 	known := map[string]bool{}
 	for i, b := range p.bundles {
-		source, file := "source"+nextN(b)+title(b.Class), SourceFile(b)
+		source, file := "source"+title(b.Class), SourceFile(b)
 		if b.SourceHash == "" && !known[file] {
 			f.Anon("embed")
 			f.Comment("//go:embed " + file)

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -106,7 +107,14 @@ func TestPrint(t *testing.T) {
 	other.Name, other.Class = "smallnvidia", plan.ClassNVIDIA
 	other.Kernels = b.Kernels[:1]
 	other.Decode = b.Decode[:1]
-	files, err := Print("small", []*plan.Bundle{&other, b, &f16}, header)
+	layer := f16
+	layer.Name, layer.Model.NextN = "smallnextnf16", 3
+	for _, of := range []*plan.Bundle{b, &f16, &layer} {
+		if got := SourceFile(of); got != "small.metal" {
+			t.Errorf("the source of %s is %s", of.Name, got)
+		}
+	}
+	files, err := Print("small", []*plan.Bundle{&other, b, &f16, &layer}, header)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +140,8 @@ func TestPrint(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, all)
 		}
 	}
-	if n := strings.Count(all, "//go:embed"); n != 1 {
-		t.Errorf("%d sources are embedded; expected that of small.metal:\n%s", n, all)
+	if n, used := strings.Count(all, "//go:embed"), len(regexp.MustCompile(`\sSource: +source,`).FindAllString(all, -1)); n != 1 || used != 3 {
+		t.Errorf("%d sources are embedded, %d bundles have one; expected that of small.metal for three:\n%s", n, used, all)
 	}
 }
 

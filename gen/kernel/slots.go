@@ -6,6 +6,7 @@ import (
 
 	"mla/gen/ir"
 	"mla/gen/spec"
+	"mla/gen/weights"
 	"mla/runtime/plan"
 )
 
@@ -64,6 +65,9 @@ func (b *builder) weight(v *ir.Value) int {
 	role := row.Role[strings.LastIndexByte(row.Role, '.')+1:]
 	if strings.Contains(row.Role, "experts.") {
 		role = row.Role[strings.Index(row.Role, "."):][1:] // keeps experts and shared_experts apart
+	}
+	if row.Role == weights.SharedHead {
+		role = weights.LMHead // the model's kernel serves a layer that predicts, too
 	}
 	return b.namedWeight(v, "w_"+role)
 }

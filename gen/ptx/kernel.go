@@ -14,7 +14,8 @@ type parameter struct {
 }
 
 // kernel: kernel void NAME(PARAMETERS) { becomes a function of CUDA up to its
-// brace; what follows is translated like any other text.
+// brace; what follows is translated like any other text. Of a kernel that is not known, the
+// ends of lines stay.
 func (t *translator) kernel() {
 	from := t.at
 	i := t.next(from, 1)
@@ -31,10 +32,7 @@ func (t *translator) kernel() {
 	if err == nil && t.peekFrom(close, 1) != "{" {
 		err = fmt.Errorf("no body")
 	}
-	var k Kernel
-	if err == nil {
-		k, err = t.lookup(name)
-	}
+	k, known := t.lookup(name)
 	var list string
 	if err == nil {
 		list, err = slots(params, k.Constant)
@@ -44,6 +42,10 @@ func (t *translator) kernel() {
 		return
 	}
 	body := t.next(close, 1)
+	if !known {
+		t.leaveOut(name, body)
+		return
+	}
 	bounds := fmt.Sprint(k.Threads)
 	if k.Resident > 0 {
 		bounds += fmt.Sprintf(", %d", k.Resident)
@@ -52,6 +54,20 @@ func (t *translator) kernel() {
 	t.lines(from, body)
 	t.at = body + 1
 	t.depth++
+}
+
+// leaveOut leaves out the kernel at hand, whose body begins at brace.
+func (t *translator) leaveOut(name string, brace int) {
+	depth := 0
+	for i := brace; i < len(t.tokens); i = t.next(i, 1) {
+		depth += strings.Count(t.tokens[i].text, "{") - strings.Count(t.tokens[i].text, "}")
+		if depth == 0 {
+			t.lines(t.at, i+1)
+			t.at = i + 1
+			return
+		}
+	}
+	t.fail("kernel %s: no end", name)
 }
 
 func (t *translator) peekFrom(i, n int) string { return t.text(t.next(i, n)) }

@@ -85,8 +85,8 @@ func TestLibrary(t *testing.T) {
 	for i, l := range library {
 		source += fmt.Sprintf(libraryKernel, i, l.statement)
 	}
-	cuda, err := Translate(source, func(string) (Kernel, error) {
-		return Kernel{Threads: 64, Constant: []bool{true, true, true, true}}, nil
+	cuda, err := Translate(source, func(string) (Kernel, bool) {
+		return Kernel{Threads: 64, Constant: []bool{true, true, true, true}}, true
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,13 @@
 package ptx
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"mla/gen"
+	"mla/gen/spec"
 	"mla/generated"
 )
 
@@ -30,6 +34,35 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// TestOwnKernels: of a source that a model has together with its layer that predicts, each
+// bundle's PTX is made of the bundle's kernels.
+func TestOwnKernels(t *testing.T) {
+	s, err := spec.Load("../../specs/more/glm47flashmtp.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range s.WithSequences(1).Together() {
+		b, err := gen.Compile(v, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cuda, err := translate(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range regexp.MustCompile(`extern "C" __attribute__.* void (\w+)\(`).FindAllStringSubmatch(cuda, -1) {
+			got = append(got, m[1])
+		}
+		want := b.Functions()
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) || strings.Count(b.Source, "\nkernel void ") <= len(want) || strings.Count(cuda, "\n") != strings.Count(b.Metal(), "\n")+2 {
+			t.Errorf("%s: kernels are %s; expected %s, on the lines where they were", b.Name, got, want)
+		}
+	}
+}
+
 // TestKey: it follows the source, and is what Check compares.
 func TestKey(t *testing.T) {
 	b := *generated.Bundles()[0]
@@ -42,8 +75,8 @@ func TestKey(t *testing.T) {
 	if err != nil || after == before {
 		t.Errorf("%q, %v", after, err)
 	}
-	b.Source += "kernel void unknown() {}\n"
-	if _, err := Key(&b); err == nil {
-		t.Error("a kernel that the plan does not have")
+	b.Source += "kernel void unknown() {}"
+	if got, err := Key(&b); err != nil || got != after {
+		t.Errorf("with a kernel that the plan does not have: %q, %v", got, err)
 	}
 }

@@ -148,11 +148,9 @@ func translate(b *plan.Bundle) (string, error) {
 			kernels[v.Func] = k
 		}
 	}
-	cuda, err := Translate(b.Metal(), func(name string) (Kernel, error) {
-		if k, ok := kernels[name]; ok {
-			return k, nil
-		}
-		return Kernel{}, errors.New("not in the plan")
+	cuda, err := Translate(b.Metal(), func(name string) (Kernel, bool) {
+		k, ok := kernels[name]
+		return k, ok
 	})
 	if err != nil {
 		return "", fmt.Errorf("bundle %s: %w", b.Name, err)

@@ -8,12 +8,13 @@ import (
 )
 
 // Translate turns Metal source into CUDA C++ for the headers in include. Lines
-// stay where they are. kernel says what is known of a kernel beside its source.
+// stay where they are. kernel says what is known of a kernel beside its source; one that it
+// does not know, which another bundle has in the same source, is left out.
 //
 // A kernel becomes an extern "C" function whose n-th parameter is the pointer
 // bound to [[buffer(n)]]; positions become local constants. What no kernel ever
 // writes is __restrict__, which makes clang load it through the read-only path.
-func Translate(source string, kernel func(name string) (Kernel, error)) (string, error) {
+func Translate(source string, kernel func(name string) (k Kernel, known bool)) (string, error) {
 	t := &translator{tokens: scan(source), lookup: kernel}
 	t.out.WriteString("#include <metal_stdlib>\n#line 1 \"kernels.metal\"\n")
 	for t.at < len(t.tokens) && t.err == nil {
@@ -40,7 +41,7 @@ type translator struct {
 	at     int // the next token
 	depth  int // of braces, but for those of namespaces
 	spaces int // namespaces that are open
-	lookup func(kernel string) (Kernel, error)
+	lookup func(kernel string) (k Kernel, known bool)
 	out    strings.Builder
 	err    error
 }

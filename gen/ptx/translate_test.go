@@ -1,7 +1,6 @@
 package ptx
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -10,14 +9,14 @@ import (
 )
 
 // known knows two kernels.
-func known(name string) (Kernel, error) {
+func known(name string) (Kernel, bool) {
 	switch name {
 	case "k":
-		return Kernel{Threads: 64, Constant: []bool{true}}, nil
+		return Kernel{Threads: 64, Constant: []bool{true}}, true
 	case "beside":
-		return Kernel{Threads: 64, Resident: 3}, nil
+		return Kernel{Threads: 64, Resident: 3}, true
 	}
-	return Kernel{}, errors.New("not in the plan")
+	return Kernel{}, false
 }
 
 func TestTranslate(t *testing.T) {
@@ -49,6 +48,7 @@ func TestTranslate(t *testing.T) {
 			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a, atomic_uint * n) {}`},
 		{"side by side", "kernel void beside(device float * a [[buffer(0)]]) {}",
 			`extern "C" __attribute__((global, launch_bounds(64, 3))) void beside(float * a) {}`},
+		{"another bundle's kernel", "int a;\nkernel void other(device float * a [[buffer(0)]]) {\n  if (a) {\n  } // }\n}\nconstant uint n = 3u;", "int a;\n\n\n\n\nstatic constexpr uint n = 3u;"},
 		{"pointer to threadgroup memory", "kernel void k(device float * a [[buffer(0)]]) { threadgroup float t[2]; threadgroup float * p = t; }",
 			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a) { static __attribute__((shared, aligned(16))) float t[2];  float * p = t; }`},
 	} {
@@ -65,7 +65,8 @@ func TestTranslate(t *testing.T) {
 
 func TestTranslateRefuses(t *testing.T) {
 	for _, tt := range []struct{ metal, says string }{
-		{"\nkernel void other(device float * a [[buffer(0)]]) {}", "kernels.metal:2: kernel other: not in the plan"},
+		{"\nkernel void other(device float * a [[buffer(0)]]) { if (a) {", "kernels.metal:2: kernel other: no end"},
+		{"\nkernel void other(device float * a) {}", "kernels.metal:2: kernel other: parameter a has no attribute"},
 		{"kernel void k(device float * a) {}", "parameter a has no attribute"},
 		{"kernel void k(device float * a [[buffer(31)]]) {}", "buffer(31) is none of 0 to 30"},
 		{"kernel void k(device float * a [[buffer(n)]]) {}", "buffer(n) is none"},

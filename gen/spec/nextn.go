@@ -11,7 +11,7 @@ const nextNSuffix = "nextn"
 // of the embedding of the token that follows.
 func (s *Spec) NextNLayer() *Spec {
 	v := *s
-	v.NextN = s.Model.NumHiddenLayers
+	v.Main, v.NextN = s, s.Model.NumHiddenLayers
 	v.Model.NumHiddenLayers, v.Model.NumNextNPredictLayers = 1, 0
 	if s.MoE != nil {
 		moe := *s.MoE
@@ -23,5 +23,27 @@ func (s *Spec) NextNLayer() *Spec {
 		v.Quants[i].Types = v.Quants[i].NextN
 	}
 	v.rename()
+	return &v
+}
+
+// Together are the variants whose kernels are printed as one source: a model and its layer
+// that predicts, if it has one. s is one of them.
+func (s *Spec) Together() []*Spec {
+	switch {
+	case s.NextN > 0:
+		return []*Spec{s.Main, s}
+	case s.Model.NumNextNPredictLayers > 0:
+		return []*Spec{s, s.NextNLayer()}
+	}
+	return []*Spec{s}
+}
+
+// with is s with what change does to it, and to the model that it is a layer of.
+func (s *Spec) with(change func(*Spec)) *Spec {
+	v := *s
+	change(&v)
+	if s.Main != nil {
+		v.Main = s.Main.with(change)
+	}
 	return &v
 }

@@ -22,9 +22,7 @@ func (s *Spec) Widths() []int {
 
 // WithSequences is s with other widths, rising from 1.
 func (s *Spec) WithSequences(widths ...int) *Spec {
-	with := *s
-	with.sequences = widths
-	return &with
+	return s.with(func(v *Spec) { v.sequences = widths })
 }
 
 // sequencesField is the key sequences: a list of widths, rising from 1.

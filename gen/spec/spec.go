@@ -27,6 +27,7 @@ type Spec struct {
 	Activations  string // one of Activations: what kernels hand over to each other
 	Class        string // one of plan.Classes, whose devices Tuning is for; "": any
 	NextN        int    // number of the layer that this variant is, see NextNLayer; 0: it is the model
+	Main         *Spec  // of a layer that predicts: the variant of the model that it is a layer of
 	Quants       []Quant
 	Tuning       Tuning
 

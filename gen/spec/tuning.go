@@ -29,6 +29,11 @@ func (s *Spec) WithTuning(t Tuning) (*Spec, error) {
 		return nil, err
 	}
 	with.Tuning.inherit()
+	if s.Main != nil {
+		var err error
+		with.Main, err = s.Main.WithTuning(t)
+		return &with, err
+	}
 	return &with, nil
 }
 

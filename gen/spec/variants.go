@@ -41,19 +41,19 @@ func (s *Spec) AllActivations() []string {
 // WithActivations is s with activations of that name, whether its file asks for
 // them or not.
 func (s *Spec) WithActivations(name string) *Spec {
-	v := *s
-	v.Activations = name
-	v.rename()
-	return &v
+	return s.with(func(v *Spec) {
+		v.Activations = name
+		v.rename()
+	})
 }
 
 // WithClass is s with the tuning for a class of devices, one of plan.Classes,
 // whether its file has one or not; "": for any device.
 func (s *Spec) WithClass(class string) *Spec {
-	v := *s
-	v.Class, v.Tuning = class, s.tunings.of(class)
-	v.rename()
-	return &v
+	return s.with(func(v *Spec) {
+		v.Class, v.Tuning = class, s.tunings.of(class)
+		v.rename()
+	})
 }
 
 // rename gives a variant its name.

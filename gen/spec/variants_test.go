@@ -1,9 +1,12 @@
 package spec
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"mla/runtime/plan"
 )
 
 // TestVariants: each entry of activations makes a bundle, in the file's order, whose
@@ -45,5 +48,44 @@ func TestVariants(t *testing.T) {
 		if v := s.WithActivations("f16"); v.Name != "my3bf16" || v.Activations != "f16" {
 			t.Errorf("%q: with f16 it is %s with %s", tt.line, v.Name, v.Activations)
 		}
+	}
+}
+
+// TestNextNTogether: a model and its layer that predicts go together, whichever is asked,
+// and what a layer is made with its model is made with.
+func TestNextNTogether(t *testing.T) {
+	s, err := Load("../../specs/more/glm47flashmtp.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Main != nil {
+		t.Error("a model that is a layer")
+	}
+	as := func(s *Spec) *Spec {
+		v := s.WithActivations("f16").WithClass(plan.ClassNVIDIA).WithSequences(1, 4)
+		tuning := v.Tuning
+		tuning.MatVec.Simdgroups = 2
+		if v, err = v.WithTuning(tuning); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	layer := as(s.NextNLayer())
+	for _, v := range []*Spec{as(s), layer} {
+		both := v.Together()
+		if len(both) != 2 || both[0].Name != "glm47flashmtpf16nvidia" || both[1].Name != "glm47flashmtpnextnf16nvidia" || both[0] != v && both[1] != v {
+			t.Fatalf("with %s go %d, first %s", v.Name, len(both), both[0].Name)
+		}
+		for _, o := range both {
+			if o.Activations != "f16" || o.Class != plan.ClassNVIDIA || !reflect.DeepEqual(o.Tuning, layer.Tuning) || !slices.Equal(o.Widths(), []int{1, 4}) {
+				t.Errorf("%s, with %s: %s, for %q, %d rows", o.Name, v.Name, o.Activations, o.Class, o.Widths())
+			}
+		}
+		if m := both[0].Model; m.NumHiddenLayers != 47 || both[1].Model.NumHiddenLayers != 1 {
+			t.Errorf("layers: %d and %d", m.NumHiddenLayers, both[1].Model.NumHiddenLayers)
+		}
+	}
+	if s.Model.NumNextNPredictLayers = 0; len(s.Together()) != 1 {
+		t.Error("a model without the layer goes with another")
 	}
 }

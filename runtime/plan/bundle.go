@@ -37,7 +37,7 @@ type Bundle struct {
 	Pick        []Dispatch // behind a sequence: picks tokens behind its rows by their logits; none without Batches
 	PickBytes   int64      // size of its memory, see PickLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel has a tail
-	Source      string     // Metal, of bundles for all activations; see Metal
+	Source      string     // Metal, of all bundles of the spec for Class; see Metal
 	SourceHash  string     // in place of Source, where no device needs its text; see SourceSum
 }
 
@@ -282,7 +282,7 @@ func (b *Bundle) HasTails() bool {
 	return slices.ContainsFunc(b.Kernels, func(k Kernel) bool { return len(k.Tails) > 0 })
 }
 
-// Functions lists the functions of all variants, in the order of the source.
+// Functions lists the functions of all variants. The source may have others.
 func (b *Bundle) Functions() []string {
 	var list []string
 	for i := range b.Kernels {

@@ -9,8 +9,9 @@ import (
 // halves makes the activations of a source halves.
 const halves = "#define MLA_ACT half\n"
 
-// Metal is the bundle's Metal source. Bundles that differ in their activations alone have
-// one Source, in which MLA_ACT is their type.
+// Metal is the bundle's Metal source. All bundles of a spec for one class of devices have one
+// Source: with the kernels of the model and of its layer that predicts, if it has one, and
+// MLA_ACT as the type of activations.
 func (b *Bundle) Metal() string {
 	if b.Activations == ElemF16 {
 		return halves + b.Source

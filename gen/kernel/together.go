@@ -1,0 +1,69 @@
+package kernel
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"mla/runtime/plan"
+)
+
+// Apart gives kernels of b another name where an earlier bundle, whose source b is to share,
+// has a kernel of that name that differs. It goes before Variants, whose functions have the
+// names of kernels.
+func Apart(b *plan.Bundle, earlier []*plan.Bundle) {
+	var taken []plan.Kernel
+	for _, e := range earlier {
+		taken = append(taken, e.Kernels...)
+	}
+	for i := range b.Kernels {
+		k := b.Kernels[i]
+		base := k.Name
+		for n := 2; !free(&k, taken) || k.Name != base && indexOf(b.Kernels, k.Name) >= 0; n++ {
+			k.Name = fmt.Sprintf("%s_%d", base, n)
+		}
+		b.Kernels[i].Name = k.Name
+	}
+}
+
+// free says whether no other kernel has the name of k.
+func free(k *plan.Kernel, taken []plan.Kernel) bool {
+	i := indexOf(taken, k.Name)
+	return i < 0 || sameText(k, &taken[i])
+}
+
+// sameText says whether two kernels are the same but for their variants. Which kernel runs
+// in place of which is a matter of their bundles.
+func sameText(a, b *plan.Kernel) bool {
+	x, y := *a, *b
+	x.Variants, y.Variants, x.Instead, y.Instead = nil, nil, 0, 0
+	return reflect.DeepEqual(x, y)
+}
+
+// Together are the kernels of all bundles, those that are the same once, with the variants
+// of all. It fails for kernels of one name that differ, see Apart.
+func Together(bundles []*plan.Bundle) ([]plan.Kernel, error) {
+	all := slices.Clone(bundles[0].Kernels)
+	for _, b := range bundles[1:] {
+		for j := range b.Kernels {
+			k := &b.Kernels[j]
+			i := indexOf(all, k.Name)
+			switch {
+			case i < 0:
+				all = append(all, *k)
+			case !sameText(k, &all[i]):
+				return nil, fmt.Errorf("bundle %s: kernel %s differs from that of bundle %s", b.Name, k.Name, bundles[0].Name)
+			default:
+				all[i].Variants = merged(all[i].Variants, k.Variants)
+			}
+		}
+	}
+	return all, nil
+}
+
+// merged are the variants of a kernel in two bundles, in the order that Variants has them.
+func merged(a, b []plan.Variant) []plan.Variant {
+	list := slices.Concat(a, b)
+	slices.SortStableFunc(list, func(v, w plan.Variant) int { return slices.Compare(v.Types, w.Types) })
+	return slices.CompactFunc(list, func(v, w plan.Variant) bool { return v.Func == w.Func })
+}
