@@ -5880,3 +5880,138 @@ kernel void picks_pick(
   threadgroup float4 scratch[1091];
   mla::picks_pick_body(picks_, tokens, values_, tops_, top_ids, kept_, kept_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
+
+//:
+namespace mla {
+//: eh_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
+// eh_proj: multiplies, hands the next norm's input over.
+template <typename T_w_eh_proj>
+static inline void eh_proj_body(
+    device const uchar * w_eh_proj,
+    device const act_t * joined,
+    device float * x_,
+    device const float * w_next_norm,
+    device act_t * ready,
+    device float * ready_squares,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  // 256 × 512 mat-vec
+  const uint g = tg;
+  const uint slice = sg % 2u; // of the columns
+  const uint part = slice * 32u + lane;
+  const uint row = g * 8u + sg / 2u * 4u;
+  const uint first = row;
+  const uint at = first + lane; // lane r finishes row r
+  const bool mine = lane < 4 && slice == 0u;
+  device const uchar * w = w_eh_proj + first * T_w_eh_proj::row_bytes(512u);
+  WEIGHTS_SOON(w + slice * (4u * T_w_eh_proj::row_bytes(512u) / 2u), 4u * T_w_eh_proj::row_bytes(512u) / 2u);
+  first_pass<T_w_eh_proj, 4, 512u, 64u, 1u> held_w;
+  first_pass<T_w_eh_proj, 4, 512u, 64u, 1u>::fetch(w, part, held_w);
+  EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  const float next_norm = mine ? w_next_norm[at] : 0.0f;
+  float sum[4] = {};
+  dot_held<T_w_eh_proj, 4, 512u, 64u, 4u>(held_w, w, in_acts{joined}, part, sum);
+  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  sum_lanes<4>(sum);
+  float v = own<4>(sum, lane);
+  threadgroup float * slices = scratch + 0u;
+  put_slice<4>(v, slices, sg, lane);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  v = add_slices<4, 2>(slices, sg, lane);
+  if (mine) x_[at] = v;
+  const float square = sum_group<4>(mine ? v * v : 0.0f);
+  if (mine) ready[at] = v * next_norm;
+  if (mine && at % 4u == 0u) ready_squares[at / 4u] = square;
+}
+//:
+} // namespace mla
+
+//: eh_proj_q8_0 using act_t eh_proj_body q8_0
+kernel void eh_proj_q8_0(
+    device const uchar * w_eh_proj [[buffer(0)]],
+    device const mla::act_t * joined [[buffer(1)]],
+    device float * x_ [[buffer(2)]],
+    device const float * w_next_norm [[buffer(3)]],
+    device mla::act_t * ready [[buffer(4)]],
+    device float * ready_squares [[buffer(5)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[4];
+  mla::eh_proj_body<mla::q8_0>(w_eh_proj, joined, x_, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: eh_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+// eh_proj: multiplies, hands the next norm's input over.
+template <typename T_w_eh_proj>
+static inline void eh_proj_x16_body(
+    constant Row * current,
+    device const uchar * w_eh_proj,
+    device const act_t * joined,
+    device float * x_,
+    device const float * w_next_norm,
+    device act_t * ready,
+    device float * ready_squares,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+// 256 × 512 matrix times the inputs of 16 rows
+  const uint g = tg;
+  const uint slice = sg % 4u; // of the columns
+  const uint row = g * 16u + sg / 4u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+  const rows_between which = {0u, 15u};
+  weight_rows<T_w_eh_proj, 512u, 2u, 16u> w;
+  weight_rows<T_w_eh_proj, 512u, 2u, 16u>::begin(w, w_eh_proj, row, 255u, lane);
+  no_weights w_up;
+  if (row + 16u <= 256u) {
+    WEIGHTS_SOON(w_eh_proj + ulong(row) * T_w_eh_proj::row_bytes(512u) + slice * (16u * T_w_eh_proj::row_bytes(512u) / 4u), 16u * T_w_eh_proj::row_bytes(512u) / 4u);
+  }
+  weight_rows<T_w_eh_proj, 512u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
+  EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  simdgroup_float8x8 d[4];
+  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  multiply_tile<512u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 512u, 0u, rows_between>{joined, which}, tile, staged, d, slice, tid, lane);
+  const float next_norm = w_next_norm[min(row + lane % 16u, 255u)];
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 4u * 640u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 2>(d + n, scratch + sg * 160u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 4u + slice) * 2u + lane / 16u;
+      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 256u && 0u + 8u * n + input < 16u;
+      float v = take_result<2, 4, 160>(blocks, input, lane % 16u);
+      if (mine) x_[batch_row * 256u + at] = v;
+      const float square = sum_group<16>(mine ? v * v : 0.0f);
+      if (mine) ready[batch_row * 256u + at] = v * next_norm;
+      if (mine && at % 16u == 0u) ready_squares[batch_row * 16u + at / 16u] = square;
+    }
+  }
+}
+//:
+} // namespace mla
+
+//: eh_proj_x16_q8_0 using Row act_t eh_proj_x16_body q8_0
+kernel void eh_proj_x16_q8_0(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_eh_proj [[buffer(1)]],
+    device const mla::act_t * joined [[buffer(2)]],
+    device float * x_ [[buffer(3)]],
+    device const float * w_next_norm [[buffer(4)]],
+    device mla::act_t * ready [[buffer(5)]],
+    device float * ready_squares [[buffer(6)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1472];
+  mla::eh_proj_x16_body<mla::q8_0>(current, w_eh_proj, joined, x_, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+}

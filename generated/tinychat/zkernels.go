@@ -1065,7 +1065,7 @@ var kernelsNextN = []plan.Kernel{
 		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "w_head", Elem: plan.ElemTyped},
+			{Name: "w_lm_head", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: plan.SpaceArena},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
@@ -1406,7 +1406,7 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "w_head", Elem: plan.ElemTyped},
+			{Name: "w_lm_head", Elem: plan.ElemTyped},
 			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: plan.SpaceArena, Stride: 16},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 1024},

@@ -11,9 +11,6 @@ import (
 //go:embed tinychat.metal
 var source string
 
-//go:embed tinychatnextn.metal
-var sourceNextN string
-
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
@@ -57,7 +54,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      samplingNextN,
 		SampleBytes: 38656,
-		Source:      sourceNextN,
+		Source:      source,
 		Spec:        "tinychat.yaml",
 		SpecHash:    "3b389b0c22d27d583e1c41225f5d38334097eec0eb537ee58d837c95845a53ba",
 		Weights:     weightsNextN,
