@@ -44,29 +44,29 @@ func ExampleModel_NewChat() {
 		log.Fatal(err)
 	}
 	defer model.Close()
-	chat, err := model.NewChat("Be brief.")
+	chat, err := model.NewChat("")
 	if err != nil {
 		log.Fatal(err)
 	}
 	thinking := false
 	chat.Thinking = &thinking
-	for _, question := range []string{"Hi, I'm Zoe!", "What is 27 + 58?", "What's my name?"} {
+	for _, question := range []string{"Hi, I'm Zoe!", "What's my name?", "What is 27 + 58?"} {
 		for _, err := range chat.Send(context.Background(), question, mla.Generation{Max: 100}) {
 			if err != nil {
 				log.Fatal(err)
 			}
 		}
 	}
-	for _, m := range chat.Messages[1:] {
+	for _, m := range chat.Messages {
 		fmt.Printf("%s: %s\n", m.Role, m.Content)
 	}
 	// Output:
 	// user: Hi, I'm Zoe!
-	// assistant: Hello, Zoe!
+	// assistant: Nice to meet you, Zoe!
+	// user: What's my name?
+	// assistant: Your name is Zoe.
 	// user: What is 27 + 58?
 	// assistant: 27 + 58: 7 + 8 = 15, 2 + 5 + 1 = 8. The sum is 85.
-	// user: What's my name?
-	// assistant: Zoe.
 }
 
 // Several texts side by side: their tokens are run together.
