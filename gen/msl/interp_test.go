@@ -130,7 +130,11 @@ func TestShippedInterpreter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := gen.Program(s.WithActivations(b.Act()), 1, pass.Options{})
+			v := s.WithActivations(b.Act())
+			if b.Model.NextN > 0 {
+				v = v.NextNLayer()
+			}
+			p, err := gen.Program(v, 1, pass.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,13 +220,25 @@ func (m *model) Tensor(role string, layer int) []float32 {
 	return nil
 }
 
+// input is what a program that begins with a vector gets for a token; nil: it has none.
+func (m *model) input(token int) []float64 {
+	if m.program.Input == nil {
+		return nil
+	}
+	x := make([]float64, m.program.Input.Len)
+	for i := range x {
+		x[i] = float64((37*i+11*token)%129-64) / 64 // halves have them all
+	}
+	return x
+}
+
 // run interprets tokens, and compares all dispatches of the last one. Of the first
 // it compares those of a cache with a single row.
 func (m *model) run(tokens []int) {
 	m.t.Helper()
 	m.machine = interp.New(m.program, m)
 	for pos, token := range tokens {
-		if _, err := m.machine.Step(token); err != nil {
+		if _, err := m.machine.Rows([]interp.Row{{Token: token, Input: m.input(token)}}); err != nil {
 			m.t.Fatal(err)
 		}
 		m.step = plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
