@@ -210,6 +210,13 @@ func TestCaddy(t *testing.T) {
 		t.Fatalf("all sessions are with one worker: %v", home)
 	}
 
+	// A worker may answer at once: Caddy must have all of the request by then.
+	for range 500 {
+		if _, text, err := ask(t, url, of[0], stream); err != nil || !strings.Contains(text, "[DONE]") {
+			t.Fatalf("%v, %s", err, text)
+		}
+	}
+
 	// Pieces of a stream come when they are written.
 	workers[0].model.Slow(5 * time.Millisecond)
 	r, err := http.NewRequest(http.MethodPost, url+"/v1/completions", strings.NewReader(stream))
