@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"mla/gen"
+	"mla/gen/gentest"
 	"mla/gen/golang"
-	"mla/gen/spec"
 	"mla/generated"
 	"mla/runtime/plan"
 )
@@ -14,18 +14,10 @@ import (
 // TestTables: what the generated tables are when they are expanded is what the compiler
 // made, all of it.
 func TestTables(t *testing.T) {
-	specs := map[string]*spec.Spec{}
 	for _, b := range generated.Bundles() {
-		if specs[b.Spec] == nil {
-			s, err := spec.Load("../specs/" + b.Spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			specs[b.Spec] = s
-		}
-		v := specs[b.Spec].WithActivations(b.Act()).WithClass(b.Class)
-		if b.Model.NextN > 0 {
-			v = v.NextNLayer()
+		v, err := gentest.Variant("../specs", b)
+		if err != nil {
+			t.Fatal(err)
 		}
 		want, err := gen.Compile(v, nil)
 		if err != nil {

@@ -297,16 +297,21 @@ func TestCaddy(t *testing.T) {
 	until(t, "the worker of clients who have gone", func() bool { return len(workers[1].service.Requests()) == 0 })
 	workers[1].model.Slow(0)
 
-	// A worker that is gone is passed over at once; before its health is looked at again.
+	// A worker that is gone is passed over at once; before its health is looked at again. One
+	// request may be lost: Caddy sends it on a connection whose end it has not read yet, and
+	// does not repeat it.
 	workers[0].stop()
-	before := counts()
-	for range 3 {
-		if r, text, err := ask(t, url, of[0], short); err != nil || r.StatusCode != http.StatusOK {
+	before, lost := counts(), 0
+	for range 4 {
+		r, text, err := ask(t, url, of[0], short)
+		if err != nil || r.StatusCode != http.StatusOK && r.StatusCode != http.StatusBadGateway {
 			t.Errorf("%v, %s", err, text)
+		} else if r.StatusCode == http.StatusBadGateway {
+			lost++
 		}
 	}
-	if now := counts(); now[1] != before[1]+3 {
-		t.Errorf("%v requests after %v", now, before)
+	if now := counts(); now[1] != before[1]+4-int64(lost) || lost > 1 {
+		t.Errorf("%v requests after %v, %d lost", now, before, lost)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mla/gen"
+	"mla/gen/gentest"
 	"mla/gen/interp"
 	"mla/gen/ir"
 	"mla/gen/kernel"
@@ -126,13 +127,9 @@ func TestShippedInterpreter(t *testing.T) {
 		}
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			s, err := spec.Load("../../specs/" + b.Spec)
+			v, err := gentest.Variant("../../specs", b)
 			if err != nil {
 				t.Fatal(err)
-			}
-			v := s.WithActivations(b.Act())
-			if b.Model.NextN > 0 {
-				v = v.NextNLayer()
 			}
 			p, err := gen.Program(v, 1, pass.Options{})
 			if err != nil {

@@ -42,6 +42,8 @@ type panelLoops struct {
 const (
 	// panelStretch is how many elements of rows and inputs are multiplied at a time.
 	panelStretch = 512
+	// PanelRows is the largest number of rows of a panel; a power of two.
+	PanelRows = 64
 	// mostPanelInputs is the largest number of inputs of a panelLoop.
 	mostPanelInputs = 6
 )
@@ -82,8 +84,8 @@ func (n *Inputs) panelOf(f *Format) (*panelLoops, panelFormat) {
 // nearPanel is how many rows of elems elements a panel has: all inputs are read once for
 // these, and they stay in the second cache.
 func nearPanel(elems int) int {
-	const most, floats = 64, 1 << 18
-	return max(min(floats/elems&^(nearRows-1), most), nearRows)
+	const floats = 1 << 18
+	return max(min(floats/elems&^(nearRows-1), PanelRows), nearRows)
 }
 
 // panel multiplies rows r0 to r1, at most nearPanel, by all inputs, which are of at least

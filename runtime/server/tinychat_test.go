@@ -18,7 +18,6 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
-	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/runtime/sample"
@@ -29,20 +28,8 @@ import (
 // layer that predicts.
 func tinychat(t *testing.T) *served {
 	t.Helper()
-	file, err := gguf.Open("../../testdata/tinychat.gguf")
-	if err != nil {
-		t.Fatal(err)
-	}
 	d := cpu.New()
-	b, err := bind.Choose(file, generated.Bundles(), bind.Wish{Class: d.Class()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	predicts, err := bind.Choose(file, generated.Bundles(), bind.Wish{Act: b.Act(), Class: d.Class(), NextN: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := engine.New(file, b, d)
+	e, err := engine.Open("../../testdata/tinychat.gguf", engine.Options{Bundles: generated.Bundles(), Device: d})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +38,11 @@ func tinychat(t *testing.T) *served {
 			t.Error(err)
 		}
 	})
-	if err := e.Predict(file, predicts); err != nil {
+	predicts, err := bind.Choose(e.File(), generated.Bundles(), bind.Wish{Act: e.Bundle().Act(), Class: d.Class(), NextN: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Predict(e.File(), predicts); err != nil {
 		t.Fatal(err)
 	}
 	tok, err := e.Tokenizer()
@@ -65,7 +56,7 @@ func tinychat(t *testing.T) *served {
 	return start(t, server.Config{Model: "tinychat", Context: length, Chat: renderer, Sampling: sample.Off()}, completion.Config{
 		Tokenizer: tok, Queue: 16, Draft: func(s *engine.Session) (engine.Drafter, error) { return s.Predictor() },
 		Load: func(context.Context) (*engine.Model, error) {
-			return e.Load(device.Config{Context: length, Tables: sessions, Pages: sessions * plan.Pages(length), KV: quant.F16, Threads: 2, Width: b.Width()})
+			return e.Load(device.Config{Context: length, Tables: sessions, Pages: sessions * plan.Pages(length), KV: quant.F16, Threads: 2, Width: e.Bundle().Width()})
 		},
 	})
 }

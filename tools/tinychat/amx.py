@@ -1,6 +1,6 @@
 """The model's losses and gradients on a CPU with AMX, by amx/gradients.c, for machines without a GPU.
 
-Weights and gradients of the model become parts of two flat arrays, which amx/gradients.c reads and writes.
+Every step copies the weights to one flat array, from which amx/gradients.c reads, and the gradients back from another.
 """
 
 import ctypes
@@ -50,7 +50,7 @@ def macros(config: dict, steps: int) -> list[str]:
 
 
 class Amx:
-    """Computes gradients of a model whose parameters it moves into a flat array. Raises OSError on other CPUs."""
+    """Computes gradients of a model. Raises OSError on other CPUs."""
 
     def __init__(self, model: Model, steps: int, shares: list[float], threads: int):
         config = model.config

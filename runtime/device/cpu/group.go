@@ -113,7 +113,7 @@ func (t *groupedExperts) expert(w *worker, expert int, members []uint32, r0, r1 
 	}
 	all.prepare(key{w.token, t.rows[0].in.id, expert}, &t.rows[0].projection)
 	pieces(r0, r1, func(r0, r1 int) {
-		ys := t.rows[0].projection.rowsMany(all, expert, r0, r1-r0)
+		ys := t.rows[0].projection.rowsMany(w, expert, r0, r1-r0)
 		for i, s := range members {
 			x := t.rows[int(s)/k]
 			x.out.write(int(s)%k*x.out.stride+r0, ys[i])

@@ -63,16 +63,15 @@ func (t *eachRow) run(w *worker, lo, hi int) {
 	}
 }
 
-// togetherBlock is how many rows of weights are multiplied by all inputs before the next:
-// as many as package quant decodes at a time. It is even, as rowBlock is.
-const togetherBlock = 64
+// togetherBlock is how many rows of weights are multiplied by all inputs before the next.
+// It is even, as rowBlock is.
+const togetherBlock = quant.PanelRows
 
 // together is a worker's room for the inputs and results of several rows.
 type together struct {
 	xs, ys, ups [][]float32
 	inputs      []input
-	results     []float32 // [rows][2][togetherBlock]
-	exps        exps
+	results     []float32       // [rows][2][togetherBlock]
 	in          [2]quant.Inputs // of the two matrices of a projection
 	key         key             // of what they were set to
 }
@@ -116,13 +115,14 @@ func (t *together) room(n int) (ys, ups [][]float32) {
 }
 
 // rowsMany computes n rows from r0 on of an entry for all inputs that were prepared.
-func (p *projection) rowsMany(t *together, entry, r0, n int) [][]float32 {
+func (p *projection) rowsMany(w *worker, entry, r0, n int) [][]float32 {
+	t := &w.together
 	ys, ups := t.room(n)
 	p.w.rowsMany(entry, r0, t, &t.in[0], ys)
 	if p.up != nil {
 		p.up.rowsMany(entry, r0, t, &t.in[1], ups)
 		for i := range ys {
-			t.exps.swiglu(ys[i], ups[i])
+			w.exps.swiglu(ys[i], ups[i])
 		}
 	}
 	return ys
@@ -170,7 +170,7 @@ func (t *matVecs) run(w *worker, lo, hi int) {
 		}
 		all.prepare(key{w.token, t.rows[0].in.id, entry}, p)
 		pieces(r0, r1, func(r0, r1 int) {
-			ys := p.rowsMany(all, entry, r0, r1-r0)
+			ys := p.rowsMany(w, entry, r0, r1-r0)
 			for i := range w.rows {
 				w.row = w.rows[i]
 				t.rows[i].finish(w, entry, r0, ys[i])

@@ -5,8 +5,6 @@
 
 #include "model.h"
 
-static Matrix matrix(int n, int k, int at) { return (Matrix){.n = n, .k = k, .at = at}; }
-
 // pack makes both forms of a matrix.
 static void pack(const float *weights, Matrix *w) {
 	size_t size = (size_t)w->n * w->k;
@@ -29,7 +27,7 @@ static Vector next_vector(int *at, int width) {
 }
 
 static void next_matrix(int *at, Matrix *w, int n, int k) {
-	*w = matrix(n, k, *at);
+	*w = (Matrix){.n = n, .k = k, .at = *at};
 	*at += n * k;
 	matrices[matrix_count++] = w;
 }

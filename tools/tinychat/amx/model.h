@@ -20,7 +20,7 @@ typedef struct { int width, at; } Vector;
 
 typedef struct {
 	Vector attn_norm, q_a_norm, kv_a_norm, ffn_norm;
-	Matrix q_a, q_b, kv_a, k_b, v_b, out;  // k_b is stored [heads][latent][nope]: the forms change places for each head
+	Matrix q_a, q_b, kv_a, k_b, v_b, out;  // amx.py turns each head of k_b to [nope][latent]
 	int dense;
 	Matrix gate[ALL], up[ALL], down[ALL];  // dense layers have the last one only
 	int router;
