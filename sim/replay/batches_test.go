@@ -20,6 +20,7 @@ import (
 // time take many replays, and run without checks: the same kernels have the same memory as
 // those of many rows, the last of which has dead ones too.
 func TestBatches(t *testing.T) {
+	t.Parallel()
 	checked, fast := newDevice(t, execute.Checked), newDevice(t, execute.Fast)
 	for _, name := range []string{"youtu-tiny-F32", "glm47-tiny-Q4_0", "glm47-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M", "youtu-mini-Q4_0"} {
 		stem := root + "testdata/reference/" + name
@@ -42,6 +43,7 @@ func TestBatches(t *testing.T) {
 // TestPrompts: sequences of more rows than a batch have the reference logits too, by the
 // printed kernels and by the Go twins, with dead rows and without.
 func TestPrompts(t *testing.T) {
+	t.Parallel()
 	const width = plan.MaxBatch + 24
 	sim := newDevice(t, execute.Checked)
 	for _, c := range []struct {

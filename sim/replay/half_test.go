@@ -21,6 +21,7 @@ import (
 // tokens are compared in runtime/device/reference, where what is allowed is more:
 // small differences grow there.
 func TestHalf(t *testing.T) {
+	t.Parallel()
 	d := newDevice(t, execute.Fast) // the kernels run with all checks in gen/msl
 	for _, stem := range []string{"reference/youtu-mini-Q4_0", "reference/youtu-mini-Q4_K_M", "reference/dsv2lite-mini-Q4_K_M", "reference/glm47-mini-Q4_K_M", "tinyglm"} {
 		t.Run(stem, func(t *testing.T) {

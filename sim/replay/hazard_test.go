@@ -15,6 +15,7 @@ import (
 // store, byte by byte: dispatches that no barrier separates must not touch what the
 // other stores, and a barrier without which they would not either is one too many.
 func TestBarriers(t *testing.T) {
+	t.Parallel()
 	d := newDevice(t, execute.Checked)
 	for _, run := range []struct{ file, bundle string }{{"youtu-tiny-F32", ""}, {"youtu-tiny-F32", "yoututinytails"}, {"youtu-mini-Q4_K_M", ""},
 		{"glm47-tiny-Q4_0", ""}, {"glm47-mini-Q4_K_M", ""}, {"dsv2lite-mini-Q4_K_M", ""}, {"dsv2lite-mini-Q4_K_M", "dsv2liteminitails"}} {

@@ -36,6 +36,7 @@ var tokens = map[quant.Type]int{quant.F32: 20, quant.F16: 12}
 
 // TestReference compares the logits of the printed kernels with the reference's.
 func TestReference(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(root + "testdata/reference/*.gguf")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no reference files: %v", err)
@@ -66,6 +67,7 @@ func TestReference(t *testing.T) {
 // device's Go twins. With all checks TestReference runs the same bundles, and gen/msl the
 // same functions.
 func TestVariants(t *testing.T) {
+	t.Parallel()
 	d := newDevice(t, execute.Fast)
 	for _, name := range small {
 		t.Run(name, func(t *testing.T) {

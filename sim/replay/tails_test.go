@@ -15,6 +15,7 @@ import (
 // stores: what a tail reads it has from its fences, and its counters are left at zero
 // by every dispatch.
 func TestTails(t *testing.T) {
+	t.Parallel()
 	d := newDevice(t, execute.Checked)
 	for _, run := range []struct {
 		bundle, file string
@@ -51,6 +52,7 @@ func TestTails(t *testing.T) {
 // TestHalfTails compares every dispatch of a bundle with tails and activations in half
 // with its Go twin.
 func TestHalfTails(t *testing.T) {
+	t.Parallel()
 	d := newDevice(t, execute.Fast) // the kernels run with all checks in gen/msl
 	stem := root + "testdata/reference/dsv2lite-mini-Q4_K_M"
 	m, tokens := bindWish(t, stem+".gguf", bind.Wish{Bundle: "dsv2liteminitailsf16"}), read(t, stem).Prompt
