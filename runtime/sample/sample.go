@@ -158,6 +158,11 @@ func (s *Sampler) Reset() {
 func (s *Sampler) Next(logits []float32) int32 {
 	draw := s.draws
 	s.draws++
+	if s.plain() {
+		if best := argmax(logits); best >= 0 && settle(logits[best]) == logits[best] && logits[best] != 0 {
+			return best
+		}
+	}
 	s.load(logits)
 	s.penalise()
 	best := argmax(s.logits)
@@ -167,6 +172,12 @@ func (s *Sampler) Next(logits []float32) int32 {
 	top := s.logits[best]
 	s.filter(top)
 	return s.draw(top, random(s.p.Seed, draw))
+}
+
+// plain says whether the next token is that of the largest logit, which then needs no copy
+// unless it is one that settle changes or that others may be changed to.
+func (s *Sampler) plain() bool {
+	return s.p.Temperature == 0 && len(s.biases) == 0 && s.mask == nil && !s.p.penalises()
 }
 
 // load copies the logits without NaN and +Inf and adds the biases.

@@ -59,6 +59,25 @@ func TestNewRejects(t *testing.T) {
 	}
 }
 
+// TestPlain: a token that is picked without a copy of the logits is the one that is picked
+// with it, which a mask that allows all asks for. Few values, so that many are equal.
+func TestPlain(t *testing.T) {
+	values := []float32{inf, -inf, float32(math.NaN()), math.MaxFloat32, 3, smallest, smallest / 2, 0, float32(math.Copysign(0, -1)), -smallest / 2, -smallest, -2, -math.MaxFloat32}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		pool := values[random.IntN(len(values)):]
+		logits := make([]float32, 1+random.IntN(6))
+		for i := range logits {
+			logits[i] = pool[random.IntN(len(pool))]
+		}
+		plain, copied := mustNew(t, Off()), mustNew(t, Off())
+		copied.Allow([]uint32{math.MaxUint32})
+		if got, want := plain.Next(logits), copied.Next(logits); got != want {
+			t.Fatalf("%v: %d; expected %d", logits, got, want)
+		}
+	}
+}
+
 func TestGreedy(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, c := range []struct {

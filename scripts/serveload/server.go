@@ -172,10 +172,11 @@ type benched struct {
 	CPU  float64 `json:"cpu_s"` // of a token
 }
 
-// bench is the speed of so many sessions without a server.
-func (l *load) bench(batch int) (benched, error) {
+// bench is the speed of so many sessions without a server, with so many tokens before those
+// that are measured.
+func (l *load) bench(batch, depth int) (benched, error) {
 	c := exec.Command(l.mlarun, "bench", "-model", l.model, "-device", l.device, "-threads", strconv.Itoa(l.threads), "-p", "0", "-n", strconv.Itoa(l.tokens),
-		"-d", "8", "-empty", "-r", "1", "-batch", strconv.Itoa(batch), "-o", "json", "-quiet")
+		"-d", strconv.Itoa(depth), "-empty", "-r", "1", "-batch", strconv.Itoa(batch), "-o", "json", "-quiet")
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if err != nil {

@@ -19,7 +19,7 @@ func (l *load) one() (rows []row, err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	var wall, cpu, outside, ratio, alone []float64
 	for range l.rounds {
-		b, err := l.bench(1)
+		b, err := l.bench(1, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -72,11 +72,11 @@ func (l *load) batch() (rows []row, err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	var alone, total, ratio, cpu []float64
 	for range l.rounds {
-		b, err := l.bench(l.width)
+		rate, used, depth, err := l.rate([]*server{s}, l.width)
 		if err != nil {
 			return nil, err
 		}
-		rate, used, err := l.rate([]*server{s}, l.width)
+		b, err := l.bench(l.width, depth)
 		if err != nil {
 			return nil, err
 		}
@@ -92,9 +92,10 @@ func (l *load) batch() (rows []row, err error) {
 }
 
 // rate is how many tokens per second some streams get while all of them decode, on servers
-// in turn, from when the last one has begun until there are l.tokens for each; and the
-// processor time of a token in seconds.
-func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, err error) {
+// in turn, from when the last one has begun until there are l.tokens for each; the
+// processor time of a token in seconds; and how many tokens of context streams have in the
+// mean when the last one begins.
+func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, depth int, err error) {
 	used := make(chan float64, 2)
 	sample := func() {
 		sum := 0.
@@ -109,16 +110,19 @@ func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, err
 	}
 	prompts := make([][]int32, streams)
 	for i := range prompts {
-		prompts[i] = l.newPrompt(8)
+		prompts[i] = l.newPrompt(rated)
 	}
 	var mu sync.Mutex
 	var from, to time.Time
-	begun, n := 0, 0
+	begun, before, n := 0, 0, 0
 	_, err = together(streams, func(i int) (*answer, error) {
 		first := true
-		return servers[i%len(servers)].ask(prompts[i], l.context()-8, func(now time.Time) bool {
+		return servers[i%len(servers)].ask(prompts[i], l.context()-rated, func(now time.Time) bool {
 			mu.Lock()
 			defer mu.Unlock()
+			if begun < streams {
+				before++
+			}
 			switch {
 			case first:
 				first = false
@@ -138,11 +142,14 @@ func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, err
 		err = fmt.Errorf("only %d tokens came while all of %d streams were decoding", n, streams)
 	}
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	a, b := <-used, <-used
-	return float64(n) / to.Sub(from).Seconds(), math.Abs(b-a) / float64(n), nil
+	return float64(n) / to.Sub(from).Seconds(), math.Abs(b-a) / float64(n), rated + before/streams, nil
 }
+
+// rated is how many tokens the prompts of rate's streams have.
+const rated = 8
 
 // decoding is how many streams decode while others arrive.
 const decoding = 8
@@ -277,11 +284,11 @@ func (l *load) workers() (rows []row, err error) {
 	}
 	var one, two, ratio, cpu []float64
 	for range l.rounds {
-		a, cpuA, err := l.rate(servers[:1], streams)
+		a, cpuA, _, err := l.rate(servers[:1], streams)
 		if err != nil {
 			return nil, err
 		}
-		b, cpuB, err := l.rate(servers, 2*streams)
+		b, cpuB, _, err := l.rate(servers, 2*streams)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 // makes: every barrier, every named mistake, one mistake in each kernel function.
 var sizes = map[bool]map[string]int{
 	false: {"plan": 120, "msl": 24, "go": 24},
-	true:  {"plan": 16, "msl": 4, "go": 3},
+	true:  {"plan": 16, "msl": 4, "go": 2},
 }
 
 // choose takes what a run makes, in the order of the list: all that match, or what any

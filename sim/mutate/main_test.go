@@ -98,7 +98,7 @@ func TestChoose(t *testing.T) {
 	if want := 300 + 120 + 25 + 300; len(one) != want {
 		t.Errorf("%d mutations; expected %d", len(one), want)
 	}
-	if n := len(ids(true, 1)); n != 16+4+3 {
+	if n := len(ids(true, 1)); n != 16+4+2 {
 		t.Errorf("%d mutations in the fast draw", n)
 	}
 	if n := len(choose(all, []uint64{1}, false, []string{"go/named/a*"}, none)); n != 26 {
