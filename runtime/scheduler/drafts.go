@@ -19,7 +19,7 @@ func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err
 	}
 	picked, err = s.model.Pick(rows)
 	if err == nil && guesses == 0 {
-		s.pace.ran(len(rows), s.now().Sub(start))
+		s.turn.ran(&s.pace, len(rows), s.now().Sub(start))
 	}
 	if err != nil || !quiet {
 		return picked, err

@@ -73,6 +73,21 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestRound: a round of more rows than a step has is noted as one, when it is over.
+func TestRound(t *testing.T) {
+	var p pace
+	r := round{prompts: 8}
+	r.ran(&p, 16, 19*time.Millisecond)
+	if len(p.took) != 0 {
+		t.Errorf("%v is noted of half a round", p.took)
+	}
+	r.prompts = 0
+	r.ran(&p, 8, 4*time.Millisecond)
+	if len(p.took) != 1 || p.took[24] != 23*time.Millisecond {
+		t.Errorf("%v is noted; expected 23 ms of 24 rows", p.took)
+	}
+}
+
 // TestPaceForgets: a number of rows that was slow once is tried again.
 func TestPaceForgets(t *testing.T) {
 	var p pace

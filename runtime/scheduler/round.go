@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"slices"
+	"time"
 
 	"mla/runtime/engine"
 	"mla/runtime/plan"
@@ -12,6 +13,17 @@ type round struct {
 	decode  []*task // that wait for their row
 	prompts int     // rows
 	piece   *task   // whose prompt got the last row
+	rows    int     // that ran
+	took    time.Duration
+}
+
+// ran notes a step of the round, and the round when it is over: who decodes waits for all of
+// it, also where its rows are more than a step has.
+func (r *round) ran(p *pace, rows int, took time.Duration) {
+	r.rows, r.took = r.rows+rows, r.took+took
+	if len(r.decode) == 0 && r.prompts == 0 {
+		p.ran(r.rows, r.took)
+	}
 }
 
 // rows are those of the next step with their tasks; none if there is nothing to run.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -35,8 +36,8 @@ func (l *load) one() (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		took := a.pieces[len(a.pieces)-1].Sub(a.pieces[0]).Seconds() / float64(len(a.pieces)-1)
-		n := float64(l.tokens)
+		n := float64(l.tokens) // pieces may be fewer, see gap.of
+		took := a.pieces[len(a.pieces)-1].Sub(a.pieces[0]).Seconds() / (n - 1)
 		busy := (after.busy - before.busy) / n
 		alone = append(alone, 1e3/b.TokS)
 		wall = append(wall, 1e3*took)
@@ -114,7 +115,8 @@ func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, dep
 	}
 	var mu sync.Mutex
 	var from, to time.Time
-	begun, before, n := 0, 0, 0
+	begun, before, ended := 0, 0, false
+	counts := make([]int, streams) // all streams have as many tokens, but maybe fewer pieces, see gap.of
 	_, err = together(streams, func(i int) (*answer, error) {
 		first := true
 		return servers[i%len(servers)].ask(prompts[i], l.context()-rated, func(now time.Time) bool {
@@ -130,22 +132,24 @@ func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, dep
 					from = now
 					go sample()
 				}
-			case begun == streams && n < streams*l.tokens:
-				if n, to = n+1, now; n == streams*l.tokens {
+			case begun == streams && !ended:
+				if counts[i]++; counts[i] == l.tokens {
+					to, ended = now, true
 					go sample()
 				}
 			}
-			return n < streams*l.tokens
+			return !ended
 		})
 	})
-	if err == nil && n < streams*l.tokens {
-		err = fmt.Errorf("only %d tokens came while all of %d streams were decoding", n, streams)
+	if err == nil && !ended {
+		err = fmt.Errorf("at most %d tokens came while all of %d streams were decoding", slices.Max(counts), streams)
 	}
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	a, b := <-used, <-used
-	return float64(n) / to.Sub(from).Seconds(), math.Abs(b-a) / float64(n), rated + before/streams, nil
+	n := float64(streams * l.tokens)
+	return n / to.Sub(from).Seconds(), math.Abs(b-a) / n, rated + before/streams, nil
 }
 
 // rated is how many tokens the prompts of rate's streams have.
@@ -173,15 +177,17 @@ func (l *load) arrivals() (rows []row, err error) {
 	var mu sync.Mutex
 	stop := false
 	steps := 0 // of the first stream
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	var others []*answer
+	var failed error
 	going := make(chan struct{}, decoding)
 	prompts := make([][]int32, decoding)
 	for i := range prompts {
 		prompts[i] = l.newPrompt(8)
 	}
 	go func() {
-		list, err := together(decoding, func(i int) (*answer, error) {
+		defer close(ended)
+		others, failed = together(decoding, func(i int) (*answer, error) {
 			n := 0
 			return s.ask(prompts[i], l.context()-8, func(time.Time) bool {
 				mu.Lock()
@@ -195,14 +201,15 @@ func (l *load) arrivals() (rows []row, err error) {
 				return !stop
 			})
 		})
-		others = list
-		ended <- err
 	}()
+	short := func() error { // the streams have ended, before what arrives
+		return errors.Join(failed, errors.New("the streams ended while others arrived: take more tokens (-n) or fewer rounds (-r)"))
+	}
 	for range decoding {
 		select {
 		case <-going:
-		case err := <-ended:
-			return nil, err
+		case <-ended:
+			return nil, short()
 		}
 	}
 	now := func() int {
@@ -210,12 +217,20 @@ func (l *load) arrivals() (rows []row, err error) {
 		defer mu.Unlock()
 		return steps
 	}
-	wait := func(n int) {
+	wait := func(n int) error {
 		for end := now() + n; now() < end; time.Sleep(time.Millisecond) {
+			select {
+			case <-ended:
+				return short()
+			default:
+			}
 		}
+		return nil
 	}
 	quietFrom := time.Now()
-	wait(12)
+	if err := wait(12); err != nil {
+		return nil, err
+	}
 	from := time.Now()
 	quiet := gap{quietFrom, from}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -227,13 +242,15 @@ func (l *load) arrivals() (rows []row, err error) {
 		}
 		took := 1e3 * a.pieces[0].Sub(a.sent).Seconds()
 		first, waited = append(first, took), append(waited, took-a.promptMS)
-		wait(4 + rng.IntN(16))
+		if err := wait(4 + rng.IntN(16)); err != nil {
+			return nil, err
+		}
 	}
 	mu.Lock()
 	stop = true
 	mu.Unlock()
-	if err := <-ended; err != nil {
-		return nil, err
+	if <-ended; failed != nil {
+		return nil, failed
 	}
 	still := quiet.of(others)
 	busy := gap{from, time.Now()}.of(others)
@@ -254,13 +271,23 @@ func (l *load) arrivals() (rows []row, err error) {
 // gap is a stretch of time.
 type gap struct{ from, to time.Time }
 
-// of are the times between two tokens within the stretch, in milliseconds.
+// of are the times between two tokens within the stretch, in milliseconds. All streams have
+// as many tokens then, but a token that ends within a character is no piece: streams with
+// fewer pieces than the others are left out.
 func (g gap) of(list []*answer) (out []float64) {
-	for _, a := range list {
-		for i := 1; i < len(a.pieces); i++ {
-			if a.pieces[i-1].After(g.from) && a.pieces[i].Before(g.to) {
-				out = append(out, 1e3*a.pieces[i].Sub(a.pieces[i-1]).Seconds())
+	most := 0
+	streams := make([][]float64, len(list))
+	for i, a := range list {
+		for j := 1; j < len(a.pieces); j++ {
+			if a.pieces[j-1].After(g.from) && a.pieces[j].Before(g.to) {
+				streams[i] = append(streams[i], 1e3*a.pieces[j].Sub(a.pieces[j-1]).Seconds())
 			}
+		}
+		most = max(most, len(streams[i]))
+	}
+	for _, times := range streams {
+		if len(times) >= most-2 { // the stretch begins and ends somewhere
+			out = append(out, times...)
 		}
 	}
 	return out
