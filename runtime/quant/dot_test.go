@@ -116,6 +116,7 @@ func TestAllocations(t *testing.T) {
 	x, h, y, z := make([]float32, n), make([]uint16, n), make([]float32, 5), make([]float32, n)
 	for _, name := range backendNames() {
 		useBackend(t, name)
+		panelsFrom(t, 8)
 		for _, f := range Formats() {
 			stride, err := f.RowBytes(n)
 			if err != nil {

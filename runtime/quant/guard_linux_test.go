@@ -154,6 +154,7 @@ func TestRowsManyStayInside(t *testing.T) {
 		}
 		for _, name := range backendNames() {
 			useBackend(t, name)
+			panelsFrom(t, 8)
 			for _, blocks := range lengths {
 				stride := blocks * f.BlockBytes
 				var x, y [inputs][]float32

@@ -43,3 +43,15 @@ func alone(f *Format, row []byte, x []float32) float32 {
 	f.Rows(row, len(row), x, y)
 	return y[0]
 }
+
+// panelsFrom makes panels of the active back end for as few inputs, fewer than are worth one:
+// tests of panels need not be large then.
+func panelsFrom(t testing.TB, inputs int) {
+	p := active.Load().panels
+	if p == nil {
+		return
+	}
+	before := p.least
+	p.least = inputs
+	t.Cleanup(func() { p.least = before })
+}

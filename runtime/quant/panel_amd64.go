@@ -4,7 +4,7 @@ package quant
 var scaled512 = &panelKind{16, 16, 16, []panelLoop{{6, panel4x6AVX512}, {4, panel4x4AVX512}}}
 
 var panels512 = panelLoops{
-	rows: 4, lanes: 16, sum: sumLanesAVX512, least: 8,
+	rows: 4, lanes: 16, sum: sumLanesAVX512, least: 24,
 	formats: map[Type]panelFormat{
 		F32:    {scaled512, decodeF32AVX512},
 		F16:    {scaled512, decodeF16AVX512},
@@ -34,7 +34,7 @@ var (
 )
 
 var panels2 = panelLoops{
-	rows: 2, lanes: 8, sum: sumLanesAVX2, least: 8,
+	rows: 2, lanes: 8, sum: sumLanesAVX2, least: 40,
 	formats: map[Type]panelFormat{
 		Q4_0:   {pairsSums2, decodeQ4_0AVX2},
 		Q4_1:   {pairsMin2, decodeQ4_1AVX2},

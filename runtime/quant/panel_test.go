@@ -11,6 +11,7 @@ import (
 func TestPanelShapes(t *testing.T) {
 	for _, name := range backendNames()[:len(backendNames())-1] { // the last one is Go's
 		useBackend(t, name)
+		panelsFrom(t, 8)
 		for _, loop := range loopsOf {
 			if loop.name == "RowsHalves" {
 				continue // Go's
