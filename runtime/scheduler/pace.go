@@ -7,7 +7,7 @@ import "time"
 // without, as far as that can be had; while nobody does, rows are wanted that are quick
 // together, but none who comes should wait long for the end of a step.
 type pace struct {
-	took    map[int]time.Duration // of a step, by its rows: running means
+	took    map[int]time.Duration // of a round, by its rows: running means
 	refused map[int]int           // how often a number of rows was too slow since it was run
 }
 
@@ -18,7 +18,7 @@ const (
 	forgetful = 256                    // refusals until a number of rows is tried again
 )
 
-// ran notes a step.
+// ran notes a round.
 func (p *pace) ran(rows int, took time.Duration) {
 	if p.took == nil {
 		p.took, p.refused = map[int]time.Duration{}, map[int]int{}

@@ -111,7 +111,7 @@ func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, dep
 	}
 	prompts := make([][]int32, streams)
 	for i := range prompts {
-		prompts[i] = l.newPrompt(rated)
+		prompts[i] = l.newPrompt(opening)
 	}
 	var mu sync.Mutex
 	var from, to time.Time
@@ -119,7 +119,7 @@ func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, dep
 	counts := make([]int, streams) // all streams have as many tokens, but maybe fewer pieces, see gap.of
 	_, err = together(streams, func(i int) (*answer, error) {
 		first := true
-		return servers[i%len(servers)].ask(prompts[i], l.context()-rated, func(now time.Time) bool {
+		return servers[i%len(servers)].ask(prompts[i], l.context()-opening, func(now time.Time) bool {
 			mu.Lock()
 			defer mu.Unlock()
 			if begun < streams {
@@ -149,14 +149,15 @@ func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, dep
 	}
 	a, b := <-used, <-used
 	n := float64(streams * l.tokens)
-	return n / to.Sub(from).Seconds(), math.Abs(b-a) / n, rated + before/streams, nil
+	return n / to.Sub(from).Seconds(), math.Abs(b-a) / n, opening + before/streams, nil
 }
 
-// rated is how many tokens the prompts of rate's streams have.
-const rated = 8
-
-// decoding is how many streams decode while others arrive.
-const decoding = 8
+const (
+	// opening is how many tokens the prompts of streams have that decode.
+	opening = 8
+	// decoding is how many streams decode while others arrive.
+	decoding = 8
+)
 
 // arrivals is how long a request waits for its first token that comes while others decode,
 // and how long those wait between their tokens then.
@@ -183,13 +184,13 @@ func (l *load) arrivals() (rows []row, err error) {
 	going := make(chan struct{}, decoding)
 	prompts := make([][]int32, decoding)
 	for i := range prompts {
-		prompts[i] = l.newPrompt(8)
+		prompts[i] = l.newPrompt(opening)
 	}
 	go func() {
 		defer close(ended)
 		others, failed = together(decoding, func(i int) (*answer, error) {
 			n := 0
-			return s.ask(prompts[i], l.context()-8, func(time.Time) bool {
+			return s.ask(prompts[i], l.context()-opening, func(time.Time) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				if n++; n == 2 {
