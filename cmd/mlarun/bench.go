@@ -55,7 +55,7 @@ type setup struct {
 // bench measures prompt and decoding speed at several depths.
 func bench(e *env, args []string) (err error) {
 	f := newFlags(e, "mlarun bench", "-model F [flags]").running()
-	prompt := f.Int("p", 512, "tokens of the prompt test; 0: none")
+	sizes := f.String("p", "512", "`tokens` of the prompt tests, separated by commas; 0: none")
 	decode := f.Int("n", 128, "tokens of the decoding test; 0: none")
 	list := f.String("d", "0", "`depths`: tokens in the context before a test, separated by commas")
 	batch := f.String("batch", "1", "`sessions` that decode side by side, in one test after the other, separated by commas")
@@ -70,20 +70,26 @@ func bench(e *env, args []string) (err error) {
 	}
 	depths, err := parseDepths(*list)
 	batches, wrong := parseDepths(*batch)
+	prompts, bad := parseDepths(*sizes)
 	print, known := formats[*format]
 	switch {
 	case err != nil:
 		return f.wrong("-d: %v", err)
+	case bad != nil:
+		return f.wrong("-p: %v", bad)
 	case wrong != nil || slices.Min(batches) < 1 || slices.Max(batches) > device.MaxTables:
 		return f.wrong("-batch is %q; expected numbers from 1 to %d", *batch, device.MaxTables)
 	case !known:
 		return f.wrong("-o is %q; expected one of %s", *format, strings.Join(formatNames(), ", "))
-	case *prompt < 0 || *decode < 0 || max(*prompt, *decode) > maxTokens || *repeat < 1:
-		return f.wrong("-p and -n must be 0 to %d, -r 1 or more", maxTokens)
-	case *prompt == 0 && *decode == 0 && !*kernels:
+	case *decode < 0 || *decode > maxTokens || *repeat < 1:
+		return f.wrong("-n must be 0 to %d, -r 1 or more", maxTokens)
+	case slices.Max(prompts) == 0 && *decode == 0 && !*kernels:
 		return f.wrong("-p and -n are both 0: there is nothing to measure")
 	}
-	context := slices.Max(depths) + max(*prompt, *decode, 1)
+	context := slices.Max(depths) + max(slices.Max(prompts), *decode, 1)
+	if *kernels { // they run as many rows behind a depth as a replay has
+		context = slices.Max(depths) + max(f.width, 1)
+	}
 	most := slices.Max(batches)
 	m, err := f.loadFor(func(*engine.Engine) (room, error) {
 		return room{context: context, sessions: most, pages: most * plan.Pages(context)}, nil
@@ -99,7 +105,7 @@ func bench(e *env, args []string) (err error) {
 	if *kernels {
 		return m.benchKernels(e, depths, *format)
 	}
-	results, err := m.measure(depths, batches, *prompt, *decode, *repeat, *empty)
+	results, err := m.measure(depths, batches, prompts, *decode, *repeat, *empty)
 	if err != nil {
 		return err
 	}
@@ -152,7 +158,7 @@ func parseDepths(list string) ([]int, error) {
 
 // measure runs all tests. Contents do not matter for the speed, so tokens are
 // random, but the same in every run.
-func (l *loaded) measure(depths, batches []int, prompt, decode, repeat int, empty bool) ([]speed, error) {
+func (l *loaded) measure(depths, batches, prompts []int, decode, repeat int, empty bool) ([]speed, error) {
 	ctx, stop := interruptible()
 	defer stop()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -174,7 +180,7 @@ func (l *loaded) measure(depths, batches []int, prompt, decode, repeat int, empt
 	}
 	var out []speed
 	for _, depth := range depths {
-		for _, test := range l.tests(batches, prompt, decode) {
+		for _, test := range l.tests(batches, prompts, decode) {
 			var samples, firsts []float64
 			var busy time.Duration
 			for r := range repeat {
@@ -206,11 +212,13 @@ type test struct {
 	run      func(ctx context.Context, depth int, tokens []int32) (timed, error)
 }
 
-// tests are a prompt and decoding at each batch, without those of no tokens.
-func (l *loaded) tests(batches []int, prompt, decode int) []test {
+// tests are the prompts and decoding at each batch, without those of no tokens.
+func (l *loaded) tests(batches, prompts []int, decode int) []test {
 	var list []test
-	if prompt > 0 {
-		list = append(list, test{"pp", prompt, 1, l.runPrompt})
+	for _, n := range prompts {
+		if n > 0 {
+			list = append(list, test{"pp", n, 1, l.runPrompt})
+		}
 	}
 	for _, n := range batches {
 		switch {

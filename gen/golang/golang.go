@@ -73,7 +73,7 @@ var files = []struct {
 	}},
 	{"zdispatch.go", []table{
 		{"Decode", "decode", "decode is one token: every dispatch in order, with the memory that it touches.", sequence},
-		{"Batches", "batches", "batches are several rows at once.", batches},
+		{"Batches", "batches", "batches are several rows at once.", nil},
 		{"Sample", "sampling", "sampling picks the next token by the logits.", sequence},
 		{"Pick", "picking", "picking picks tokens behind several rows.", sequence},
 	}},
@@ -102,6 +102,7 @@ func Print(pkg string, bundles []*plan.Bundle, header string) ([]File, error) {
 		case "zmodel.go":
 			p.model(f, pkg)
 		case "zkernels.go":
+			f.Const().Id(arena).Op("=").Qual(planPath, "SpaceArena")
 			p.constants(f)
 		}
 		for _, t := range files[i].tables {
@@ -157,7 +158,13 @@ func (p *printer) table(f *jen.File, t table) {
 		} else {
 			f.Line()
 		}
-		f.Var().Id(name).Op("=").Add(t.print(reflect.ValueOf(t.value(b)), p.consts[i]))
+		var value jen.Code
+		if t.print == nil {
+			value = p.batches(i)
+		} else {
+			value = t.print(reflect.ValueOf(t.value(b)), p.consts[i])
+		}
+		f.Var().Id(name).Op("=").Add(value)
 		done[name] = true
 	}
 }

@@ -22,9 +22,16 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[plan.Space](): {"SpaceWeight", "SpaceArena", "SpaceKV", "SpaceRope", "SpaceRow", "SpaceTables", "SpaceLogits", "SpaceArgs", "SpaceSample", "SpaceCounters", "SpaceWanted", "SpacePick", "SpaceHeads"},
 }
 
+// arena is the constant of each package for plan.SpaceArena, which most operands and slots have:
+// a short name saves a clone 100 kB.
+const arena = "arena"
+
 // literal prints any value of the plan as a Go literal on one line; fields with
 // their zero value are left out.
 func literal(v reflect.Value) *jen.Statement {
+	if v.CanInterface() && v.Interface() == plan.SpaceArena {
+		return jen.Id(arena)
+	}
 	if names, ok := enums[v.Type()]; ok {
 		return jen.Qual(planPath, names[v.Uint()])
 	}

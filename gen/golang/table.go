@@ -13,7 +13,8 @@ type table struct {
 	field    string // of plan.Bundle
 	variable string // that holds it; with a suffix where bundles differ
 	comment  string
-	// print gives the value; consts are the names of the bundle's kernels.
+	// print gives the value; consts are the names of the bundle's kernels. nil: of Batches,
+	// which printer.batches prints, as bundles may have some of them alike.
 	print func(value reflect.Value, consts []string) jen.Code
 }
 
@@ -74,12 +75,17 @@ func kernel(k *plan.Kernel, consts []string) jen.Code {
 		jen.Id("Variants").Op(":").Index().Qual(planPath, "Variant").Add(rows(elements(reflect.ValueOf(k.Variants))))))
 }
 
-// batches prints the sequences of several rows.
-func batches(v reflect.Value, consts []string) jen.Code {
+// batches prints the sequences of several rows of a bundle: those that an earlier bundle has
+// too by that one's name, as classes of devices may differ in their widest alone.
+func (p *printer) batches(bundle int) jen.Code {
 	var list []jen.Code
-	for _, q := range v.Interface().([]plan.Sequence) {
+	for _, q := range p.bundles[bundle].Batches {
+		if same := p.earlier(bundle, &q); same != nil {
+			list = append(list, same)
+			continue
+		}
 		fields := []jen.Code{jen.Id("Width").Op(":").Lit(q.Width), jen.Id("Head").Op(":").Lit(q.Head), jen.Id("ArenaBytes").Op(":").Lit(int(q.ArenaBytes)),
-			jen.Id("Dispatches").Op(":").Add(sequence(reflect.ValueOf(q.Dispatches), consts))}
+			jen.Id("Dispatches").Op(":").Add(sequence(reflect.ValueOf(q.Dispatches), p.consts[bundle]))}
 		if q.Input != nil {
 			fields = append(fields, jen.Id("Input").Op(":").Add(literal(reflect.ValueOf(q.Input))))
 		}
@@ -92,6 +98,22 @@ func batches(v reflect.Value, consts []string) jen.Code {
 		return jen.Index().Qual(planPath, "Sequence").Parens(jen.Nil())
 	}
 	return jen.Index().Qual(planPath, "Sequence").Add(rows(list))
+}
+
+// earlier is a sequence as an entry of the variable of a bundle before; nil: none has it.
+func (p *printer) earlier(bundle int, q *plan.Sequence) jen.Code {
+	vars := p.vars["Batches"]
+	for i, b := range p.bundles[:bundle] {
+		if vars[i] == vars[bundle] {
+			continue
+		}
+		for j := range b.Batches {
+			if reflect.DeepEqual(b.Batches[j], *q) {
+				return jen.Id(vars[i]).Index(jen.Lit(j))
+			}
+		}
+	}
+	return nil
 }
 
 // sequence prints dispatches, those of layers that repeat once.

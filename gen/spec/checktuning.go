@@ -1,6 +1,9 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // checkTuning holds the tuning of a class of devices ("": of any device) to its rules.
 // What it has as any device does was checked with that.
@@ -19,7 +22,7 @@ func (d *decoder) checkTuning(s *Spec, class string) {
 	if err := with.Tuning.AttendHeads.check(); err != nil {
 		d.errorf(d.first(tuningPaths(class, "tuning.attend_heads.split_k", "tuning.attend_heads.rows_per_simdgroup", "tuning.attend_heads.simdgroups", "tuning.attend_heads.tile")), "%v", err)
 	}
-	if class == "" || with.Tuning.Attention != general.Attention || with.Tuning.AttendRows != general.AttendRows {
+	if class == "" || !slices.Equal(with.Widths(), s.WithClass("").Widths()) || with.Tuning.Attention != general.Attention || with.Tuning.AttendRows != general.AttendRows {
 		d.checkBudgets(with)
 	}
 }

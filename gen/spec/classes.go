@@ -18,7 +18,8 @@ type tunings struct {
 // classTuning is an entry of the key tuning.devices. Zeros leave values as they are
 // on any device.
 type classTuning struct {
-	class string
+	class     string
+	sequences []int // widths; nil: those of any device
 	Tuning
 }
 
@@ -139,10 +140,15 @@ func classFields(t *tunings) []field {
 	for _, class := range plan.Classes {
 		fields = append(fields, optional(field{key: class, decode: func(d *decoder, n *yaml.Node, path string) bool {
 			c := classTuning{class: class}
-			ok := d.mapping(n, path, tuningFields(&c.Tuning))
+			ok := d.mapping(n, path, classTuningFields(&c))
 			t.classes = append(t.classes, c)
 			return ok
 		}}))
 	}
 	return fields
+}
+
+// classTuningFields are the keys of an entry of tuning.devices: those of a Tuning, and sequences.
+func classTuningFields(c *classTuning) []field {
+	return append(tuningFields(&c.Tuning), optional(sequencesField(&c.sequences)))
 }

@@ -138,7 +138,7 @@ func TestSchemaKeys(t *testing.T) {
 		"properties/moe":                       moeFields(&MoE{}),
 		"properties/tuning":                    tuningsFields(&tunings{}),
 		"properties/tuning/properties/devices": classFields(&tunings{}),
-		"$defs/tuning":                         tuningFields(&Tuning{}),
+		"$defs/tuning":                         classTuningFields(&classTuning{}),
 		"$defs/attention":                      attentionFields(&Attention{}),
 		"$defs/shape":                          shapeFields(&Shape{}),
 		"$defs/profile":                        quantFields(&Quant{}, nil, nil),

@@ -12,17 +12,26 @@ import (
 // as many rows as a batch or a piece of a prompt has. Fewer rows leave the others dead.
 var DefaultSequences = []int{1, 16}
 
-// Widths lists how many rows each of the spec's sequences runs at once, rising from 1.
+// Widths lists how many rows each of the spec's sequences runs at once, rising from 1: those
+// that the file has for its class of devices, or else for any device.
 func (s *Spec) Widths() []int {
+	if c := s.tunings.find(s.Class); c != nil && len(c.sequences) > 0 {
+		return c.sequences
+	}
 	if len(s.sequences) == 0 {
 		return DefaultSequences
 	}
 	return s.sequences
 }
 
-// WithSequences is s with other widths, rising from 1.
+// WithSequences is s with other widths, rising from 1, for every class of devices.
 func (s *Spec) WithSequences(widths ...int) *Spec {
-	return s.with(func(v *Spec) { v.sequences = widths })
+	return s.with(func(v *Spec) {
+		v.sequences, v.tunings = widths, s.tunings.clone()
+		for i := range v.tunings.classes {
+			v.tunings.classes[i].sequences = nil
+		}
+	})
 }
 
 // sequencesField is the key sequences: a list of widths, rising from 1.

@@ -32,7 +32,7 @@ type Spec struct {
 	Tuning       Tuning
 
 	activations []string // that the file asks for
-	sequences   []int    // widths that the file asks for; nil: the default
+	sequences   []int    // widths that the file asks for on any device; nil: the default
 	tunings     tunings  // that the file has
 }
 

@@ -7,6 +7,7 @@ import (
 	"mla/runtime/quant"
 )
 
+const arena = plan.SpaceArena
 const (
 	kEmbed = iota
 	kQAKvA
@@ -30,10 +31,10 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "x", Space: plan.SpaceArena, Write: true},
+			{Name: "x", Space: arena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
+			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 96, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
@@ -48,13 +49,13 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: plan.SpaceArena},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct},
+			{Name: "ready_squares", Space: arena},
 			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
-			{Name: "ready_squares_2", Space: plan.SpaceArena, Write: true},
+			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true},
+			{Name: "ready_squares_2", Space: arena, Write: true},
 			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
+			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
@@ -70,17 +71,17 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: plan.SpaceArena},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct},
+			{Name: "ready_squares", Space: arena},
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "rope", Space: plan.SpaceRope},
-			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
-			{Name: "kv_a", Space: plan.SpaceArena, Elem: plan.ElemAct},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
+			{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
-			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
+			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "arrived", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
@@ -102,13 +103,13 @@ var kernels = []plan.Kernel{
 		Doc:     "attend: attends over one split of the latent cache for all heads.",
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "q_abs", Space: plan.SpaceArena, Elem: plan.ElemAct},
-			{Name: "q_rope", Space: plan.SpaceArena, Elem: plan.ElemAct},
+			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-			{Name: "attend_out", Space: plan.SpaceArena, Write: true},
-			{Name: "attend_ml", Space: plan.SpaceArena, Write: true},
+			{Name: "attend_out", Space: arena, Write: true},
+			{Name: "attend_ml", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 64}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
@@ -125,9 +126,9 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "attend_out", Space: plan.SpaceArena},
-			{Name: "attend_ml", Space: plan.SpaceArena},
-			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
+			{Name: "attend_out", Space: arena},
+			{Name: "attend_ml", Space: arena},
+			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
 		Args: []int{0},
@@ -144,12 +145,12 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: plan.SpaceArena, Elem: plan.ElemAct},
-			{Name: "x", Space: plan.SpaceArena},
-			{Name: "x_2", Space: plan.SpaceArena, Write: true},
+			{Name: "attention", Space: arena, Elem: plan.ElemAct},
+			{Name: "x", Space: arena},
+			{Name: "x_2", Space: arena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
+			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 96, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
@@ -164,10 +165,10 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: plan.SpaceArena},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct},
+			{Name: "ready_squares", Space: arena},
 			{Name: "w_up_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
+			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-06}, Up: 3, Add: -1},
@@ -182,12 +183,12 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: plan.SpaceArena, Elem: plan.ElemAct},
-			{Name: "x", Space: plan.SpaceArena},
-			{Name: "x_2", Space: plan.SpaceArena, Write: true},
+			{Name: "swiglu", Space: arena, Elem: plan.ElemAct},
+			{Name: "x", Space: arena},
+			{Name: "x_2", Space: arena, Write: true},
 			{Name: "w_next_norm"},
-			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct, Write: true},
-			{Name: "ready_squares", Space: plan.SpaceArena, Write: true},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
+			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
@@ -202,8 +203,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "ready", Space: plan.SpaceArena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: plan.SpaceArena},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct},
+			{Name: "ready_squares", Space: arena},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{

@@ -24,6 +24,7 @@ type Model struct {
 	vocab     int
 	context   int
 	width     int
+	prompts   []int      // widths of the sequences that are loaded for prompts, rising
 	batch     int        // rows of the widest sequence without expanded heads, if one with them is loaded; else 0
 	holders   []*Session // whose rows were run last: the runner's logits are theirs
 	chain     *chain     // that picks tokens on the device
@@ -46,7 +47,7 @@ func (e *Engine) Load(cfg device.Config) (*Model, error) {
 	}
 	out, err := NewModel(r, e.bundle.Model.VocabSize, cfg)
 	if err == nil {
-		out.batch = batchOf(m, cfg)
+		out.batch, out.prompts = batchOf(m, cfg), promptsOf(m, cfg)
 	}
 	if err == nil && e.layer != nil {
 		out.predictor, err = e.layer.load(e.device, cfg)

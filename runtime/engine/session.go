@@ -97,7 +97,7 @@ func (s *Session) sync(ctx context.Context, tokens []int32, progress Progress) (
 }
 
 // piece is how many of the tokens that are left of a prompt are run next.
-func (m *Model) piece(left int) int { return min(m.Width(), left) }
+func (m *Model) piece(left int) int { return m.filled(min(m.Width(), left)) }
 
 // runAll runs tokens behind the timeline in one replay, the last one with logits if they
 // are wanted.

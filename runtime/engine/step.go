@@ -21,6 +21,28 @@ type Row struct {
 // Width is how many rows one replay of the model runs at most.
 func (m *Model) Width() int { return m.width }
 
+// filled is how many of some rows, at most Width, one replay runs: all, unless a prompt's
+// sequence that they do not fill would hold them, and a narrower one is filled by some of them.
+// So a remainder leaves few rows dead.
+func (m *Model) filled(rows int) int {
+	for i := len(m.prompts) - 1; i >= 0; i-- {
+		if m.prompts[i] <= rows {
+			return m.prompts[i]
+		}
+	}
+	return rows
+}
+
+// promptsOf are a Model's prompts.
+func promptsOf(m *device.Model, cfg device.Config) (widths []int) {
+	for _, q := range m.Sequences(cfg) {
+		if q.Width > plan.MaxBatch {
+			widths = append(widths, q.Width)
+		}
+	}
+	return widths
+}
+
 // Step runs rows, of one session in their order, in as few replays as the model's width
 // allows. Sessions must have pages for them (Reserve). logits is called behind every
 // replay that computes some, with the number of its first row and the logits of each row,
@@ -45,16 +67,9 @@ func (m *Model) Step(rows []Row, logits func(first int, of [][]float32)) error {
 // wanted behind few of them.
 func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
 	for first := 0; first < len(rows); {
-		n, run, wanted := 0, 0, 0
-		for ; first+n < len(rows); n++ {
-			r := &rows[first+n]
-			run += 1 + len(r.Guesses)
-			if r.Logits || r.Sampler != nil {
-				wanted += 1 + len(r.Guesses)
-			}
-			if run > m.Width() || wanted > plan.MaxWanted {
-				break
-			}
+		n, run := fitting(rows[first:], m.Width())
+		if few := m.filled(run); few < run {
+			n, _ = fitting(rows[first:], few)
 		}
 		if lone := m.lone(rows[first : first+n]); lone > 0 {
 			n = lone
@@ -65,6 +80,23 @@ func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
 		first += n
 	}
 	return nil
+}
+
+// fitting is how many of the first rows one replay of at most width rows runs, and how many
+// those are with their guesses.
+func fitting(rows []Row, width int) (n, run int) {
+	for wanted := 0; n < len(rows); n++ {
+		r := &rows[n]
+		own := 1 + len(r.Guesses)
+		if r.Logits || r.Sampler != nil {
+			wanted += own
+		}
+		if run+own > width || wanted > plan.MaxWanted {
+			break
+		}
+		run += own
+	}
+	return n, run
 }
 
 // costlyRows is how many cache rows take about as long to expand as a batch takes to run: by
