@@ -86,10 +86,11 @@ func bench(e *env, args []string) (err error) {
 	case slices.Max(prompts) == 0 && *decode == 0 && !*kernels:
 		return f.wrong("-p and -n are both 0: there is nothing to measure")
 	}
-	context := slices.Max(depths) + max(slices.Max(prompts), *decode, 1)
-	if *kernels { // they run as many rows behind a depth as a replay has
-		context = slices.Max(depths) + max(f.width, 1)
+	behind := max(slices.Max(prompts), *decode, 1)
+	if *kernels {
+		behind = max(f.width, 1) // a replay's rows
 	}
+	context := slices.Max(depths) + behind
 	most := slices.Max(batches)
 	m, err := f.loadFor(func(*engine.Engine) (room, error) {
 		return room{context: context, sessions: most, pages: most * plan.Pages(context)}, nil

@@ -59,6 +59,18 @@ func TestBench(t *testing.T) {
 	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 4 || rows[1][3] != "1" || rows[2][3] != "2" || rows[3][3] != "20" {
 		t.Errorf("batches: %v\n%s%s", err, r.out, r.err)
 	}
+	r = mlarun("", "bench", "-model", glm, "-p", "0,3,6", "-n", "0", "-r", "1", "-quiet", "-o", "csv")
+	if rows, err := csv.NewReader(strings.NewReader(r.out)).ReadAll(); err != nil || len(rows) != 3 || rows[1][0] != "pp3" || rows[2][0] != "pp6" {
+		t.Errorf("prompts: %v\n%s%s", err, r.out, r.err)
+	}
+	if r := mlarun("", "bench", "-model", glm, "-p", "4,x"); r.code != 2 || !strings.Contains(r.err, "-p: \"x\"") {
+		t.Errorf("no number: code %d, %s", r.code, r.err)
+	}
+	// -kernels makes room for a replay of -width rows behind each depth: more than the model has
+	// positions, and so refused.
+	if r := mlarun("", "bench", "-model", glm, "-kernels", "-width", "4096", "-d", "1000000"); r.code != 1 || !strings.Contains(r.err, "a context of 1004096 tokens") {
+		t.Errorf("kernels too deep: code %d, %s", r.code, r.err)
+	}
 	if r := mlarun("", "bench", "-model", glm, "-batch", "0"); r.code != 2 || !strings.Contains(r.err, "-batch is") {
 		t.Errorf("no session: code %d, %s", r.code, r.err)
 	}

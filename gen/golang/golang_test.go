@@ -23,6 +23,7 @@ func TestLiteral(t *testing.T) {
 	}{
 		{plan.ElemAct, "plan.ElemAct"},
 		{plan.SpaceArgs, "plan.SpaceArgs"},
+		{plan.Operand{Space: plan.SpaceArena, Bytes: 8}, "plan.Operand{Space: arena, Bytes: 8}"},
 		{quant.Q4_K, "quant.Q4_K"},
 		{quant.IQ4_XS, "quant.IQ4_XS"},
 		{quant.F32, "quant.F32"},
@@ -186,6 +187,27 @@ func TestShared(t *testing.T) {
 	}
 	if n := strings.Count(string(files[0].Data), "Weights:     weights,"); n != 2 {
 		t.Errorf("%d bundles have the weights:\n%s", n, files[0].Data)
+	}
+}
+
+// TestSharedSequences: a sequence that an earlier bundle has too is printed by that one's name.
+func TestSharedSequences(t *testing.T) {
+	b := &plan.Bundle{Name: "small", Kernels: []plan.Kernel{{Name: "lm_head"}}, Batches: []plan.Sequence{{Width: 16}, {Width: 32}}}
+	other := *b
+	other.Name, other.Class = "smallnvidia", plan.ClassNVIDIA
+	other.Batches = []plan.Sequence{{Width: 16}, {Width: 48}, {Width: 64}}
+	files, err := Print("small", []*plan.Bundle{b, &other}, "// header")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, f := range files {
+		text += string(f.Data)
+	}
+	for what, want := range map[string]int{"{Width: 16,": 1, "{Width: 32,": 1, "batchesNvidia = []plan.Sequence{\n\tbatches[0],\n\t{Width: 48,": 1, "{Width: 64,": 1} {
+		if n := strings.Count(text, what); n != want {
+			t.Errorf("%q is there %d times; want %d:\n%s", what, n, want, text)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -102,5 +103,62 @@ func TestClassBudget(t *testing.T) {
 	_, err := Parse("x.yaml", []byte(text))
 	if want := ":53: attention keeps 512 sums in the registers of a thread"; err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v; want %q", err, want)
+	}
+}
+
+// TestClassSequences: a class has its own widths or those of any device, whatever its activations;
+// WithSequences goes before both, and the class's budget is checked for its own.
+func TestClassSequences(t *testing.T) {
+	for _, tt := range []struct {
+		general, own  string // lists; "": none
+		any, ofNVIDIA string
+	}{
+		{"", "", "[1 16]", "[1 16]"},
+		{"[1, 8]", "", "[1 8]", "[1 8]"},
+		{"", "[1, 16, 64]", "[1 16]", "[1 16 64]"},
+		{"[1, 8, 32]", "[1, 4]", "[1 8 32]", "[1 4]"},
+	} {
+		text := "activations: [f32, f16]\n" + body(t)
+		if tt.general != "" {
+			text += "sequences: " + tt.general + "\n"
+		}
+		if text += "tuning: {devices: {nvidia: {"; tt.own != "" {
+			text += "sequences: " + tt.own
+		}
+		text += "}}}\n"
+		if err := compileSchema(t).Validate(yamlValue(t, text)); err != nil {
+			t.Errorf("%+v: %v", tt, err)
+		}
+		s, err := Parse("x.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range s.Variants() {
+			want := tt.any
+			if v.Class == plan.ClassNVIDIA {
+				want = tt.ofNVIDIA
+			}
+			if got := fmt.Sprint(v.Widths()); got != want {
+				t.Errorf("%+v: %s has %s; want %s", tt, v.Name, got, want)
+			}
+			if got := fmt.Sprint(v.WithSequences(1, 2).Widths()); got != "[1 2]" {
+				t.Errorf("%+v: %s has %s with sequences of 1 and 2 rows", tt, v.Name, got)
+			}
+		}
+		if got := fmt.Sprint(s.WithClass(plan.ClassApple).Widths()); got != tt.any {
+			t.Errorf("%+v: an Apple GPU has %s; want %s", tt, got, tt.any)
+		}
+	}
+	for own, want := range map[string]string{
+		"sequences: 4":            "tuning.devices.nvidia.sequences is no list of numbers of rows; expected one like [1, 4, 16]",
+		"sequences: [2, 4]":       "tuning.devices.nvidia.sequences begins with 2; expected 1, for one token",
+		"sequences: [1, 16, 16]":  "tuning.devices.nvidia.sequences has 16 behind 16; expected rising numbers",
+		"sequences: [1, 9999]":    "tuning.devices.nvidia.sequences has \"9999\"; expected numbers from 1 to 4096",
+		"sequences: [1, 16, 32]}": "attention of many rows keeps 512 sums in the registers of a thread",
+	} {
+		text := body(t) + "tuning:\n  attend_rows: {queries: 128, simdgroups: 2}\n  devices: {nvidia: {" + strings.TrimSuffix(own, "}") + "}}\n"
+		if _, err := Parse("x.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "x.yaml:") {
+			t.Errorf("%s: %v; want %q", own, err, want)
+		}
 	}
 }

@@ -164,7 +164,7 @@ func TestMistakes(t *testing.T) {
 				"41:7: unknown role in types \"self_attn.q_proj\" (did you mean \"self_attn.o_proj\"?)\n" +
 				"54:37: types of mlp.shared_experts.down_proj: layer 4 has no type"},
 		{"tuning:", "tuning:\n  devices: {nvdia: {}}", "57:13: unknown key in tuning.devices \"nvdia\" (did you mean \"nvidia\"?)"},
-		{"tuning:", "tuning:\n  devices: {nvidia: 3}", "57:21: tuning.devices.nvidia is 3; expected a mapping with the keys matvec, attention, attend_rows, attend_heads, tails, kernels"},
+		{"tuning:", "tuning:\n  devices: {nvidia: 3}", "57:21: tuning.devices.nvidia is 3; expected a mapping with the keys matvec, attention, attend_rows, attend_heads, tails, kernels, sequences"},
 		{"tuning:", "tuning:\n  devices: {nvidia: {kernels: {down: {split_k: 33}}}}", "57:48: tuning.devices.nvidia.kernels.down.split_k is 33; expected an integer from 1 to 32"},
 		{"tuning:", "tuning:\n  devices: {apple: {kernels: {lm_head: {split_k: 3}}}}", "57:50: tuning.devices.apple.kernels.lm_head.split_k is 3; expected a divisor of simdgroups, 2"},
 		{"tuning:", "tuning:\n  devices: {apple: {matvec: {simdgroups: 3, split_k: 2}}}", "57:54: tuning.devices.apple.matvec.split_k is 2; expected a divisor of simdgroups, 3"},

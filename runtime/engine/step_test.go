@@ -60,3 +60,53 @@ func TestLone(t *testing.T) {
 		}
 	}
 }
+
+// TestFilled: rows that do not fill the widest sequence for prompts fill narrower ones, and what
+// is left runs as one.
+func TestFilled(t *testing.T) {
+	for _, c := range []struct {
+		prompts []int
+		rows    int
+		want    string
+	}{
+		{nil, 600, "[600]"},
+		{[]int{512}, 88, "[88]"},
+		{[]int{512}, 600, "[512 88]"},
+		{[]int{512, 2048}, 88, "[88]"},
+		{[]int{512, 2048}, 512, "[512]"},
+		{[]int{512, 2048}, 1500, "[512 512 476]"},
+		{[]int{512, 2048}, 2048, "[2048]"},
+		{[]int{512, 2048}, 5000, "[2048 2048 512 392]"},
+	} {
+		width := 2048
+		if n := len(c.prompts); n > 0 {
+			width = c.prompts[n-1]
+		}
+		cfg := device.Config{Context: 8192, Width: width, Tables: 1}
+		m, err := NewModel(fake.New(fakeVocab, cfg), fakeVocab, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.prompts, m.width = c.prompts, width
+		s, err := m.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, steps, pieces := make([]Row, c.rows), []int{}, []int{}
+		for i := range rows {
+			rows[i].Session = s
+		}
+		if err := m.pieces(rows, func(_ int, piece []Row) error {
+			steps = append(steps, len(piece))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for left := c.rows; left > 0; left -= pieces[len(pieces)-1] {
+			pieces = append(pieces, m.piece(left))
+		}
+		if fmt.Sprint(steps) != c.want || fmt.Sprint(pieces) != c.want {
+			t.Errorf("%d rows, sequences of %d: steps of %d, a prompt's pieces of %d; want %s", c.rows, c.prompts, steps, pieces, c.want)
+		}
+	}
+}
