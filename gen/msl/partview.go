@@ -185,6 +185,8 @@ func (v *partView) Number() string {
 // Group is its number among those that a single row has, or a tile of rows.
 func (v *partView) Group() string {
 	switch n := v.P.Groups(); {
+	case v.Shares() > 1:
+		return fmt.Sprintf("(%s %% %du)", v.Number(), v.Entries*v.RowGroups())
 	case v.Tiles() > 1:
 		return fmt.Sprintf("(%s / %du)", v.Number(), v.Tiles())
 	case v.Batched() && !v.Together() && n == 1:

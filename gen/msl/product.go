@@ -49,6 +49,21 @@ func (v *partView) FirstRow() string {
 	return "0u"
 }
 
+// Shares is how many threadgroups share the tiles of an entry, Share which of them this is.
+func (v *partView) Shares() int {
+	if p, ok := v.P.(*plan.Experts); ok && p.Tokens > 0 {
+		return p.Shares(v.Width)
+	}
+	return 1
+}
+
+func (v *partView) Share() string {
+	if v.Shares() == 1 {
+		return "0u"
+	}
+	return fmt.Sprintf("%s / %du", v.Number(), v.Entries*v.RowGroups())
+}
+
 // RowBlocks and TokenBlocks are how many blocks of 8 × 8 a simdgroup makes of one matrix, Blocks how many
 // of one or of both.
 func (v *partView) RowBlocks() int   { return v.N / block }
@@ -83,22 +98,41 @@ func (v *partView) RowsAt(slot int) (string, error) {
 }
 
 // Narrow says whether the part is of a batch, whose rows are less than a tile of inputs holds.
-func (v *partView) Narrow() bool { return verify.TokensOf(v.P) < verify.TileInputs }
+func (v *partView) Narrow() bool { return !verify.IsPrompt(verify.TokensOf(v.P)) }
 
-// TileInputs is where the inputs of the threadgroup's tile are.
+// TileInputs is the type of what says where the inputs of the threadgroup's tile are, InputsAt its base.
 func (v *partView) TileInputs() string {
-	in, entry := v.input()
+	in, _ := v.input()
 	nth, rows := 0, "rows_between"
 	if p, ok := v.P.(*plan.Experts); ok {
-		entry, nth, rows = "", in.Stride, fmt.Sprintf("rows_selected<%d>", p.K)
+		nth, rows = in.Stride, fmt.Sprintf("rows_selected<%d>", p.K)
 	}
 	elem := inNamespace.typeName(v.printer.elemType(v.Slots[in.Slot].Elem))
-	return fmt.Sprintf("tile_inputs<%s, %du, %du, %s>{%s, which}", elem, v.RowStride(in.Slot), nth, rows, v.kernelView.Ptr(in, entry))
+	return fmt.Sprintf("tile_inputs<%s, %du, %du, %s>", elem, v.RowStride(in.Slot), nth, rows)
+}
+
+func (v *partView) InputsAt() string {
+	in, entry := v.input()
+	if _, ok := v.P.(*plan.Experts); ok {
+		entry = ""
+	}
+	return v.kernelView.Ptr(in, entry)
+}
+
+// UpRows is the type of the rows of the second matrix.
+func (v *partView) UpRows() string {
+	if up := upOf(v.P); up >= 0 {
+		return v.WeightRows(up)
+	}
+	return "no_weights"
 }
 
 // ResultTurns is how often a simdgroup's lanes go over results of eight inputs: those that share rows
 // share them out.
 func (v *partView) ResultTurns() int { return block * v.N / simdWidth / v.Slices() }
+
+// LaneTurns is how many of n numbers each lane has.
+func (v *partView) LaneTurns(n int) int { return ceil(n, simdWidth) }
 
 // InputOf is which of eight inputs a lane's result is of in turn i.
 func (v *partView) InputOf(i string) string {

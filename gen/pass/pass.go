@@ -121,7 +121,7 @@ var Pipeline = []Pass{
 	{Name: "merge_qkv_a", Run: mergeQKVA,
 		Doc:   "the query's and the latent's down projections run side by side",
 		After: []Reason{{"fuse_norm", "a shared norm dispatch would lie between them"}}},
-	{Name: "merge_store_kv", Run: mergeStoreKV,
+	{Name: "merge_store_kv", Run: mergeStoreKV, Rows: FewRows,
 		Doc:   "the cache row is written beside the query's next mat-vec",
 		After: []Reason{{"merge_qkv_a", "the neighbours are known then"}}},
 	{Name: "merge_shared", Run: mergeShared,

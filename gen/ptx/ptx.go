@@ -182,7 +182,7 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 		return n
 	}
 	for _, p := range k.Parts {
-		if verify.TokensOf(p) == verify.TileInputs {
+		if verify.IsPrompt(verify.TokensOf(p)) {
 			if slices.Contains(weights, quant.F32) {
 				return floatThreads / k.Threads
 			}

@@ -23,8 +23,14 @@ func ProductTokens(width int) int {
 // ExpertTokens is the same for products of experts, each of which is selected by some of the
 // rows: the tile holds twice as many as select it on average. Of a tile that is less full most
 // products are of copies: with 16 rows and 64 experts, six of them for each, tiles of 16 left
-// the multiprocessors' matrix units busy for six times the products that count.
+// the multiprocessors' matrix units busy for six times the products that count. Where half of a full
+// tile is the average, three quarters hold what nearly all experts have.
 func ExpertTokens(width, perRow, experts int) int {
+	const half, most = productTile / 2, productTile * 5 / 8
+	mean := (width*perRow + experts - 1) / experts
+	if mean >= half && mean <= most {
+		return productTile * 3 / 4
+	}
 	return ProductTokens(min(width, (2*width*perRow+experts-1)/experts))
 }
 
@@ -41,7 +47,7 @@ func ProductShape(width, rows, cols int) Shape {
 	case threadgroups <= multiprocessors: // one each: eight simdgroups, two of which share rows
 		return Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}
 	case threadgroups <= 2*multiprocessors: // twice as many do not leave half of them idle in the end
-		return Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1}
+		return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 2}
 	}
 	return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}
 }

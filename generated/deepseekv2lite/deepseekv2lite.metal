@@ -1745,7 +1745,7 @@ static inline half4 piece_of(thread const typename T::run & r, uint j, uint u) {
 // are fetched when a prompt's inputs are multiplied: two steps would leave no registers for TOKENS results.
 template <typename T, uint COLS, uint R, uint TOKENS>
 struct weight_rows {
-  enum : bool { AHEAD = TOKENS < 64u || sizeof(typename T::run) * R <= 256u };
+  enum : bool { AHEAD = TOKENS <= 32u || sizeof(typename T::run) * R <= 256u };
   device const uchar * row[R];
   typename T::run now[R], next[R];
   uint next_step, late_step;
@@ -1992,12 +1992,23 @@ static inline float take_result(threadgroup const float * blocks, uint t, uint r
   return sum;
 }
 
+//: angle_of
+// The cosine and sine by which RoPE of DIM columns turns a pair of them at a position. Nothing is loaded for
+// results that are not turned.
+template <uint DIM>
+static inline float2 angle_of(device const float * pair, uint position, bool turns) {
+  float2 angle = float2(0.0f);
+  if (turns) angle = *(device const float2 *)(pair + ulong(position) * DIM);
+  return angle;
+}
+
 //: norm_factors using UNROLL load_partials norm_factor sum_lanes sum_of
 // The factors of the norms of a tile's inputs, from the COUNT partial sums of squares of each. The loads
 // for several inputs are under way together.
 template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
 static inline void norm_factors(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
-  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS, TOGETHER = EACH * TURNS > 32u ? 1u : TURNS };
+  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS };
+  enum : uint { TOGETHER = EACH * TURNS <= 32u ? TURNS : EACH * (TURNS / 2u) <= 32u && TURNS % 2u == 0u ? TURNS / 2u : EACH * (TURNS / 4u) <= 32u && TURNS % 4u == 0u ? TURNS / 4u : 1u };
   for (uint t = 0u; t < TURNS; t += TOGETHER) {
     float partials[EACH * TOGETHER], sums[TOGETHER];
     UNROLL for (uint i = 0; i < TOGETHER; ++i) {
@@ -2037,23 +2048,32 @@ template <> struct sent_eight<half> {
   static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
-//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
+//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece step_parts
 // Products of one tile of inputs and all steps. The weights of the first step are on their way.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct batch_product {
   // Of SLICES simdgroups that share rows some take different steps, as many as the tile has room for,
   // and two of one step different columns of it; their sums are added up afterwards.
-  static inline void multiply_inputs(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
-    enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
-    typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
+  enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
+  typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  struct shares {
+    INPUTS x;
+    share_t next;
+  };
+
+  // Sends for the first inputs.
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half *, uint tid) {
+    s.x = x;
+    share_t::fetch_inputs(s.next, x, 0u, tid);
+  }
+
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
     const uint nth = slice % STEPS, part = slice / STEPS;
     threadgroup const half * mine = tile + nth * (TOKENS * INPUT_ROW);
-    share_t share;
-    share_t::fetch_inputs(share, x, 0u, tid);
     for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; step += STEPS) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the inputs before
-      share_t::template put<0>(share, tile, tid);
+      share_t::template put<0>(s.next, tile, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       W::take(w);
       U::take(up);
@@ -2062,16 +2082,16 @@ struct batch_product {
       W::fetch_late(w, lane);
       U::fetch_late(up, lane);
       if (!FLOATS) {
-        share_t::fetch_inputs(share, x, step + STEPS, tid);
+        share_t::fetch_inputs(s.next, s.x, step + STEPS, tid);
         multiply_step<piece::WHOLE, N, PARTS>(w, up, d, mine, part, staged, lane);
         if (matrices<W, U>::TWO) multiply_step<piece::REST, N, PARTS>(w, up, d, mine, part, staged, lane);
       } else {
         multiply_step<piece::GROWN, N, PARTS>(w, up, d, mine, part, staged, lane);
         multiply_step<piece::GROWN_REST, N, PARTS>(w, up, d, mine, part, staged, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::template put<1>(share, tile, tid);
+        share_t::template put<1>(s.next, tile, tid);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::fetch_inputs(share, x, step + STEPS, tid);
+        share_t::fetch_inputs(s.next, s.x, step + STEPS, tid);
         multiply_step<piece::SHRUNK, N, PARTS>(w, up, d, mine, part, staged, lane);
       }
     }
@@ -2097,10 +2117,6 @@ struct prompt_product {
     uint columns[2];   // of a step's halves
     eight_t e[EIGHTS];
   };
-  static inline void begin_shares(thread shares & s, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
-    UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
-  }
   static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / 8u + k * (THREADS / 8u)) * HALF_ROW + tid % 8u * 8u; }
 
   static inline void send_half(thread shares & s, threadgroup half * buffer, uint step, uint h, uint tid) {
@@ -2110,6 +2126,14 @@ struct prompt_product {
   template <uint TERM>
   static inline void land_half(thread const shares & s, threadgroup half * buffer, uint tid) {
     UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+  }
+
+  // Sends for the first half step.
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half * tile, uint tid) {
+    s.x = x;
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
+    UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
+    send_half(s, tile, 0u, 0u, tid);
   }
 
   // d += W X, and d + R N += U X, for the eights 2 H and 2 H + 1, or one of them.
@@ -2153,11 +2177,7 @@ struct prompt_product {
     }
   }
 
-  static inline void multiply_inputs(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    shares s;
-    s.x = x;
-    begin_shares(s, tid);
-    send_half(s, tile, 0u, 0u, tid);
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
     if (!FLOATS) {
       land_half<0>(s, tile, tid);
       COPIES_LAND;
@@ -2182,11 +2202,9 @@ struct product_of : batch_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct product_of<true, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
 
-//: multiply_tile using matrices product_of
+//: tile_product using matrices product_of
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-static inline void multiply_tile(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-  product_of<TOKENS == 64u && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS>::multiply_inputs(w, up, x, tile, staged, d, slice, tid, lane);
-}
+struct tile_product : product_of<(TOKENS > 32u) && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
 
 //: softmax
 // Gating runs in one simdgroup: lane l has the experts l, l + 32, …. What they are selected by
@@ -6956,7 +6974,7 @@ kernel void embed_x16_bf16(
 
 //:
 namespace mla {
-//: q_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between take_result tile_inputs turn weight_rows
+//: q_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t angle_of no_weights norm_factors put_results rows_between take_result tile_inputs tile_product turn_by weight_rows
 // q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and
 // the trips of what lies between through memory.
@@ -6989,11 +7007,21 @@ static inline void q_kv_a_x16_body(
     weight_rows<T_w_q_proj, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_q_proj, 2048u, 2u, 16u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
+    const uint dim = (row + lane % 16u) % 192u;
+    const bool turns = dim >= 128u;
+    uint positions[1]; // of the tile's rows, in the lanes
+    UNROLL for (uint k = 0; k < 1u; ++k) positions[k] = current[rows_between::row_of(which, min(32u * k + lane, 15u))].pos;
+    device const float * pairs = rope + (turns ? dim - 128u : 0u) / 2u * 2u;
+    float2 angles[2][1]; // of a block of inputs, and of the next one
+    UNROLL for (uint i = 0; i < 1u; ++i) angles[0][i] = angle_of<64u>(pairs, simd_shuffle(positions[0], ushort((i * 4u + slice) * 2u + lane / 16u)), turns);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -7006,11 +7034,9 @@ static inline void q_kv_a_x16_body(
         const bool mine = at < 3072u && 0u + 8u * n + input < 16u;
         float v = take_result<2, 4, 160>(blocks, input, lane % 16u);
         v *= factors[8u * n + input];
-        const uint dim = at % 192u;
-        const bool turns = mine && dim >= 128u;
-        device const float * cs = rope + (ulong(current[batch_row].pos) * 32u + (turns ? (dim - 128u) / 2u : 0u)) * 2u;
         const float neighbour = simd_shuffle_xor(v, ushort(1));
-        if (turns) v = turn(v, neighbour, cs, (dim & 1u) != 0u);
+        if (turns) v = turn_by(v, neighbour, angles[n % 2u][i].x, angles[n % 2u][i].y, (at & 1u) != 0u);
+        if (n + 1u < 2u) angles[(n + 1u) % 2u][i] = angle_of<64u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + input)), turns);
         if (mine) q_rope[batch_row * 3072u + at] = v;
       }
     }
@@ -7031,11 +7057,14 @@ static inline void q_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -7207,7 +7236,7 @@ struct store_kv_k_b_x16_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
-//: store_kv_k_b_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache multiply_tile no_weights norm_factor put_results rows_between share store_kv_k_b_x16_args take_result tile_inputs total turn_by weight_rows
+//: store_kv_k_b_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache no_weights norm_factor put_results rows_between share store_kv_k_b_x16_args take_result tile_inputs tile_product total turn_by weight_rows
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between
 // through memory.
@@ -7281,9 +7310,12 @@ static inline void store_kv_k_b_x16_body(
     weight_rows<T_w_k_b_proj, 128u, 2u, 16u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<128u, 16u, 1u, 128u, weight_rows<T_w_k_b_proj, 128u, 2u, 16u>, no_weights, tile_inputs<act_t, 3072u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 3072u, 0u, rows_between>{q_rope + entry * 192u, which}, tile, tid);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<128u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 3072u, 0u, rows_between>{q_rope + entry * 192u, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
     threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
@@ -8041,7 +8073,7 @@ struct v_b_x16_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between take_result tile_inputs v_b_x16_args weight_rows
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between take_result tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -8069,9 +8101,12 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<512u, 16u, 4u, 128u, weight_rows<T_w_v_b_proj, 512u, 2u, 16u>, no_weights, tile_inputs<float, 8192u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<float, 8192u, 0u, rows_between>{o_lat + entry * 512u, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<512u, 16u, 4u, 128u>(w, w_up, tile_inputs<float, 8192u, 0u, rows_between>{o_lat + entry * 512u, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -8212,7 +8247,7 @@ kernel void v_b_x16_bf16(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -8243,9 +8278,12 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_o_proj, 2048u, 2u, 16u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{attention, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{attention, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float residuals[2]; // all of them under way together
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 16u, 2047u), i = k % 1u;
@@ -8421,7 +8459,7 @@ kernel void o_proj_x16_bf16(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -8453,11 +8491,14 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_up_proj, 2048u, 2u, 16u>::fetch_step(w_up, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_gate_proj, 2048u, 2u, 16u>, weight_rows<T_w_up_proj, 2048u, 2u, 16u>, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
   norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -8610,7 +8651,7 @@ kernel void gate_up_x16_bf16_bf16(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -8641,9 +8682,12 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 10944u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<10944u, 16u, 4u, 128u, weight_rows<T_w_down_proj, 10944u, 2u, 16u>, no_weights, tile_inputs<act_t, 10944u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 10944u, 0u, rows_between>{swiglu, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<10944u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 10944u, 0u, rows_between>{swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float residuals[2]; // all of them under way together
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 16u, 2047u), i = k % 1u;
@@ -8783,7 +8827,7 @@ kernel void down_x16_bf16(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
+//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
 // router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
 // finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
 // five dispatches and the trips of what lies between through memory.
@@ -8816,11 +8860,14 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_gate, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_gate, 2048u, 2u, 16u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -8856,11 +8903,14 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u>::fetch_step(w_up, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 16u>, weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u>, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 4u * 1280u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -9108,7 +9158,7 @@ struct experts_gate_experts_up_x16_args {
   ulong stride1; // bytes between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_gate_experts_up_x16_args multiply_tile norm_factors put_results result_block rows_selected silu take_result tile_inputs weight_rows
+//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_gate_experts_up_x16_args norm_factors put_results result_block rows_selected silu take_result tile_inputs tile_product weight_rows
 // experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
 // experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
 // between through memory.
@@ -9151,11 +9201,14 @@ static inline void experts_gate_experts_up_x16_body(
   weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u>::fetch_step(w_up, slice % 4u, lane);
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
+  typedef tile_product<2048u, 8u, 4u, 128u, weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u>, weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u>, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 3584u;
   norm_factors<128u, 128u, 8u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 8u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
@@ -9340,7 +9393,7 @@ struct experts_down_x16_args {
   ulong stride0; // bytes between the entries of w_experts_down_proj
 };
 
-//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_down_x16_args multiply_tile no_weights put_results rows_selected take_result tile_inputs weight_rows
+//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_down_x16_args no_weights put_results rows_selected take_result tile_inputs tile_product weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x16_body(
@@ -9376,9 +9429,12 @@ static inline void experts_down_x16_body(
   weight_rows<T_w_experts_down_proj, 1408u, 4u, 8u>::fetch_step(w, slice % 4u, lane);
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
+  typedef tile_product<1408u, 8u, 4u, 128u, weight_rows<T_w_experts_down_proj, 1408u, 4u, 8u>, no_weights, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>{experts_swiglu, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<1408u, 8u, 4u, 128u>(w, w_up, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>{experts_swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 32u;
   threadgroup const float * blocks = scratch + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
@@ -9521,7 +9577,7 @@ kernel void experts_down_x16_bf16(
 
 //:
 namespace mla {
-//: shared_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between take_result tile_inputs weight_rows
+//: shared_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between take_result tile_inputs tile_product weight_rows
 // shared_down: multiplies.
 template <typename T_w_shared_experts_down_proj>
 static inline void shared_down_x16_body(
@@ -9547,9 +9603,12 @@ static inline void shared_down_x16_body(
   weight_rows<T_w_shared_experts_down_proj, 2816u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<2816u, 16u, 4u, 128u, weight_rows<T_w_shared_experts_down_proj, 2816u, 2u, 16u>, no_weights, tile_inputs<act_t, 2816u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2816u, 0u, rows_between>{shared_swiglu, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2816u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2816u, 0u, rows_between>{shared_swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -9859,7 +9918,7 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between take_result tile_inputs weight_rows
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between take_result tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
@@ -9887,11 +9946,14 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_lm_head, 2048u, 4u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_lm_head, 2048u, 4u, 16u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
   norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 32u;
   threadgroup const float * blocks = scratch + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -10130,7 +10192,7 @@ kernel void embed_x512_bf16(
 
 //:
 namespace mla {
-//: q_kv_a_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile no_weights norm_factors put_results rows_between take_result tile_inputs turn weight_rows
+//: q_kv_a_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t angle_of no_weights norm_factors put_results rows_between take_result tile_inputs tile_product turn_by weight_rows
 // q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and
 // the trips of what lies between through memory.
@@ -10151,40 +10213,47 @@ static inline void q_kv_a_x512_body(
     if (current[first_row].nkv > 0u) {
 // 3072 × 2048 matrix times the inputs of 64 rows
     const uint g = (tg / 8u);
-    const uint slice = 0u;
-    const uint row = g * 64u + sg / 1u * 16u;
+    const uint slice = sg % 2u; // of the columns
+    const uint row = g * 64u + sg / 2u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {first_row, 511u};
-    weight_rows<T_w_q_proj, 2048u, 2u, 64u> w;
-    weight_rows<T_w_q_proj, 2048u, 2u, 64u>::begin(w, w_q_proj, row, 3071u, lane);
+    weight_rows<T_w_q_proj, 2048u, 4u, 64u> w;
+    weight_rows<T_w_q_proj, 2048u, 4u, 64u>::begin(w, w_q_proj, row, 3071u, lane);
     no_weights w_up;
-    weight_rows<T_w_q_proj, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_q_proj, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
+    typedef tile_product<2048u, 64u, 2u, 128u, weight_rows<T_w_q_proj, 2048u, 4u, 64u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
-    simdgroup_float8x8 d[16];
-    UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    simdgroup_float8x8 d[32];
+    UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     LATER_MAY_START;
-    const uint at = row + lane % 16u;
-    threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    const uint dim = (row + lane % 32u) % 192u;
+    const bool turns = dim >= 128u;
+    uint positions[2]; // of the tile's rows, in the lanes
+    UNROLL for (uint k = 0; k < 2u; ++k) positions[k] = current[rows_between::row_of(which, min(32u * k + lane, 63u))].pos;
+    device const float * pairs = rope + (turns ? dim - 128u : 0u) / 2u * 2u;
+    float2 angles[2][4]; // of a block of inputs, and of the next one
+    UNROLL for (uint i = 0; i < 4u; ++i) angles[0][i] = angle_of<64u>(pairs, simd_shuffle(positions[0], ushort((i * 2u + slice))), turns);
+    const uint at = row + lane % 32u;
+    threadgroup const float * blocks = scratch + sg / 2u * 576u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
-      simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-      put_results<2, 8>(d + n, scratch + sg * 160u);
-      simdgroup_barrier(mem_flags::mem_threadgroup);
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<4, 8>(d + n, scratch + sg * 288u);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
       UNROLL for (uint i = 0; i < 4u; ++i) {
-        const uint input = i * 2u + lane / 16u;
+        const uint input = (i * 2u + slice);
         const uint batch_row = rows_between::row_of(which, 8u * n + input);
         const bool mine = at < 3072u && first_row + 8u * n + input < 512u;
-        float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+        float v = take_result<4, 2, 288>(blocks, input, lane % 32u);
         v *= factors[8u * n + input];
-        const uint dim = at % 192u;
-        const bool turns = mine && dim >= 128u;
-        device const float * cs = rope + (ulong(current[batch_row].pos) * 32u + (turns ? (dim - 128u) / 2u : 0u)) * 2u;
         const float neighbour = simd_shuffle_xor(v, ushort(1));
-        if (turns) v = turn(v, neighbour, cs, (dim & 1u) != 0u);
+        if (turns) v = turn_by(v, neighbour, angles[n % 2u][i].x, angles[n % 2u][i].y, (at & 1u) != 0u);
+        if (n + 1u < 8u) angles[(n + 1u) % 2u][i] = angle_of<64u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + input)), turns);
         if (mine) q_rope[batch_row * 3072u + at] = v;
       }
     }
@@ -10196,34 +10265,36 @@ static inline void q_kv_a_x512_body(
     if (current[first_row].nkv > 0u) {
 // 576 × 2048 matrix times the inputs of 64 rows
     const uint g = ((tg - 384u) / 8u);
-    const uint slice = 0u;
-    const uint row = g * 64u + sg / 1u * 16u;
+    const uint slice = sg % 2u; // of the columns
+    const uint row = g * 64u + sg / 2u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {first_row, 511u};
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 64u> w;
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 64u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u> w;
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, lane);
     no_weights w_up;
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
+    typedef tile_product<2048u, 64u, 2u, 128u, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
-    simdgroup_float8x8 d[16];
-    UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    simdgroup_float8x8 d[32];
+    UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     LATER_MAY_START;
-    const uint at = row + lane % 16u;
-    threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    const uint at = row + lane % 32u;
+    threadgroup const float * blocks = scratch + sg / 2u * 576u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
-      simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-      put_results<2, 8>(d + n, scratch + sg * 160u);
-      simdgroup_barrier(mem_flags::mem_threadgroup);
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<4, 8>(d + n, scratch + sg * 288u);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
       UNROLL for (uint i = 0; i < 4u; ++i) {
-        const uint input = i * 2u + lane / 16u;
+        const uint input = (i * 2u + slice);
         const uint batch_row = rows_between::row_of(which, 8u * n + input);
         const bool mine = at < 576u && first_row + 8u * n + input < 512u;
-        float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+        float v = take_result<4, 2, 288>(blocks, input, lane % 32u);
         v *= factors[8u * n + input];
         if (mine) kv_a[batch_row * 576u + at] = v;
       }
@@ -11289,7 +11360,7 @@ kernel void attention_x512(
 
 //:
 namespace mla {
-//: o_proj_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: o_proj_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -11318,9 +11389,12 @@ static inline void o_proj_x512_body(
   no_weights w_up;
   weight_rows<T_w_o_proj, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
+  typedef tile_product<2048u, 64u, 2u, 256u, weight_rows<T_w_o_proj, 2048u, 4u, 64u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{attention, which}, tile, tid);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 64u, 2u, 256u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{attention, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LATER_MAY_START;
   float residuals[32]; // all of them under way together
   UNROLL for (uint k = 0; k < 32u; ++k) {
@@ -11500,7 +11574,7 @@ kernel void o_proj_x512_bf16(
 
 //:
 namespace mla {
-//: gate_up_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
+//: gate_up_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -11529,11 +11603,14 @@ static inline void gate_up_x512_body(
   weight_rows<T_w_gate_proj, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 64u>::fetch_step(w_up, 0u, lane);
   EARLIER_DONE;
+  typedef tile_product<2048u, 64u, 1u, 128u, weight_rows<T_w_gate_proj, 2048u, 2u, 64u>, weight_rows<T_w_up_proj, 2048u, 2u, 64u>, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
   norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LATER_MAY_START;
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
@@ -11691,7 +11768,7 @@ kernel void gate_up_x512_bf16_bf16(
 
 //:
 namespace mla {
-//: down_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: down_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -11720,9 +11797,12 @@ static inline void down_x512_body(
   no_weights w_up;
   weight_rows<T_w_down_proj, 10944u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
+  typedef tile_product<10944u, 64u, 2u, 256u, weight_rows<T_w_down_proj, 10944u, 4u, 64u>, no_weights, tile_inputs<act_t, 10944u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 10944u, 0u, rows_between>{swiglu, which}, tile, tid);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<10944u, 64u, 2u, 256u>(w, w_up, tile_inputs<act_t, 10944u, 0u, rows_between>{swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LATER_MAY_START;
   float residuals[32]; // all of them under way together
   UNROLL for (uint k = 0; k < 32u; ++k) {
@@ -11866,7 +11946,7 @@ kernel void down_x512_bf16(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile no_weights norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
+//: router_shared_gate_shared_up_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
 // router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
 // finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
 // five dispatches and the trips of what lies between through memory.
@@ -11897,11 +11977,14 @@ static inline void router_shared_gate_shared_up_x512_body(
     no_weights w_up;
     weight_rows<T_w_gate, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
+    typedef tile_product<2048u, 64u, 1u, 128u, weight_rows<T_w_gate, 2048u, 4u, 64u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[32];
     UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     LATER_MAY_START;
     const uint at = row + lane % 32u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
@@ -11939,11 +12022,14 @@ static inline void router_shared_gate_shared_up_x512_body(
     weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
     weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u>::fetch_step(w_up, 0u, lane);
     EARLIER_DONE;
+    typedef tile_product<2048u, 64u, 1u, 128u, weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u>, weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u>, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[32];
     UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     LATER_MAY_START;
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 1u * 320u;
@@ -12243,7 +12329,7 @@ struct experts_gate_experts_up_x512_args {
   ulong stride1; // bytes between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_x512_body using EARLIER_DONE Row UNROLL act_t experts_gate_experts_up_x512_args multiply_tile norm_factors put_results result_block rows_selected silu take_result tile_inputs weight_rows
+//: experts_gate_experts_up_x512_body using EARLIER_DONE Row UNROLL act_t experts_gate_experts_up_x512_args norm_factors put_results result_block rows_selected silu take_result tile_inputs tile_product weight_rows
 // experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
 // experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
 // between through memory.
@@ -12261,31 +12347,34 @@ static inline void experts_gate_experts_up_x512_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   // 1408 × 2048 matrix of an expert times the inputs of all rows that have selected it, 64 at a time
-  const uint g = tg;
+  const uint g = (tg % 1408u);
   const uint entry = g / 22u;
   const uint slice = 0u;
   const uint row = (g % 22u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   EARLIER_DONE;
-  const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
-  if (begin < behind) { // else no row selected the expert
+  const uint begin = expert_starts[entry] + tg / 1408u * 64u, behind = expert_starts[entry + 1u];
+  if (begin < behind) { // else too few rows selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 5952u);
   const rows_selected<6> which = {selections};
   weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u> w;
   weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 1407u, lane);
   weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u> w_up;
   weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 1407u, lane);
-  for (uint next = begin; next < behind; next += 64u) {
+  for (uint next = begin; next < behind; next += 128u) {
   weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
   weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u>::fetch_step(w_up, 0u, lane);
   if (tid < 64u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
+  typedef tile_product<2048u, 64u, 1u, 128u, weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u>, weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u>, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
   norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
@@ -12471,7 +12560,7 @@ struct experts_down_x512_args {
   ulong stride0; // bytes between the entries of w_experts_down_proj
 };
 
-//: experts_down_x512_body using EARLIER_DONE Row UNROLL act_t experts_down_x512_args multiply_tile no_weights put_results rows_selected take_result tile_inputs weight_rows
+//: experts_down_x512_body using EARLIER_DONE Row UNROLL act_t experts_down_x512_args no_weights put_results rows_selected take_result tile_inputs tile_product weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x512_body(
@@ -12485,27 +12574,30 @@ static inline void experts_down_x512_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   // 2048 × 1408 matrix of an expert times the inputs of all rows that have selected it, 64 at a time
-  const uint g = tg;
+  const uint g = (tg % 1024u);
   const uint entry = g / 16u;
   const uint slice = 0u;
   const uint row = (g % 16u) * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
   EARLIER_DONE;
-  const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
-  if (begin < behind) { // else no row selected the expert
+  const uint begin = expert_starts[entry] + tg / 1024u * 64u, behind = expert_starts[entry + 1u];
+  if (begin < behind) { // else too few rows selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 5888u);
   const rows_selected<6> which = {selections};
   weight_rows<T_w_experts_down_proj, 1408u, 4u, 64u> w;
   weight_rows<T_w_experts_down_proj, 1408u, 4u, 64u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, lane);
   no_weights w_up;
-  for (uint next = begin; next < behind; next += 64u) {
+  for (uint next = begin; next < behind; next += 128u) {
   weight_rows<T_w_experts_down_proj, 1408u, 4u, 64u>::fetch_step(w, 0u, lane);
   if (tid < 64u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
+  typedef tile_product<1408u, 64u, 1u, 128u, weight_rows<T_w_experts_down_proj, 1408u, 4u, 64u>, no_weights, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>{experts_swiglu, which}, tile, tid);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<1408u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>{experts_swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 32u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
@@ -12649,7 +12741,7 @@ kernel void experts_down_x512_bf16(
 
 //:
 namespace mla {
-//: shared_down_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile no_weights put_results rows_between take_result tile_inputs weight_rows
+//: shared_down_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between take_result tile_inputs tile_product weight_rows
 // shared_down: multiplies.
 template <typename T_w_shared_experts_down_proj>
 static inline void shared_down_x512_body(
@@ -12673,9 +12765,12 @@ static inline void shared_down_x512_body(
   no_weights w_up;
   weight_rows<T_w_shared_experts_down_proj, 2816u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
+  typedef tile_product<2816u, 64u, 2u, 256u, weight_rows<T_w_shared_experts_down_proj, 2816u, 4u, 64u>, no_weights, tile_inputs<act_t, 2816u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2816u, 0u, rows_between>{shared_swiglu, which}, tile, tid);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2816u, 64u, 2u, 256u>(w, w_up, tile_inputs<act_t, 2816u, 0u, rows_between>{shared_swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LATER_MAY_START;
   const uint at = row + lane % 32u;
   threadgroup const float * blocks = scratch + sg / 2u * 576u;
@@ -12989,7 +13084,7 @@ kernel void gather_x16_2(
 
 //:
 namespace mla {
-//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile no_weights norm_factors put_results rows_between take_result tile_inputs weight_rows
+//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between take_result tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
@@ -13013,11 +13108,14 @@ static inline void lm_head_x16_2_body(
   no_weights w_up;
   weight_rows<T_w_lm_head, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
+  typedef tile_product<2048u, 64u, 1u, 128u, weight_rows<T_w_lm_head, 2048u, 4u, 64u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
   norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LATER_MAY_START;
   const uint at = row + lane % 32u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;

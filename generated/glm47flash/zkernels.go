@@ -43,7 +43,8 @@ const (
 	kLmHeadX16
 	kEmbedX512
 	kQAKvAX512
-	kQBStoreKvX512
+	kQBX512
+	kStoreKvX512
 	kExpandKeysExpandValuesX512
 	kAttentionX512
 	kOProjX512
@@ -101,7 +102,8 @@ const (
 	kLmHeadX16Nvidia
 	kEmbedX512Nvidia
 	kQAKvAX512Nvidia
-	kQBStoreKvX512Nvidia
+	kQBX512Nvidia
+	kStoreKvX512Nvidia
 	kExpandKeysExpandValuesX512Nvidia
 	kAttentionX512Nvidia
 	kOProjX512Nvidia
@@ -119,7 +121,8 @@ const (
 	kLmHeadX162Nvidia
 	kEmbedX2048Nvidia
 	kQAKvAX2048Nvidia
-	kQBStoreKvX2048Nvidia
+	kQBX2048Nvidia
+	kStoreKvX2048Nvidia
 	kExpandKeysExpandValuesX2048Nvidia
 	kAttentionX2048Nvidia
 	kOProjX2048Nvidia
@@ -1068,8 +1071,8 @@ var kernels = []plan.Kernel{
 		},
 	},
 	{
-		Name:    "q_b_store_kv_x512",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Name:    "q_b_x512",
+		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -1078,41 +1081,42 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 32},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
+		},
+		Width: 512,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 64},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_b_x512_f16", Types: []quant.Type{quant.F16}},
+			{Func: "q_b_x512_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "q_b_x512_q4_1", Types: []quant.Type{quant.Q4_1}},
+			{Func: "q_b_x512_q8_0", Types: []quant.Type{quant.Q8_0}},
+			{Func: "q_b_x512_q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "q_b_x512_q5_k", Types: []quant.Type{quant.Q5_K}},
+			{Func: "q_b_x512_q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "q_b_x512_bf16", Types: []quant.Type{quant.BF16}},
+		},
+	},
+	{
+		Name:    "store_kv_x512",
+		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 			{Name: "w_kv_a_layernorm"},
+			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 64},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 3168}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x512_f16_f32", Types: []quant.Type{quant.F16, quant.F32}},
-			{Func: "q_b_store_kv_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
-			{Func: "q_b_store_kv_x512_f16_q8_0", Types: []quant.Type{quant.F16, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_0_q8_0", Types: []quant.Type{quant.Q4_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_1_f32", Types: []quant.Type{quant.Q4_1, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_1_f16", Types: []quant.Type{quant.Q4_1, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_1_q8_0", Types: []quant.Type{quant.Q4_1, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q8_0_f32", Types: []quant.Type{quant.Q8_0, quant.F32}},
-			{Func: "q_b_store_kv_x512_q8_0_f16", Types: []quant.Type{quant.Q8_0, quant.F16}},
-			{Func: "q_b_store_kv_x512_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q5_k_f32", Types: []quant.Type{quant.Q5_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q5_k_f16", Types: []quant.Type{quant.Q5_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q5_k_q8_0", Types: []quant.Type{quant.Q5_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q6_k_f32", Types: []quant.Type{quant.Q6_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q6_k_f16", Types: []quant.Type{quant.Q6_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q6_k_q8_0", Types: []quant.Type{quant.Q6_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_bf16_f32", Types: []quant.Type{quant.BF16, quant.F32}},
-			{Func: "q_b_store_kv_x512_bf16_f16", Types: []quant.Type{quant.BF16, quant.F16}},
-			{Func: "q_b_store_kv_x512_bf16_q8_0", Types: []quant.Type{quant.BF16, quant.Q8_0}},
+			{Func: "store_kv_x512_f32", Types: []quant.Type{quant.F32}},
+			{Func: "store_kv_x512_f16", Types: []quant.Type{quant.F16}},
+			{Func: "store_kv_x512_q8_0", Types: []quant.Type{quant.Q8_0}},
 		},
 	},
 	{
@@ -1280,8 +1284,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "router_shared_gate_shared_up_x512_f32_f16_f16", Types: []quant.Type{quant.F32, quant.F16, quant.F16}},
@@ -1348,7 +1352,7 @@ var kernels = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 64},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -1377,7 +1381,7 @@ var kernels = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 64},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x512_f16", Types: []quant.Type{quant.F16}},
@@ -2563,8 +2567,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 	},
 	{
-		Name:    "q_b_store_kv_x512",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Name:    "q_b_x512",
+		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -2573,41 +2577,42 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 32},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
+		},
+		Width: 512,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 64},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_b_x512_f16", Types: []quant.Type{quant.F16}},
+			{Func: "q_b_x512_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "q_b_x512_q4_1", Types: []quant.Type{quant.Q4_1}},
+			{Func: "q_b_x512_q8_0", Types: []quant.Type{quant.Q8_0}},
+			{Func: "q_b_x512_q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "q_b_x512_q5_k", Types: []quant.Type{quant.Q5_K}},
+			{Func: "q_b_x512_q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "q_b_x512_bf16", Types: []quant.Type{quant.BF16}},
+		},
+	},
+	{
+		Name:    "store_kv_x512",
+		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 			{Name: "w_kv_a_layernorm"},
+			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 64},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 3168}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x512_f16_f32", Types: []quant.Type{quant.F16, quant.F32}},
-			{Func: "q_b_store_kv_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
-			{Func: "q_b_store_kv_x512_f16_q8_0", Types: []quant.Type{quant.F16, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_0_q8_0", Types: []quant.Type{quant.Q4_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_1_f32", Types: []quant.Type{quant.Q4_1, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_1_f16", Types: []quant.Type{quant.Q4_1, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_1_q8_0", Types: []quant.Type{quant.Q4_1, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q8_0_f32", Types: []quant.Type{quant.Q8_0, quant.F32}},
-			{Func: "q_b_store_kv_x512_q8_0_f16", Types: []quant.Type{quant.Q8_0, quant.F16}},
-			{Func: "q_b_store_kv_x512_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q5_k_f32", Types: []quant.Type{quant.Q5_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q5_k_f16", Types: []quant.Type{quant.Q5_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q5_k_q8_0", Types: []quant.Type{quant.Q5_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q6_k_f32", Types: []quant.Type{quant.Q6_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q6_k_f16", Types: []quant.Type{quant.Q6_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q6_k_q8_0", Types: []quant.Type{quant.Q6_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_bf16_f32", Types: []quant.Type{quant.BF16, quant.F32}},
-			{Func: "q_b_store_kv_x512_bf16_f16", Types: []quant.Type{quant.BF16, quant.F16}},
-			{Func: "q_b_store_kv_x512_bf16_q8_0", Types: []quant.Type{quant.BF16, quant.Q8_0}},
+			{Func: "store_kv_x512_f32", Types: []quant.Type{quant.F32}},
+			{Func: "store_kv_x512_f16", Types: []quant.Type{quant.F16}},
+			{Func: "store_kv_x512_q8_0", Types: []quant.Type{quant.Q8_0}},
 		},
 	},
 	{
@@ -2775,8 +2780,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "router_shared_gate_shared_up_x512_f32_f16_f16", Types: []quant.Type{quant.F32, quant.F16, quant.F16}},
@@ -2843,7 +2848,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 64},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -2872,7 +2877,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 64},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x512_f16", Types: []quant.Type{quant.F16}},
@@ -3055,8 +3060,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 	},
 	{
-		Name:    "q_b_store_kv_x2048",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Name:    "q_b_x2048",
+		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -3065,41 +3070,42 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 32},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
+		},
+		Width: 2048,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 64},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_b_x2048_f16", Types: []quant.Type{quant.F16}},
+			{Func: "q_b_x2048_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "q_b_x2048_q4_1", Types: []quant.Type{quant.Q4_1}},
+			{Func: "q_b_x2048_q8_0", Types: []quant.Type{quant.Q8_0}},
+			{Func: "q_b_x2048_q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "q_b_x2048_q5_k", Types: []quant.Type{quant.Q5_K}},
+			{Func: "q_b_x2048_q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "q_b_x2048_bf16", Types: []quant.Type{quant.BF16}},
+		},
+	},
+	{
+		Name:    "store_kv_x2048",
+		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 			{Name: "w_kv_a_layernorm"},
+			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Width: 2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 64},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 3168}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x2048_f16_f32", Types: []quant.Type{quant.F16, quant.F32}},
-			{Func: "q_b_store_kv_x2048_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
-			{Func: "q_b_store_kv_x2048_f16_q8_0", Types: []quant.Type{quant.F16, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q4_0_q8_0", Types: []quant.Type{quant.Q4_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q4_1_f32", Types: []quant.Type{quant.Q4_1, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q4_1_f16", Types: []quant.Type{quant.Q4_1, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q4_1_q8_0", Types: []quant.Type{quant.Q4_1, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q8_0_f32", Types: []quant.Type{quant.Q8_0, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q8_0_f16", Types: []quant.Type{quant.Q8_0, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q5_k_f32", Types: []quant.Type{quant.Q5_K, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q5_k_f16", Types: []quant.Type{quant.Q5_K, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q5_k_q8_0", Types: []quant.Type{quant.Q5_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q6_k_f32", Types: []quant.Type{quant.Q6_K, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q6_k_f16", Types: []quant.Type{quant.Q6_K, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q6_k_q8_0", Types: []quant.Type{quant.Q6_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_bf16_f32", Types: []quant.Type{quant.BF16, quant.F32}},
-			{Func: "q_b_store_kv_x2048_bf16_f16", Types: []quant.Type{quant.BF16, quant.F16}},
-			{Func: "q_b_store_kv_x2048_bf16_q8_0", Types: []quant.Type{quant.BF16, quant.Q8_0}},
+			{Func: "store_kv_x2048_f32", Types: []quant.Type{quant.F32}},
+			{Func: "store_kv_x2048_f16", Types: []quant.Type{quant.F16}},
+			{Func: "store_kv_x2048_q8_0", Types: []quant.Type{quant.Q8_0}},
 		},
 	},
 	{

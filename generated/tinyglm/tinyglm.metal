@@ -1424,7 +1424,7 @@ static inline half4 piece_of(thread const typename T::run & r, uint j, uint u) {
 // are fetched when a prompt's inputs are multiplied: two steps would leave no registers for TOKENS results.
 template <typename T, uint COLS, uint R, uint TOKENS>
 struct weight_rows {
-  enum : bool { AHEAD = TOKENS < 64u || sizeof(typename T::run) * R <= 256u };
+  enum : bool { AHEAD = TOKENS <= 32u || sizeof(typename T::run) * R <= 256u };
   device const uchar * row[R];
   typename T::run now[R], next[R];
   uint next_step, late_step;
@@ -1671,12 +1671,23 @@ static inline float take_result(threadgroup const float * blocks, uint t, uint r
   return sum;
 }
 
+//: angle_of
+// The cosine and sine by which RoPE of DIM columns turns a pair of them at a position. Nothing is loaded for
+// results that are not turned.
+template <uint DIM>
+static inline float2 angle_of(device const float * pair, uint position, bool turns) {
+  float2 angle = float2(0.0f);
+  if (turns) angle = *(device const float2 *)(pair + ulong(position) * DIM);
+  return angle;
+}
+
 //: norm_factors using UNROLL load_partials norm_factor sum_lanes sum_of
 // The factors of the norms of a tile's inputs, from the COUNT partial sums of squares of each. The loads
 // for several inputs are under way together.
 template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
 static inline void norm_factors(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
-  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS, TOGETHER = EACH * TURNS > 32u ? 1u : TURNS };
+  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS };
+  enum : uint { TOGETHER = EACH * TURNS <= 32u ? TURNS : EACH * (TURNS / 2u) <= 32u && TURNS % 2u == 0u ? TURNS / 2u : EACH * (TURNS / 4u) <= 32u && TURNS % 4u == 0u ? TURNS / 4u : 1u };
   for (uint t = 0u; t < TURNS; t += TOGETHER) {
     float partials[EACH * TOGETHER], sums[TOGETHER];
     UNROLL for (uint i = 0; i < TOGETHER; ++i) {
@@ -1716,23 +1727,32 @@ template <> struct sent_eight<half> {
   static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
-//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
+//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece step_parts
 // Products of one tile of inputs and all steps. The weights of the first step are on their way.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct batch_product {
   // Of SLICES simdgroups that share rows some take different steps, as many as the tile has room for,
   // and two of one step different columns of it; their sums are added up afterwards.
-  static inline void multiply_inputs(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
-    enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
-    typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
+  enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
+  typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  struct shares {
+    INPUTS x;
+    share_t next;
+  };
+
+  // Sends for the first inputs.
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half *, uint tid) {
+    s.x = x;
+    share_t::fetch_inputs(s.next, x, 0u, tid);
+  }
+
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
     const uint nth = slice % STEPS, part = slice / STEPS;
     threadgroup const half * mine = tile + nth * (TOKENS * INPUT_ROW);
-    share_t share;
-    share_t::fetch_inputs(share, x, 0u, tid);
     for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; step += STEPS) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the inputs before
-      share_t::template put<0>(share, tile, tid);
+      share_t::template put<0>(s.next, tile, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       W::take(w);
       U::take(up);
@@ -1741,16 +1761,16 @@ struct batch_product {
       W::fetch_late(w, lane);
       U::fetch_late(up, lane);
       if (!FLOATS) {
-        share_t::fetch_inputs(share, x, step + STEPS, tid);
+        share_t::fetch_inputs(s.next, s.x, step + STEPS, tid);
         multiply_step<piece::WHOLE, N, PARTS>(w, up, d, mine, part, staged, lane);
         if (matrices<W, U>::TWO) multiply_step<piece::REST, N, PARTS>(w, up, d, mine, part, staged, lane);
       } else {
         multiply_step<piece::GROWN, N, PARTS>(w, up, d, mine, part, staged, lane);
         multiply_step<piece::GROWN_REST, N, PARTS>(w, up, d, mine, part, staged, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::template put<1>(share, tile, tid);
+        share_t::template put<1>(s.next, tile, tid);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::fetch_inputs(share, x, step + STEPS, tid);
+        share_t::fetch_inputs(s.next, s.x, step + STEPS, tid);
         multiply_step<piece::SHRUNK, N, PARTS>(w, up, d, mine, part, staged, lane);
       }
     }
@@ -1776,10 +1796,6 @@ struct prompt_product {
     uint columns[2];   // of a step's halves
     eight_t e[EIGHTS];
   };
-  static inline void begin_shares(thread shares & s, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
-    UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
-  }
   static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / 8u + k * (THREADS / 8u)) * HALF_ROW + tid % 8u * 8u; }
 
   static inline void send_half(thread shares & s, threadgroup half * buffer, uint step, uint h, uint tid) {
@@ -1789,6 +1805,14 @@ struct prompt_product {
   template <uint TERM>
   static inline void land_half(thread const shares & s, threadgroup half * buffer, uint tid) {
     UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+  }
+
+  // Sends for the first half step.
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half * tile, uint tid) {
+    s.x = x;
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
+    UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
+    send_half(s, tile, 0u, 0u, tid);
   }
 
   // d += W X, and d + R N += U X, for the eights 2 H and 2 H + 1, or one of them.
@@ -1832,11 +1856,7 @@ struct prompt_product {
     }
   }
 
-  static inline void multiply_inputs(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    shares s;
-    s.x = x;
-    begin_shares(s, tid);
-    send_half(s, tile, 0u, 0u, tid);
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
     if (!FLOATS) {
       land_half<0>(s, tile, tid);
       COPIES_LAND;
@@ -1861,11 +1881,9 @@ struct product_of : batch_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct product_of<true, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
 
-//: multiply_tile using matrices product_of
+//: tile_product using matrices product_of
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-static inline void multiply_tile(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-  product_of<TOKENS == 64u && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS>::multiply_inputs(w, up, x, tile, staged, d, slice, tid, lane);
-}
+struct tile_product : product_of<(TOKENS > 32u) && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
 
 //: softmax
 // Gating runs in one simdgroup: lane l has the experts l, l + 32, …. What they are selected by
@@ -4354,7 +4372,7 @@ kernel void embed_x16_q4_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between sum_group take_result tile_inputs weight_rows
+//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -4388,11 +4406,14 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_q_a_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 3584u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const float next_norm = w_next_norm[min(row + lane % 16u, 255u)];
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
@@ -4428,11 +4449,14 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 3584u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -4474,7 +4498,7 @@ kernel void q_a_kv_a_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache multiply_tile no_weights norm_factor norm_factors put_results rows_between share take_result tile_inputs total turn turn_by weight_rows
+//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share take_result tile_inputs tile_product total turn_by weight_rows
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -4547,11 +4571,21 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_q_b_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 3584u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
+    const uint dim = (row + lane % 16u) % 128u;
+    const bool turns = dim >= 96u;
+    uint positions[1]; // of the tile's rows, in the lanes
+    UNROLL for (uint k = 0; k < 1u; ++k) positions[k] = current[rows_between::row_of(which, min(32u * k + lane, 15u))].pos;
+    device const float * pairs = rope + (turns ? dim - 96u : 0u) / 2u * 2u;
+    float2 angles[2][2]; // of a block of inputs, and of the next one
+    UNROLL for (uint i = 0; i < 2u; ++i) angles[0][i] = angle_of<32u>(pairs, simd_shuffle(positions[0], ushort((i * 2u + slice) * 2u + lane / 16u)), turns);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -4564,11 +4598,9 @@ static inline void q_b_store_kv_x16_body(
         const bool mine = at < 512u && 0u + 8u * n + input < 16u;
         float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
         v *= factors[8u * n + input];
-        const uint dim = at % 128u;
-        const bool turns = mine && dim >= 96u;
-        device const float * cs = rope + (ulong(current[batch_row].pos) * 16u + (turns ? (dim - 96u) / 2u : 0u)) * 2u;
         const float neighbour = simd_shuffle_xor(v, ushort(1));
-        if (turns) v = turn(v, neighbour, cs, (dim & 1u) != 0u);
+        if (turns) v = turn_by(v, neighbour, angles[n % 2u][i].x, angles[n % 2u][i].y, (at & 1u) != 0u);
+        if (n + 1u < 2u) angles[(n + 1u) % 2u][i] = angle_of<32u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + input)), turns);
         if (mine) q_rope[batch_row * 512u + at] = v;
       }
     }
@@ -4644,7 +4676,7 @@ struct k_b_x16_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args multiply_tile no_weights put_results rows_between take_result tile_inputs weight_rows
+//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between take_result tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -4672,9 +4704,12 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 96u, 2u, 16u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<96u, 16u, 1u, 128u, weight_rows<T_w_k_b_proj, 96u, 2u, 16u>, no_weights, tile_inputs<act_t, 512u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 512u, 0u, rows_between>{q_rope + entry * 128u, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<96u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 512u, 0u, rows_between>{q_rope + entry * 128u, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
@@ -4966,7 +5001,7 @@ struct v_b_x16_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between take_result tile_inputs v_b_x16_args weight_rows
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between take_result tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -4994,9 +5029,12 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_v_b_proj, 256u, 2u, 16u>, no_weights, tile_inputs<float, 1024u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<float, 1024u, 0u, rows_between>{o_lat + entry * 256u, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<float, 1024u, 0u, rows_between>{o_lat + entry * 256u, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5032,7 +5070,7 @@ kernel void v_b_x16_q4_k(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -5063,9 +5101,12 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_o_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{attention, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{attention, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float residuals[4]; // all of them under way together
   UNROLL for (uint k = 0; k < 4u; ++k) {
     const uint at = min(row + lane % 16u, 255u), i = k % 2u;
@@ -5115,7 +5156,7 @@ kernel void o_proj_x16_q4_k(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -5147,11 +5188,14 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_up_proj, 256u, 2u, 16u>::fetch_step(w_up, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_gate_proj, 256u, 2u, 16u>, weight_rows<T_w_up_proj, 256u, 2u, 16u>, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 3584u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5192,7 +5236,7 @@ kernel void gate_up_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -5223,9 +5267,12 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 768u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<768u, 16u, 4u, 128u, weight_rows<T_w_down_proj, 768u, 2u, 16u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between>{swiglu, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<768u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 768u, 0u, rows_between>{swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float residuals[2]; // all of them under way together
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 16u, 255u), i = k % 1u;
@@ -5275,7 +5322,7 @@ kernel void down_x16_q4_k(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
+//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
 // router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
 // finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
 // five dispatches and the trips of what lies between through memory.
@@ -5308,11 +5355,14 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_gate, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_gate, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 3584u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5348,11 +5398,14 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u>::fetch_step(w_up, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u>, weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u>, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 3584u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 2u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5478,7 +5531,7 @@ struct experts_gate_experts_up_x16_args {
   ulong stride1; // bytes between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_gate_experts_up_x16_args multiply_tile norm_factors put_results result_block rows_selected silu take_result tile_inputs weight_rows
+//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_gate_experts_up_x16_args norm_factors put_results result_block rows_selected silu take_result tile_inputs tile_product weight_rows
 // experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
 // experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
 // between through memory.
@@ -5521,11 +5574,14 @@ static inline void experts_gate_experts_up_x16_body(
   weight_rows<T_w_experts_up_proj, 256u, 2u, 16u>::fetch_step(w_up, slice % 2u, lane);
   if (tid < 16u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u>, tile_inputs<act_t, 256u, 0u, rows_selected<2>>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_selected<2>>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 3584u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_selected<2>>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5577,7 +5633,7 @@ struct experts_down_x16_args {
   ulong stride0; // bytes between the entries of w_experts_down_proj
 };
 
-//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_down_x16_args multiply_tile no_weights put_results rows_selected take_result tile_inputs weight_rows
+//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_down_x16_args no_weights put_results rows_selected take_result tile_inputs tile_product weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x16_body(
@@ -5613,9 +5669,12 @@ static inline void experts_down_x16_body(
   weight_rows<T_w_experts_down_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   if (tid < 16u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_experts_down_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 512u, 256u, rows_selected<2>>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 512u, 256u, rows_selected<2>>{experts_swiglu, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 512u, 256u, rows_selected<2>>{experts_swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5673,7 +5732,7 @@ kernel void experts_down_x16_q6_k(
 
 //:
 namespace mla {
-//: shared_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between take_result tile_inputs weight_rows
+//: shared_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between take_result tile_inputs tile_product weight_rows
 // shared_down: multiplies.
 template <typename T_w_shared_experts_down_proj>
 static inline void shared_down_x16_body(
@@ -5699,9 +5758,12 @@ static inline void shared_down_x16_body(
   weight_rows<T_w_shared_experts_down_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_shared_experts_down_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{shared_swiglu, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{shared_swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5927,7 +5989,7 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between take_result tile_inputs weight_rows
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between take_result tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
@@ -5955,11 +6017,14 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_lm_head, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_lm_head, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 3584u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {

@@ -1745,7 +1745,7 @@ static inline half4 piece_of(thread const typename T::run & r, uint j, uint u) {
 // are fetched when a prompt's inputs are multiplied: two steps would leave no registers for TOKENS results.
 template <typename T, uint COLS, uint R, uint TOKENS>
 struct weight_rows {
-  enum : bool { AHEAD = TOKENS < 64u || sizeof(typename T::run) * R <= 256u };
+  enum : bool { AHEAD = TOKENS <= 32u || sizeof(typename T::run) * R <= 256u };
   device const uchar * row[R];
   typename T::run now[R], next[R];
   uint next_step, late_step;
@@ -1992,12 +1992,23 @@ static inline float take_result(threadgroup const float * blocks, uint t, uint r
   return sum;
 }
 
+//: angle_of
+// The cosine and sine by which RoPE of DIM columns turns a pair of them at a position. Nothing is loaded for
+// results that are not turned.
+template <uint DIM>
+static inline float2 angle_of(device const float * pair, uint position, bool turns) {
+  float2 angle = float2(0.0f);
+  if (turns) angle = *(device const float2 *)(pair + ulong(position) * DIM);
+  return angle;
+}
+
 //: norm_factors using UNROLL load_partials norm_factor sum_lanes sum_of
 // The factors of the norms of a tile's inputs, from the COUNT partial sums of squares of each. The loads
 // for several inputs are under way together.
 template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
 static inline void norm_factors(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
-  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS, TOGETHER = EACH * TURNS > 32u ? 1u : TURNS };
+  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS };
+  enum : uint { TOGETHER = EACH * TURNS <= 32u ? TURNS : EACH * (TURNS / 2u) <= 32u && TURNS % 2u == 0u ? TURNS / 2u : EACH * (TURNS / 4u) <= 32u && TURNS % 4u == 0u ? TURNS / 4u : 1u };
   for (uint t = 0u; t < TURNS; t += TOGETHER) {
     float partials[EACH * TOGETHER], sums[TOGETHER];
     UNROLL for (uint i = 0; i < TOGETHER; ++i) {
@@ -2037,23 +2048,32 @@ template <> struct sent_eight<half> {
   static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
-//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
+//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece step_parts
 // Products of one tile of inputs and all steps. The weights of the first step are on their way.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct batch_product {
   // Of SLICES simdgroups that share rows some take different steps, as many as the tile has room for,
   // and two of one step different columns of it; their sums are added up afterwards.
-  static inline void multiply_inputs(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
-    enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
-    typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
+  enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
+  typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  struct shares {
+    INPUTS x;
+    share_t next;
+  };
+
+  // Sends for the first inputs.
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half *, uint tid) {
+    s.x = x;
+    share_t::fetch_inputs(s.next, x, 0u, tid);
+  }
+
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
     const uint nth = slice % STEPS, part = slice / STEPS;
     threadgroup const half * mine = tile + nth * (TOKENS * INPUT_ROW);
-    share_t share;
-    share_t::fetch_inputs(share, x, 0u, tid);
     for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; step += STEPS) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the inputs before
-      share_t::template put<0>(share, tile, tid);
+      share_t::template put<0>(s.next, tile, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       W::take(w);
       U::take(up);
@@ -2062,16 +2082,16 @@ struct batch_product {
       W::fetch_late(w, lane);
       U::fetch_late(up, lane);
       if (!FLOATS) {
-        share_t::fetch_inputs(share, x, step + STEPS, tid);
+        share_t::fetch_inputs(s.next, s.x, step + STEPS, tid);
         multiply_step<piece::WHOLE, N, PARTS>(w, up, d, mine, part, staged, lane);
         if (matrices<W, U>::TWO) multiply_step<piece::REST, N, PARTS>(w, up, d, mine, part, staged, lane);
       } else {
         multiply_step<piece::GROWN, N, PARTS>(w, up, d, mine, part, staged, lane);
         multiply_step<piece::GROWN_REST, N, PARTS>(w, up, d, mine, part, staged, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::template put<1>(share, tile, tid);
+        share_t::template put<1>(s.next, tile, tid);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::fetch_inputs(share, x, step + STEPS, tid);
+        share_t::fetch_inputs(s.next, s.x, step + STEPS, tid);
         multiply_step<piece::SHRUNK, N, PARTS>(w, up, d, mine, part, staged, lane);
       }
     }
@@ -2097,10 +2117,6 @@ struct prompt_product {
     uint columns[2];   // of a step's halves
     eight_t e[EIGHTS];
   };
-  static inline void begin_shares(thread shares & s, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
-    UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
-  }
   static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / 8u + k * (THREADS / 8u)) * HALF_ROW + tid % 8u * 8u; }
 
   static inline void send_half(thread shares & s, threadgroup half * buffer, uint step, uint h, uint tid) {
@@ -2110,6 +2126,14 @@ struct prompt_product {
   template <uint TERM>
   static inline void land_half(thread const shares & s, threadgroup half * buffer, uint tid) {
     UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+  }
+
+  // Sends for the first half step.
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half * tile, uint tid) {
+    s.x = x;
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
+    UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
+    send_half(s, tile, 0u, 0u, tid);
   }
 
   // d += W X, and d + R N += U X, for the eights 2 H and 2 H + 1, or one of them.
@@ -2153,11 +2177,7 @@ struct prompt_product {
     }
   }
 
-  static inline void multiply_inputs(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    shares s;
-    s.x = x;
-    begin_shares(s, tid);
-    send_half(s, tile, 0u, 0u, tid);
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
     if (!FLOATS) {
       land_half<0>(s, tile, tid);
       COPIES_LAND;
@@ -2182,11 +2202,9 @@ struct product_of : batch_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct product_of<true, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
 
-//: multiply_tile using matrices product_of
+//: tile_product using matrices product_of
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-static inline void multiply_tile(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-  product_of<TOKENS == 64u && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS>::multiply_inputs(w, up, x, tile, staged, d, slice, tid, lane);
-}
+struct tile_product : product_of<(TOKENS > 32u) && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
 
 //: combine_splits using LATER_MAY_START UNROLL in_floats load4
 // Merges the attention splits of one head, the exact flash-decode combine:
@@ -6174,7 +6192,7 @@ kernel void embed_x16_bf16(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between sum_group take_result tile_inputs weight_rows
+//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -6208,11 +6226,14 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_q_a_proj, 2048u, 2u, 16u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const float next_norm = w_next_norm[min(row + lane % 16u, 1535u)];
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
@@ -6248,11 +6269,14 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -6427,7 +6451,7 @@ kernel void q_a_kv_a_x16_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache multiply_tile no_weights norm_factor norm_factors put_results rows_between share take_result tile_inputs total turn turn_by weight_rows
+//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share take_result tile_inputs tile_product total turn_by weight_rows
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -6500,11 +6524,21 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 1536u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<1536u, 16u, 4u, 128u, weight_rows<T_w_q_b_proj, 1536u, 2u, 16u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<1536u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 1536u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
+    const uint dim = (row + lane % 16u) % 192u;
+    const bool turns = dim >= 128u;
+    uint positions[1]; // of the tile's rows, in the lanes
+    UNROLL for (uint k = 0; k < 1u; ++k) positions[k] = current[rows_between::row_of(which, min(32u * k + lane, 15u))].pos;
+    device const float * pairs = rope + (turns ? dim - 128u : 0u) / 2u * 2u;
+    float2 angles[2][1]; // of a block of inputs, and of the next one
+    UNROLL for (uint i = 0; i < 1u; ++i) angles[0][i] = angle_of<64u>(pairs, simd_shuffle(positions[0], ushort((i * 4u + slice) * 2u + lane / 16u)), turns);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -6517,11 +6551,9 @@ static inline void q_b_store_kv_x16_body(
         const bool mine = at < 3072u && 0u + 8u * n + input < 16u;
         float v = take_result<2, 4, 160>(blocks, input, lane % 16u);
         v *= factors[8u * n + input];
-        const uint dim = at % 192u;
-        const bool turns = mine && dim >= 128u;
-        device const float * cs = rope + (ulong(current[batch_row].pos) * 32u + (turns ? (dim - 128u) / 2u : 0u)) * 2u;
         const float neighbour = simd_shuffle_xor(v, ushort(1));
-        if (turns) v = turn(v, neighbour, cs, (dim & 1u) != 0u);
+        if (turns) v = turn_by(v, neighbour, angles[n % 2u][i].x, angles[n % 2u][i].y, (at & 1u) != 0u);
+        if (n + 1u < 2u) angles[(n + 1u) % 2u][i] = angle_of<64u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + input)), turns);
         if (mine) q_rope[batch_row * 3072u + at] = v;
       }
     }
@@ -7017,7 +7049,7 @@ struct k_b_x16_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args multiply_tile no_weights put_results rows_between take_result tile_inputs weight_rows
+//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between take_result tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -7045,9 +7077,12 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 128u, 2u, 16u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<128u, 16u, 1u, 128u, weight_rows<T_w_k_b_proj, 128u, 2u, 16u>, no_weights, tile_inputs<act_t, 3072u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 3072u, 0u, rows_between>{q_rope + entry * 192u, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<128u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 3072u, 0u, rows_between>{q_rope + entry * 192u, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
@@ -7429,7 +7464,7 @@ struct v_b_x16_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between take_result tile_inputs v_b_x16_args weight_rows
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between take_result tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -7457,9 +7492,12 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<512u, 16u, 4u, 128u, weight_rows<T_w_v_b_proj, 512u, 2u, 16u>, no_weights, tile_inputs<float, 8192u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<float, 8192u, 0u, rows_between>{o_lat + entry * 512u, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<512u, 16u, 4u, 128u>(w, w_up, tile_inputs<float, 8192u, 0u, rows_between>{o_lat + entry * 512u, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -7600,7 +7638,7 @@ kernel void v_b_x16_bf16(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -7631,9 +7669,12 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 2048u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_o_proj, 2048u, 2u, 16u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{attention, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{attention, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float residuals[2]; // all of them under way together
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 16u, 2047u), i = k % 1u;
@@ -7809,7 +7850,7 @@ kernel void o_proj_x16_bf16(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -7841,11 +7882,14 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_up_proj, 2048u, 2u, 16u>::fetch_step(w_up, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_gate_proj, 2048u, 2u, 16u>, weight_rows<T_w_up_proj, 2048u, 2u, 16u>, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
   norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -7998,7 +8042,7 @@ kernel void gate_up_x16_bf16_bf16(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -8029,9 +8073,12 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 6144u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<6144u, 16u, 4u, 128u, weight_rows<T_w_down_proj, 6144u, 2u, 16u>, no_weights, tile_inputs<act_t, 6144u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 6144u, 0u, rows_between>{swiglu, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<6144u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 6144u, 0u, rows_between>{swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float residuals[2]; // all of them under way together
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 16u, 2047u), i = k % 1u;
@@ -8258,7 +8305,7 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between take_result tile_inputs weight_rows
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between take_result tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
@@ -8286,11 +8333,14 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<2048u, 16u, 4u, 128u, weight_rows<T_w_embed_tokens, 2048u, 4u, 16u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
   norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 32u;
   threadgroup const float * blocks = scratch + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -8388,7 +8438,7 @@ static inline void embed_x512_body(
   constant Row & row_current = current[row_index];
   device float * row_x = x_ + row_index * 2048u;
   device act_t * row_ready = ready + row_index * 2048u;
-  device float * row_ready_squares = ready_squares + row_index * 128u;
+  device float * row_ready_squares = ready_squares + row_index * 64u;
   EARLIER_DONE;
   // the token's row of the embedding, 2048 wide
   LATER_MAY_START;
@@ -8397,9 +8447,9 @@ static inline void embed_x512_body(
   const float v = mine ? T_w_embed_tokens::template element<2048u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(2048u), at) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   if (mine) row_x[at] = v;
-  const float square = sum_group<16>(mine ? v * v : 0.0f);
+  const float square = sum_group<32>(mine ? v * v : 0.0f);
   if (mine) row_ready[at] = v * next_norm;
-  if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
+  if (mine && at % 32u == 0u) row_ready_squares[at / 32u] = square;
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -8469,7 +8519,7 @@ kernel void embed_x512_bf16(
 
 //:
 namespace mla {
-//: q_a_kv_a_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile no_weights norm_factors put_results rows_between sum_group take_result tile_inputs weight_rows
+//: q_a_kv_a_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -8491,39 +8541,41 @@ static inline void q_a_kv_a_x512_body(
     if (current[first_row].nkv > 0u) {
 // 1536 × 2048 matrix times the inputs of 64 rows
     const uint g = (tg / 8u);
-    const uint slice = 0u;
-    const uint row = g * 64u + sg / 1u * 16u;
+    const uint slice = sg % 2u; // of the columns
+    const uint row = g * 64u + sg / 2u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {first_row, 511u};
-    weight_rows<T_w_q_a_proj, 2048u, 2u, 64u> w;
-    weight_rows<T_w_q_a_proj, 2048u, 2u, 64u>::begin(w, w_q_a_proj, row, 1535u, lane);
+    weight_rows<T_w_q_a_proj, 2048u, 4u, 64u> w;
+    weight_rows<T_w_q_a_proj, 2048u, 4u, 64u>::begin(w, w_q_a_proj, row, 1535u, lane);
     no_weights w_up;
-    weight_rows<T_w_q_a_proj, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_q_a_proj, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
+    typedef tile_product<2048u, 64u, 2u, 128u, weight_rows<T_w_q_a_proj, 2048u, 4u, 64u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
-    norm_factors<128u, 128u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
-    simdgroup_float8x8 d[16];
-    UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
+    simdgroup_float8x8 d[32];
+    UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     LATER_MAY_START;
-    const float next_norm = w_next_norm[min(row + lane % 16u, 1535u)];
-    const uint at = row + lane % 16u;
-    threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    const float next_norm = w_next_norm[min(row + lane % 32u, 1535u)];
+    const uint at = row + lane % 32u;
+    threadgroup const float * blocks = scratch + sg / 2u * 576u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
-      simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-      put_results<2, 8>(d + n, scratch + sg * 160u);
-      simdgroup_barrier(mem_flags::mem_threadgroup);
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<4, 8>(d + n, scratch + sg * 288u);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
       UNROLL for (uint i = 0; i < 4u; ++i) {
-        const uint input = i * 2u + lane / 16u;
+        const uint input = (i * 2u + slice);
         const uint batch_row = rows_between::row_of(which, 8u * n + input);
         const bool mine = at < 1536u && first_row + 8u * n + input < 512u;
-        float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+        float v = take_result<4, 2, 288>(blocks, input, lane % 32u);
         v *= factors[8u * n + input];
-        const float square = sum_group<16>(mine ? v * v : 0.0f);
+        const float square = sum_group<32>(mine ? v * v : 0.0f);
         if (mine) ready_2[batch_row * 1536u + at] = v * next_norm;
-        if (mine && at % 16u == 0u) ready_squares_2[batch_row * 96u + at / 16u] = square;
+        if (mine && at % 32u == 0u) ready_squares_2[batch_row * 48u + at / 32u] = square;
       }
     }
     } else { // dead rows
@@ -8534,34 +8586,36 @@ static inline void q_a_kv_a_x512_body(
     if (current[first_row].nkv > 0u) {
 // 576 × 2048 matrix times the inputs of 64 rows
     const uint g = ((tg - 192u) / 8u);
-    const uint slice = 0u;
-    const uint row = g * 64u + sg / 1u * 16u;
+    const uint slice = sg % 2u; // of the columns
+    const uint row = g * 64u + sg / 2u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
     const rows_between which = {first_row, 511u};
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 64u> w;
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 64u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u> w;
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, lane);
     no_weights w_up;
-    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
     EARLIER_DONE;
+    typedef tile_product<2048u, 64u, 2u, 128u, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
-    norm_factors<128u, 128u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
-    simdgroup_float8x8 d[16];
-    UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
+    simdgroup_float8x8 d[32];
+    UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     LATER_MAY_START;
-    const uint at = row + lane % 16u;
-    threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    const uint at = row + lane % 32u;
+    threadgroup const float * blocks = scratch + sg / 2u * 576u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
-      simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-      put_results<2, 8>(d + n, scratch + sg * 160u);
-      simdgroup_barrier(mem_flags::mem_threadgroup);
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<4, 8>(d + n, scratch + sg * 288u);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
       UNROLL for (uint i = 0; i < 4u; ++i) {
-        const uint input = i * 2u + lane / 16u;
+        const uint input = (i * 2u + slice);
         const uint batch_row = rows_between::row_of(which, 8u * n + input);
         const bool mine = at < 576u && first_row + 8u * n + input < 512u;
-        float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
+        float v = take_result<4, 2, 288>(blocks, input, lane % 32u);
         v *= factors[8u * n + input];
         if (mine) kv_a[batch_row * 576u + at] = v;
       }
@@ -8728,590 +8782,304 @@ kernel void q_a_kv_a_x512_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_store_kv_x512_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t cache multiply_tile no_weights norm_factor norm_factors put_results rows_between share take_result tile_inputs total turn turn_by weight_rows
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
-template <typename T_w_q_b_proj, typename T_cache>
-static inline void q_b_store_kv_x512_body(
+//: q_b_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t angle_of no_weights norm_factors put_results rows_between take_result tile_inputs tile_product turn_by weight_rows
+// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to
+// save two dispatches and the trips of what lies between through memory.
+template <typename T_w_q_b_proj>
+static inline void q_b_x512_body(
     constant Row * current,
     device const uchar * w_q_b_proj,
     device const act_t * ready,
     device const float * ready_squares,
     device const float * rope,
     device act_t * q_rope,
-    device const act_t * kv_a,
-    device const float * w_kv_a_layernorm,
-    device uchar * cache_,
-    device const uint * tables,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 512u) {
-    const uint row_index = tg;
-    if (current[row_index].nkv > 0u) {
-    constant Row & row_current = current[row_index];
-    device const act_t * row_kv_a = kv_a + row_index * 576u;
-
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
-    const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
-    float weight[4];
-    UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
-    const uint pair = min(tid, 63u) / 2u; // of the thread's first column
-    device const float * cs = rope + (ulong(row_current.pos) * 32u + pair) * 2u;
-    float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
-    float lat[4];
-    UNROLL for (uint k = 0; k < 4u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 511u)]);
-    for (uint i = tid; i < 64u; i += 128u) {
-      if (i / 2u != pair) {
-        cosine = cs[(i / 2u - pair) * 2u];
-        sine = cs[(i / 2u - pair) * 2u + 1u];
-      }
-      const float v = turn_by(float(row_kv_a[512u + i]), float(row_kv_a[512u + (i ^ 1u)]), cosine, sine, i % 2u == 1u);
-      cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, 512u + i, v, lane);
-    }
-    float squares = 0.0f;
-    UNROLL for (uint k = 0; k < 4u; ++k) {
-      if (tid + k * 128u < 512u) squares = fma(lat[k], lat[k], squares);
-    }
-    share(squares, scratch, sg, lane);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    const float factor = norm_factor(total<4u>(scratch), 512.0f, 1e-06f);
-    UNROLL for (uint k = 0; k < 4u; ++k) {
-      const uint i = tid + k * 128u;
-      if (i < 512u) cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
-    }
-    } else { // dead rows
-      EARLIER_DONE;
-    }
-  } else {
-    const uint first_row = (tg - 512u) % 8u * 64u;
-    if (current[first_row].nkv > 0u) {
+  const uint first_row = tg % 8u * 64u;
+  if (current[first_row].nkv > 0u) {
 // 3072 × 1536 matrix times the inputs of 64 rows
-    const uint g = ((tg - 512u) / 8u);
-    const uint slice = 0u;
-    const uint row = g * 64u + sg / 1u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
-    const rows_between which = {first_row, 511u};
-    weight_rows<T_w_q_b_proj, 1536u, 2u, 64u> w;
-    weight_rows<T_w_q_b_proj, 1536u, 2u, 64u>::begin(w, w_q_b_proj, row, 3071u, lane);
-    no_weights w_up;
-    weight_rows<T_w_q_b_proj, 1536u, 2u, 64u>::fetch_step(w, 0u, lane);
+  const uint g = (tg / 8u);
+  const uint slice = sg % 2u; // of the columns
+  const uint row = g * 64u + sg / 2u * 32u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+  const rows_between which = {first_row, 511u};
+  weight_rows<T_w_q_b_proj, 1536u, 4u, 64u> w;
+  weight_rows<T_w_q_b_proj, 1536u, 4u, 64u>::begin(w, w_q_b_proj, row, 3071u, lane);
+  no_weights w_up;
+  weight_rows<T_w_q_b_proj, 1536u, 4u, 64u>::fetch_step(w, 0u, lane);
+  EARLIER_DONE;
+  typedef tile_product<1536u, 64u, 2u, 128u, weight_rows<T_w_q_b_proj, 1536u, 4u, 64u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between>{ready, which}, tile, tid);
+  threadgroup float * factors = scratch + 5888u;
+  norm_factors<48u, 48u, 64u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
+  simdgroup_float8x8 d[32];
+  UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
+  LATER_MAY_START;
+  const uint dim = (row + lane % 32u) % 192u;
+  const bool turns = dim >= 128u;
+  uint positions[2]; // of the tile's rows, in the lanes
+  UNROLL for (uint k = 0; k < 2u; ++k) positions[k] = current[rows_between::row_of(which, min(32u * k + lane, 63u))].pos;
+  device const float * pairs = rope + (turns ? dim - 128u : 0u) / 2u * 2u;
+  float2 angles[2][4]; // of a block of inputs, and of the next one
+  UNROLL for (uint i = 0; i < 4u; ++i) angles[0][i] = angle_of<64u>(pairs, simd_shuffle(positions[0], ushort((i * 2u + slice))), turns);
+  const uint at = row + lane % 32u;
+  threadgroup const float * blocks = scratch + sg / 2u * 576u;
+  UNROLL for (uint n = 0; n < 8u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<4, 8>(d + n, scratch + sg * 288u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint input = (i * 2u + slice);
+      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 3072u && first_row + 8u * n + input < 512u;
+      float v = take_result<4, 2, 288>(blocks, input, lane % 32u);
+      v *= factors[8u * n + input];
+      const float neighbour = simd_shuffle_xor(v, ushort(1));
+      if (turns) v = turn_by(v, neighbour, angles[n % 2u][i].x, angles[n % 2u][i].y, (at & 1u) != 0u);
+      if (n + 1u < 8u) angles[(n + 1u) % 2u][i] = angle_of<64u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + input)), turns);
+      if (mine) q_rope[batch_row * 3072u + at] = v;
+    }
+  }
+  } else { // dead rows
     EARLIER_DONE;
-    threadgroup float * factors = scratch + 5888u;
-    norm_factors<96u, 96u, 64u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
-    simdgroup_float8x8 d[16];
-    UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<1536u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 1536u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
-    LATER_MAY_START;
-    const uint at = row + lane % 16u;
-    threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
-    UNROLL for (uint n = 0; n < 8u; ++n) {
-      simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-      put_results<2, 8>(d + n, scratch + sg * 160u);
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint i = 0; i < 4u; ++i) {
-        const uint input = i * 2u + lane / 16u;
-        const uint batch_row = rows_between::row_of(which, 8u * n + input);
-        const bool mine = at < 3072u && first_row + 8u * n + input < 512u;
-        float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
-        v *= factors[8u * n + input];
-        const uint dim = at % 192u;
-        const bool turns = mine && dim >= 128u;
-        device const float * cs = rope + (ulong(current[batch_row].pos) * 32u + (turns ? (dim - 128u) / 2u : 0u)) * 2u;
-        const float neighbour = simd_shuffle_xor(v, ushort(1));
-        if (turns) v = turn(v, neighbour, cs, (dim & 1u) != 0u);
-        if (mine) q_rope[batch_row * 3072u + at] = v;
-      }
-    }
-    } else { // dead rows
-      EARLIER_DONE;
-    }
   }
 }
 //:
 } // namespace mla
 
-//: q_b_store_kv_x512_f16_f32 using Row act_t f16 f32 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_f16_f32(
+//: q_b_x512_f16 using Row act_t f16 q_b_x512_body
+kernel void q_b_x512_f16(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_q_b_proj [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::f16, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_x512_body<mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x512_f16_f16 using Row act_t f16 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_f16_f16(
+//: q_b_x512_q4_0 using Row act_t q4_0 q_b_x512_body
+kernel void q_b_x512_q4_0(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_q_b_proj [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::f16, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_x512_body<mla::q4_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x512_f16_q8_0 using Row act_t f16 q8_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_f16_q8_0(
+//: q_b_x512_q4_1 using Row act_t q4_1 q_b_x512_body
+kernel void q_b_x512_q4_1(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_q_b_proj [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::f16, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_x512_body<mla::q4_1>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x512_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q4_0_f32(
+//: q_b_x512_q8_0 using Row act_t q8_0 q_b_x512_body
+kernel void q_b_x512_q8_0(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_q_b_proj [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q4_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_x512_body<mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x512_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q4_0_f16(
+//: q_b_x512_q4_k using Row act_t q4_k q_b_x512_body
+kernel void q_b_x512_q4_k(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_q_b_proj [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q4_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_x512_body<mla::q4_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x512_q4_0_q8_0 using Row act_t q4_0 q8_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q4_0_q8_0(
+//: q_b_x512_q5_k using Row act_t q5_k q_b_x512_body
+kernel void q_b_x512_q5_k(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_q_b_proj [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q4_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_x512_body<mla::q5_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x512_q4_1_f32 using Row act_t f32 q4_1 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q4_1_f32(
+//: q_b_x512_q6_k using Row act_t q6_k q_b_x512_body
+kernel void q_b_x512_q6_k(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_q_b_proj [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q4_1, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_x512_body<mla::q6_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x512_q4_1_f16 using Row act_t f16 q4_1 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q4_1_f16(
+//: q_b_x512_bf16 using Row act_t bf16 q_b_x512_body
+kernel void q_b_x512_bf16(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_q_b_proj [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q4_1, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_x512_body<mla::bf16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x512_q4_1_q8_0 using Row act_t q4_1 q8_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q4_1_q8_0(
+//:
+namespace mla {
+//: store_kv_x512_body using EARLIER_DONE PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
+// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
+// Fused to save two dispatches and the trips of what lies between through memory.
+template <typename T_cache>
+static inline void store_kv_x512_body(
+    constant Row * current,
+    device const act_t * kv_a,
+    device const float * w_kv_a_layernorm,
+    device const float * rope,
+    device uchar * cache_,
+    device const uint * tables,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg;
+  if (current[row_index].nkv > 0u) {
+  constant Row & row_current = current[row_index];
+  device const act_t * row_kv_a = kv_a + row_index * 576u;
+
+  // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+  const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
+  float weight[2];
+  UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 256u, 511u)];
+  const uint pair = min(tid, 63u) / 2u; // of the thread's first column
+  device const float * cs = rope + (ulong(row_current.pos) * 32u + pair) * 2u;
+  float cosine = cs[0], sine = cs[1];
+  EARLIER_DONE;
+  float lat[2];
+  UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(row_kv_a[min(tid + k * 256u, 511u)]);
+  for (uint i = tid; i < 64u; i += 256u) {
+    if (i / 2u != pair) {
+      cosine = cs[(i / 2u - pair) * 2u];
+      sine = cs[(i / 2u - pair) * 2u + 1u];
+    }
+    const float v = turn_by(float(row_kv_a[512u + i]), float(row_kv_a[512u + (i ^ 1u)]), cosine, sine, i % 2u == 1u);
+    cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, 512u + i, v, lane);
+  }
+  float squares = 0.0f;
+  UNROLL for (uint k = 0; k < 2u; ++k) {
+    if (tid + k * 256u < 512u) squares = fma(lat[k], lat[k], squares);
+  }
+  share(squares, scratch, sg, lane);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  const float factor = norm_factor(total<8u>(scratch), 512.0f, 1e-06f);
+  UNROLL for (uint k = 0; k < 2u; ++k) {
+    const uint i = tid + k * 256u;
+    if (i < 512u) cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
+  }
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: store_kv_x512_f32 using Row act_t f32 store_kv_x512_body
+kernel void store_kv_x512_f32(
     constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
+    device const mla::act_t * kv_a [[buffer(1)]],
+    device const float * w_kv_a_layernorm [[buffer(2)]],
+    device const float * rope [[buffer(3)]],
+    device uchar * cache_ [[buffer(4)]],
+    device const uint * tables [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q4_1, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[2];
+  mla::store_kv_x512_body<mla::f32>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x512_q8_0_f32 using Row act_t f32 q8_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q8_0_f32(
+//: store_kv_x512_f16 using Row act_t f16 store_kv_x512_body
+kernel void store_kv_x512_f16(
     constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
+    device const mla::act_t * kv_a [[buffer(1)]],
+    device const float * w_kv_a_layernorm [[buffer(2)]],
+    device const float * rope [[buffer(3)]],
+    device uchar * cache_ [[buffer(4)]],
+    device const uint * tables [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q8_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[2];
+  mla::store_kv_x512_body<mla::f16>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x512_q8_0_f16 using Row act_t f16 q8_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q8_0_f16(
+//: store_kv_x512_q8_0 using Row act_t q8_0 store_kv_x512_body
+kernel void store_kv_x512_q8_0(
     constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
+    device const mla::act_t * kv_a [[buffer(1)]],
+    device const float * w_kv_a_layernorm [[buffer(2)]],
+    device const float * rope [[buffer(3)]],
+    device uchar * cache_ [[buffer(4)]],
+    device const uint * tables [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q8_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_q8_0_q8_0 using Row act_t q8_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q8_0_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q8_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q4_k_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q4_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q4_k_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q4_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q4_k_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q4_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_q5_k_f32 using Row act_t f32 q5_k q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q5_k_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q5_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_q5_k_f16 using Row act_t f16 q5_k q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q5_k_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q5_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_q5_k_q8_0 using Row act_t q5_k q8_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q5_k_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q5_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_q6_k_f32 using Row act_t f32 q6_k q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q6_k_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q6_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_q6_k_f16 using Row act_t f16 q6_k q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q6_k_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q6_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_q6_k_q8_0 using Row act_t q6_k q8_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_q6_k_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::q6_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_bf16_f32 using Row act_t bf16 f32 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_bf16_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::bf16, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_bf16_f16 using Row act_t bf16 f16 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_bf16_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::bf16, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x512_bf16_q8_0 using Row act_t bf16 q8_0 q_b_store_kv_x512_body
-kernel void q_b_store_kv_x512_bf16_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1488];
-  mla::q_b_store_kv_x512_body<mla::bf16, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[2];
+  mla::store_kv_x512_body<mla::q8_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -9813,7 +9581,7 @@ kernel void attention_x512(
 
 //:
 namespace mla {
-//: o_proj_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: o_proj_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -9842,9 +9610,12 @@ static inline void o_proj_x512_body(
   no_weights w_up;
   weight_rows<T_w_o_proj, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
+  typedef tile_product<2048u, 64u, 2u, 256u, weight_rows<T_w_o_proj, 2048u, 4u, 64u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{attention, which}, tile, tid);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 64u, 2u, 256u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{attention, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LATER_MAY_START;
   float residuals[32]; // all of them under way together
   UNROLL for (uint k = 0; k < 32u; ++k) {
@@ -9866,9 +9637,9 @@ static inline void o_proj_x512_body(
       float v = take_result<4, 2, 288>(blocks, input, lane % 32u);
       v += residuals[n * 4u + i];
       if (mine) x_2[batch_row * 2048u + at] = v;
-      const float square = sum_group<16>(mine ? v * v : 0.0f);
+      const float square = sum_group<32>(mine ? v * v : 0.0f);
       if (mine) ready[batch_row * 2048u + at] = v * next_norm;
-      if (mine && at % 16u == 0u) ready_squares[batch_row * 128u + at / 16u] = square;
+      if (mine && at % 32u == 0u) ready_squares[batch_row * 64u + at / 32u] = square;
     }
   }
   } else { // dead rows
@@ -10024,7 +9795,7 @@ kernel void o_proj_x512_bf16(
 
 //:
 namespace mla {
-//: gate_up_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
+//: gate_up_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -10053,11 +9824,14 @@ static inline void gate_up_x512_body(
   weight_rows<T_w_gate_proj, 2048u, 2u, 64u>::fetch_step(w, 0u, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 64u>::fetch_step(w_up, 0u, lane);
   EARLIER_DONE;
+  typedef tile_product<2048u, 64u, 1u, 128u, weight_rows<T_w_gate_proj, 2048u, 2u, 64u>, weight_rows<T_w_up_proj, 2048u, 2u, 64u>, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
-  norm_factors<128u, 128u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
+  norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LATER_MAY_START;
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
@@ -10215,7 +9989,7 @@ kernel void gate_up_x512_bf16_bf16(
 
 //:
 namespace mla {
-//: down_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: down_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -10244,9 +10018,12 @@ static inline void down_x512_body(
   no_weights w_up;
   weight_rows<T_w_down_proj, 6144u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
+  typedef tile_product<6144u, 64u, 2u, 256u, weight_rows<T_w_down_proj, 6144u, 4u, 64u>, no_weights, tile_inputs<act_t, 6144u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 6144u, 0u, rows_between>{swiglu, which}, tile, tid);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<6144u, 64u, 2u, 256u>(w, w_up, tile_inputs<act_t, 6144u, 0u, rows_between>{swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LATER_MAY_START;
   float residuals[32]; // all of them under way together
   UNROLL for (uint k = 0; k < 32u; ++k) {
@@ -10268,9 +10045,9 @@ static inline void down_x512_body(
       float v = take_result<4, 2, 288>(blocks, input, lane % 32u);
       v += residuals[n * 4u + i];
       if (mine) x_2[batch_row * 2048u + at] = v;
-      const float square = sum_group<16>(mine ? v * v : 0.0f);
+      const float square = sum_group<32>(mine ? v * v : 0.0f);
       if (mine) ready[batch_row * 2048u + at] = v * next_norm;
-      if (mine && at % 16u == 0u) ready_squares[batch_row * 128u + at / 16u] = square;
+      if (mine && at % 32u == 0u) ready_squares[batch_row * 64u + at / 32u] = square;
     }
   }
   } else { // dead rows
@@ -10426,7 +10203,58 @@ kernel void down_x512_bf16(
 
 //:
 namespace mla {
-//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t multiply_tile no_weights norm_factors put_results rows_between take_result tile_inputs weight_rows
+//: gather_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t
+// moves what the head reads of the rows whose logits are wanted to the front: it multiplies no
+// others.
+static inline void gather_x16_2_body(
+    constant Row * wanted_,
+    device act_t * ready,
+    device float * ready_squares,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  if (tg < 1u) {
+    EARLIER_DONE;
+    // vectors of 64 elements, one of each per thread
+    LATER_MAY_START;
+    const uint i = tg * 256u + tid;
+    if (i < 64u) {
+      float x[16]; // all loads, then all stores: a place may be another's source
+      UNROLL for (uint r = 0; r < 16u; ++r) x[r] = ready_squares[wanted_[r].token * 64u + i];
+      UNROLL for (uint r = 0; r < 16u; ++r) {
+        if (wanted_[r].nkv > 0u && wanted_[r].token != r) ready_squares[r * 64u + i] = x[r];
+      }
+    }
+  } else {
+    EARLIER_DONE;
+    // vectors of 2048 elements, one of each per thread
+    LATER_MAY_START;
+    const uint i = (tg - 1u) * 256u + tid;
+    if (i < 2048u) {
+      act_t x[16]; // all loads, then all stores: a place may be another's source
+      UNROLL for (uint r = 0; r < 16u; ++r) x[r] = ready[wanted_[r].token * 2048u + i];
+      UNROLL for (uint r = 0; r < 16u; ++r) {
+        if (wanted_[r].nkv > 0u && wanted_[r].token != r) ready[r * 2048u + i] = x[r];
+      }
+    }
+  }
+}
+//:
+} // namespace mla
+
+//: gather_x16_2 using Row act_t gather_x16_2_body
+kernel void gather_x16_2(
+    constant mla::Row * wanted_ [[buffer(0)]],
+    device mla::act_t * ready [[buffer(1)]],
+    device float * ready_squares [[buffer(2)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  mla::gather_x16_2_body(wanted_, ready, ready_squares, tg, tid, sg, lane);
+}
+
+//:
+namespace mla {
+//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between take_result tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
@@ -10450,11 +10278,14 @@ static inline void lm_head_x16_2_body(
   no_weights w_up;
   weight_rows<T_w_embed_tokens, 2048u, 4u, 64u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
+  typedef tile_product<2048u, 64u, 1u, 128u, weight_rows<T_w_embed_tokens, 2048u, 4u, 64u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
-  norm_factors<128u, 128u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
+  norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<2048u, 64u, 1u, 128u>(w, w_up, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LATER_MAY_START;
   const uint at = row + lane % 32u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;

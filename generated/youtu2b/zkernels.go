@@ -33,12 +33,14 @@ const (
 	kLmHeadX16
 	kEmbedX512
 	kQAKvAX512
-	kQBStoreKvX512
+	kQBX512
+	kStoreKvX512
 	kExpandKeysExpandValuesX512
 	kAttentionX512
 	kOProjX512
 	kGateUpX512
 	kDownX512
+	kGatherX162
 	kLmHeadX162
 	kSampleScan
 	kSamplePick
@@ -72,23 +74,24 @@ const (
 	kLmHeadX16Nvidia
 	kEmbedX512Nvidia
 	kQAKvAX512Nvidia
-	kQBStoreKvX512Nvidia
+	kQBX512Nvidia
+	kStoreKvX512Nvidia
 	kExpandKeysExpandValuesX512Nvidia
 	kAttentionX512Nvidia
 	kOProjX512Nvidia
 	kGateUpX512Nvidia
 	kDownX512Nvidia
+	kGatherX162Nvidia
 	kLmHeadX162Nvidia
 	kEmbedX2048Nvidia
 	kQAKvAX2048Nvidia
-	kQBStoreKvX2048Nvidia
+	kQBX2048Nvidia
+	kStoreKvX2048Nvidia
 	kExpandKeysExpandValuesX2048Nvidia
 	kAttentionX2048Nvidia
 	kOProjX2048Nvidia
 	kGateUpX2048Nvidia
 	kDownX2048Nvidia
-	kGatherX162Nvidia
-	kLmHeadX163Nvidia
 	kSampleScanNvidia
 	kSamplePickNvidia
 	kPicksScanNvidia
@@ -698,11 +701,11 @@ var kernels = []plan.Kernel{
 			{Name: "x", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 32}},
 		},
 		Variants: []plan.Variant{
 			{Func: "embed_x512_f16", Types: []quant.Type{quant.F16}},
@@ -719,17 +722,17 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "ready_squares", Space: arena, Stride: 64},
 			{Name: "w_next_norm"},
 			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
-			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 96},
+			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 48},
 			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 64},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 32}, Tokens: 64},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_a_kv_a_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -743,51 +746,52 @@ var kernels = []plan.Kernel{
 		},
 	},
 	{
-		Name:    "q_b_store_kv_x512",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Name:    "q_b_x512",
+		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 1536},
-			{Name: "ready_squares", Space: arena, Stride: 96},
+			{Name: "ready_squares", Space: arena, Stride: 48},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
+		},
+		Width: 512,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 48, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_b_x512_f16", Types: []quant.Type{quant.F16}},
+			{Func: "q_b_x512_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "q_b_x512_q4_1", Types: []quant.Type{quant.Q4_1}},
+			{Func: "q_b_x512_q8_0", Types: []quant.Type{quant.Q8_0}},
+			{Func: "q_b_x512_q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "q_b_x512_q5_k", Types: []quant.Type{quant.Q5_K}},
+			{Func: "q_b_x512_q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "q_b_x512_bf16", Types: []quant.Type{quant.BF16}},
+		},
+	},
+	{
+		Name:    "store_kv_x512",
+		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 			{Name: "w_kv_a_layernorm"},
+			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x512_f16_f32", Types: []quant.Type{quant.F16, quant.F32}},
-			{Func: "q_b_store_kv_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
-			{Func: "q_b_store_kv_x512_f16_q8_0", Types: []quant.Type{quant.F16, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_0_q8_0", Types: []quant.Type{quant.Q4_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_1_f32", Types: []quant.Type{quant.Q4_1, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_1_f16", Types: []quant.Type{quant.Q4_1, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_1_q8_0", Types: []quant.Type{quant.Q4_1, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q8_0_f32", Types: []quant.Type{quant.Q8_0, quant.F32}},
-			{Func: "q_b_store_kv_x512_q8_0_f16", Types: []quant.Type{quant.Q8_0, quant.F16}},
-			{Func: "q_b_store_kv_x512_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q5_k_f32", Types: []quant.Type{quant.Q5_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q5_k_f16", Types: []quant.Type{quant.Q5_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q5_k_q8_0", Types: []quant.Type{quant.Q5_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q6_k_f32", Types: []quant.Type{quant.Q6_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q6_k_f16", Types: []quant.Type{quant.Q6_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q6_k_q8_0", Types: []quant.Type{quant.Q6_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_bf16_f32", Types: []quant.Type{quant.BF16, quant.F32}},
-			{Func: "q_b_store_kv_x512_bf16_f16", Types: []quant.Type{quant.BF16, quant.F16}},
-			{Func: "q_b_store_kv_x512_bf16_q8_0", Types: []quant.Type{quant.BF16, quant.Q8_0}},
+			{Func: "store_kv_x512_f32", Types: []quant.Type{quant.F32}},
+			{Func: "store_kv_x512_f16", Types: []quant.Type{quant.F16}},
+			{Func: "store_kv_x512_q8_0", Types: []quant.Type{quant.Q8_0}},
 		},
 	},
 	{
@@ -867,11 +871,11 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "o_proj_x512_f16", Types: []quant.Type{quant.F16}},
@@ -892,13 +896,13 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "ready_squares", Space: arena, Stride: 64},
 			{Name: "w_up_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "gate_up_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -923,11 +927,11 @@ var kernels = []plan.Kernel{
 			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "down_x512_f16", Types: []quant.Type{quant.F16}},
@@ -941,6 +945,24 @@ var kernels = []plan.Kernel{
 		},
 	},
 	{
+		Name:    "gather_x16_2",
+		Doc:     "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
+			&plan.GatherVec{Vec: 2, Dim: 64, PerGroup: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "gather_x16_2"},
+		},
+	},
+	{
 		Name:    "lm_head_x16_2",
 		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
 		Threads: 128,
@@ -948,12 +970,12 @@ var kernels = []plan.Kernel{
 			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "ready_squares", Space: arena, Stride: 64},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 128256},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "lm_head_x16_2_f16", Types: []quant.Type{quant.F16}},
@@ -1698,11 +1720,11 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "x", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 32}},
 		},
 		Variants: []plan.Variant{
 			{Func: "embed_x512_f16", Types: []quant.Type{quant.F16}},
@@ -1719,17 +1741,17 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "ready_squares", Space: arena, Stride: 64},
 			{Name: "w_next_norm"},
 			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
-			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 96},
+			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 48},
 			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 64},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 32}, Tokens: 64},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "q_a_kv_a_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -1743,51 +1765,52 @@ var kernelsNvidia = []plan.Kernel{
 		},
 	},
 	{
-		Name:    "q_b_store_kv_x512",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Name:    "q_b_x512",
+		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 1536},
-			{Name: "ready_squares", Space: arena, Stride: 96},
+			{Name: "ready_squares", Space: arena, Stride: 48},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
+		},
+		Width: 512,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 48, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_b_x512_f16", Types: []quant.Type{quant.F16}},
+			{Func: "q_b_x512_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "q_b_x512_q4_1", Types: []quant.Type{quant.Q4_1}},
+			{Func: "q_b_x512_q8_0", Types: []quant.Type{quant.Q8_0}},
+			{Func: "q_b_x512_q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "q_b_x512_q5_k", Types: []quant.Type{quant.Q5_K}},
+			{Func: "q_b_x512_q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "q_b_x512_bf16", Types: []quant.Type{quant.BF16}},
+		},
+	},
+	{
+		Name:    "store_kv_x512",
+		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 			{Name: "w_kv_a_layernorm"},
+			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x512_f16_f32", Types: []quant.Type{quant.F16, quant.F32}},
-			{Func: "q_b_store_kv_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
-			{Func: "q_b_store_kv_x512_f16_q8_0", Types: []quant.Type{quant.F16, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_0_q8_0", Types: []quant.Type{quant.Q4_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_1_f32", Types: []quant.Type{quant.Q4_1, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_1_f16", Types: []quant.Type{quant.Q4_1, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_1_q8_0", Types: []quant.Type{quant.Q4_1, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q8_0_f32", Types: []quant.Type{quant.Q8_0, quant.F32}},
-			{Func: "q_b_store_kv_x512_q8_0_f16", Types: []quant.Type{quant.Q8_0, quant.F16}},
-			{Func: "q_b_store_kv_x512_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q5_k_f32", Types: []quant.Type{quant.Q5_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q5_k_f16", Types: []quant.Type{quant.Q5_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q5_k_q8_0", Types: []quant.Type{quant.Q5_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_q6_k_f32", Types: []quant.Type{quant.Q6_K, quant.F32}},
-			{Func: "q_b_store_kv_x512_q6_k_f16", Types: []quant.Type{quant.Q6_K, quant.F16}},
-			{Func: "q_b_store_kv_x512_q6_k_q8_0", Types: []quant.Type{quant.Q6_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x512_bf16_f32", Types: []quant.Type{quant.BF16, quant.F32}},
-			{Func: "q_b_store_kv_x512_bf16_f16", Types: []quant.Type{quant.BF16, quant.F16}},
-			{Func: "q_b_store_kv_x512_bf16_q8_0", Types: []quant.Type{quant.BF16, quant.Q8_0}},
+			{Func: "store_kv_x512_f32", Types: []quant.Type{quant.F32}},
+			{Func: "store_kv_x512_f16", Types: []quant.Type{quant.F16}},
+			{Func: "store_kv_x512_q8_0", Types: []quant.Type{quant.Q8_0}},
 		},
 	},
 	{
@@ -1867,11 +1890,11 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "o_proj_x512_f16", Types: []quant.Type{quant.F16}},
@@ -1892,13 +1915,13 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "ready_squares", Space: arena, Stride: 64},
 			{Name: "w_up_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "gate_up_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -1923,11 +1946,11 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "down_x512_f16", Types: []quant.Type{quant.F16}},
@@ -1941,6 +1964,24 @@ var kernelsNvidia = []plan.Kernel{
 		},
 	},
 	{
+		Name:    "gather_x16_2",
+		Doc:     "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
+		},
+		Width: 16,
+		Parts: []plan.Part{
+			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
+			&plan.GatherVec{Vec: 2, Dim: 64, PerGroup: 256},
+		},
+		Variants: []plan.Variant{
+			{Func: "gather_x16_2"},
+		},
+	},
+	{
 		Name:    "lm_head_x16_2",
 		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
 		Threads: 128,
@@ -1948,12 +1989,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "ready_squares", Space: arena, Stride: 64},
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 128256},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
 		},
 		Variants: []plan.Variant{
 			{Func: "lm_head_x16_2_f16", Types: []quant.Type{quant.F16}},
@@ -2017,8 +2058,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 	},
 	{
-		Name:    "q_b_store_kv_x2048",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Name:    "q_b_x2048",
+		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -2027,41 +2068,42 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 48},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
+		},
+		Width: 2048,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 48, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_b_x2048_f16", Types: []quant.Type{quant.F16}},
+			{Func: "q_b_x2048_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "q_b_x2048_q4_1", Types: []quant.Type{quant.Q4_1}},
+			{Func: "q_b_x2048_q8_0", Types: []quant.Type{quant.Q8_0}},
+			{Func: "q_b_x2048_q4_k", Types: []quant.Type{quant.Q4_K}},
+			{Func: "q_b_x2048_q5_k", Types: []quant.Type{quant.Q5_K}},
+			{Func: "q_b_x2048_q6_k", Types: []quant.Type{quant.Q6_K}},
+			{Func: "q_b_x2048_bf16", Types: []quant.Type{quant.BF16}},
+		},
+	},
+	{
+		Name:    "store_kv_x2048",
+		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory.",
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 			{Name: "w_kv_a_layernorm"},
+			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Width: 2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 48, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x2048_f16_f32", Types: []quant.Type{quant.F16, quant.F32}},
-			{Func: "q_b_store_kv_x2048_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
-			{Func: "q_b_store_kv_x2048_f16_q8_0", Types: []quant.Type{quant.F16, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q4_0_q8_0", Types: []quant.Type{quant.Q4_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q4_1_f32", Types: []quant.Type{quant.Q4_1, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q4_1_f16", Types: []quant.Type{quant.Q4_1, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q4_1_q8_0", Types: []quant.Type{quant.Q4_1, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q8_0_f32", Types: []quant.Type{quant.Q8_0, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q8_0_f16", Types: []quant.Type{quant.Q8_0, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q5_k_f32", Types: []quant.Type{quant.Q5_K, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q5_k_f16", Types: []quant.Type{quant.Q5_K, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q5_k_q8_0", Types: []quant.Type{quant.Q5_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_q6_k_f32", Types: []quant.Type{quant.Q6_K, quant.F32}},
-			{Func: "q_b_store_kv_x2048_q6_k_f16", Types: []quant.Type{quant.Q6_K, quant.F16}},
-			{Func: "q_b_store_kv_x2048_q6_k_q8_0", Types: []quant.Type{quant.Q6_K, quant.Q8_0}},
-			{Func: "q_b_store_kv_x2048_bf16_f32", Types: []quant.Type{quant.BF16, quant.F32}},
-			{Func: "q_b_store_kv_x2048_bf16_f16", Types: []quant.Type{quant.BF16, quant.F16}},
-			{Func: "q_b_store_kv_x2048_bf16_q8_0", Types: []quant.Type{quant.BF16, quant.Q8_0}},
+			{Func: "store_kv_x2048_f32", Types: []quant.Type{quant.F32}},
+			{Func: "store_kv_x2048_f16", Types: []quant.Type{quant.F16}},
+			{Func: "store_kv_x2048_q8_0", Types: []quant.Type{quant.Q8_0}},
 		},
 	},
 	{
@@ -2212,46 +2254,6 @@ var kernelsNvidia = []plan.Kernel{
 			{Func: "down_x2048_q5_k", Types: []quant.Type{quant.Q5_K}},
 			{Func: "down_x2048_q6_k", Types: []quant.Type{quant.Q6_K}},
 			{Func: "down_x2048_bf16", Types: []quant.Type{quant.BF16}},
-		},
-	},
-	{
-		Name:    "gather_x16_2",
-		Doc:     "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others.",
-		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
-		},
-		Width: 16,
-		Parts: []plan.Part{
-			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
-			&plan.GatherVec{Vec: 2, Dim: 64, PerGroup: 256},
-		},
-		Variants: []plan.Variant{
-			{Func: "gather_x16_2"},
-		},
-	},
-	{
-		Name:    "lm_head_x16_3",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
-		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 64},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 128256},
-		},
-		Width: 16,
-		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
-		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_x16_3_f16", Types: []quant.Type{quant.F16}},
-			{Func: "lm_head_x16_3_q8_0", Types: []quant.Type{quant.Q8_0}},
-			{Func: "lm_head_x16_3_q6_k", Types: []quant.Type{quant.Q6_K}},
-			{Func: "lm_head_x16_3_bf16", Types: []quant.Type{quant.BF16}},
 		},
 	},
 	{

@@ -1518,7 +1518,7 @@ static inline half4 piece_of(thread const typename T::run & r, uint j, uint u) {
 // are fetched when a prompt's inputs are multiplied: two steps would leave no registers for TOKENS results.
 template <typename T, uint COLS, uint R, uint TOKENS>
 struct weight_rows {
-  enum : bool { AHEAD = TOKENS < 64u || sizeof(typename T::run) * R <= 256u };
+  enum : bool { AHEAD = TOKENS <= 32u || sizeof(typename T::run) * R <= 256u };
   device const uchar * row[R];
   typename T::run now[R], next[R];
   uint next_step, late_step;
@@ -1765,12 +1765,23 @@ static inline float take_result(threadgroup const float * blocks, uint t, uint r
   return sum;
 }
 
+//: angle_of
+// The cosine and sine by which RoPE of DIM columns turns a pair of them at a position. Nothing is loaded for
+// results that are not turned.
+template <uint DIM>
+static inline float2 angle_of(device const float * pair, uint position, bool turns) {
+  float2 angle = float2(0.0f);
+  if (turns) angle = *(device const float2 *)(pair + ulong(position) * DIM);
+  return angle;
+}
+
 //: norm_factors using UNROLL load_partials norm_factor sum_lanes sum_of
 // The factors of the norms of a tile's inputs, from the COUNT partial sums of squares of each. The loads
 // for several inputs are under way together.
 template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
 static inline void norm_factors(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
-  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS, TOGETHER = EACH * TURNS > 32u ? 1u : TURNS };
+  enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS };
+  enum : uint { TOGETHER = EACH * TURNS <= 32u ? TURNS : EACH * (TURNS / 2u) <= 32u && TURNS % 2u == 0u ? TURNS / 2u : EACH * (TURNS / 4u) <= 32u && TURNS % 4u == 0u ? TURNS / 4u : 1u };
   for (uint t = 0u; t < TURNS; t += TOGETHER) {
     float partials[EACH * TOGETHER], sums[TOGETHER];
     UNROLL for (uint i = 0; i < TOGETHER; ++i) {
@@ -1810,23 +1821,32 @@ template <> struct sent_eight<half> {
   static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
-//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
+//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece step_parts
 // Products of one tile of inputs and all steps. The weights of the first step are on their way.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct batch_product {
   // Of SLICES simdgroups that share rows some take different steps, as many as the tile has room for,
   // and two of one step different columns of it; their sums are added up afterwards.
-  static inline void multiply_inputs(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
-    enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
-    typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
+  enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
+  typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  struct shares {
+    INPUTS x;
+    share_t next;
+  };
+
+  // Sends for the first inputs.
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half *, uint tid) {
+    s.x = x;
+    share_t::fetch_inputs(s.next, x, 0u, tid);
+  }
+
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
     const uint nth = slice % STEPS, part = slice / STEPS;
     threadgroup const half * mine = tile + nth * (TOKENS * INPUT_ROW);
-    share_t share;
-    share_t::fetch_inputs(share, x, 0u, tid);
     for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; step += STEPS) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the inputs before
-      share_t::template put<0>(share, tile, tid);
+      share_t::template put<0>(s.next, tile, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       W::take(w);
       U::take(up);
@@ -1835,16 +1855,16 @@ struct batch_product {
       W::fetch_late(w, lane);
       U::fetch_late(up, lane);
       if (!FLOATS) {
-        share_t::fetch_inputs(share, x, step + STEPS, tid);
+        share_t::fetch_inputs(s.next, s.x, step + STEPS, tid);
         multiply_step<piece::WHOLE, N, PARTS>(w, up, d, mine, part, staged, lane);
         if (matrices<W, U>::TWO) multiply_step<piece::REST, N, PARTS>(w, up, d, mine, part, staged, lane);
       } else {
         multiply_step<piece::GROWN, N, PARTS>(w, up, d, mine, part, staged, lane);
         multiply_step<piece::GROWN_REST, N, PARTS>(w, up, d, mine, part, staged, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::template put<1>(share, tile, tid);
+        share_t::template put<1>(s.next, tile, tid);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::fetch_inputs(share, x, step + STEPS, tid);
+        share_t::fetch_inputs(s.next, s.x, step + STEPS, tid);
         multiply_step<piece::SHRUNK, N, PARTS>(w, up, d, mine, part, staged, lane);
       }
     }
@@ -1870,10 +1890,6 @@ struct prompt_product {
     uint columns[2];   // of a step's halves
     eight_t e[EIGHTS];
   };
-  static inline void begin_shares(thread shares & s, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
-    UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
-  }
   static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / 8u + k * (THREADS / 8u)) * HALF_ROW + tid % 8u * 8u; }
 
   static inline void send_half(thread shares & s, threadgroup half * buffer, uint step, uint h, uint tid) {
@@ -1883,6 +1899,14 @@ struct prompt_product {
   template <uint TERM>
   static inline void land_half(thread const shares & s, threadgroup half * buffer, uint tid) {
     UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+  }
+
+  // Sends for the first half step.
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half * tile, uint tid) {
+    s.x = x;
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
+    UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
+    send_half(s, tile, 0u, 0u, tid);
   }
 
   // d += W X, and d + R N += U X, for the eights 2 H and 2 H + 1, or one of them.
@@ -1926,11 +1950,7 @@ struct prompt_product {
     }
   }
 
-  static inline void multiply_inputs(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    shares s;
-    s.x = x;
-    begin_shares(s, tid);
-    send_half(s, tile, 0u, 0u, tid);
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
     if (!FLOATS) {
       land_half<0>(s, tile, tid);
       COPIES_LAND;
@@ -1955,11 +1975,9 @@ struct product_of : batch_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct product_of<true, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
 
-//: multiply_tile using matrices product_of
+//: tile_product using matrices product_of
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-static inline void multiply_tile(thread W & w, thread U & up, INPUTS x, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-  product_of<TOKENS == 64u && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS>::multiply_inputs(w, up, x, tile, staged, d, slice, tid, lane);
-}
+struct tile_product : product_of<(TOKENS > 32u) && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
 
 //: combine_splits using LATER_MAY_START UNROLL in_floats load4
 // Merges the attention splits of one head, the exact flash-decode combine:
@@ -4867,7 +4885,7 @@ kernel void embed_x16_q6_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between sum_group take_result tile_inputs weight_rows
+//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -4901,11 +4919,14 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_q_a_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 3584u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const float next_norm = w_next_norm[min(row + lane % 16u, 255u)];
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
@@ -4941,11 +4962,14 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 3584u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5006,7 +5030,7 @@ kernel void q_a_kv_a_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache multiply_tile no_weights norm_factor norm_factors put_results rows_between share take_result tile_inputs total turn turn_by weight_rows
+//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share take_result tile_inputs tile_product total turn_by weight_rows
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -5079,11 +5103,21 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_q_b_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 3584u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
+    const uint dim = (row + lane % 16u) % 96u;
+    const bool turns = dim >= 64u;
+    uint positions[1]; // of the tile's rows, in the lanes
+    UNROLL for (uint k = 0; k < 1u; ++k) positions[k] = current[rows_between::row_of(which, min(32u * k + lane, 15u))].pos;
+    device const float * pairs = rope + (turns ? dim - 64u : 0u) / 2u * 2u;
+    float2 angles[2][2]; // of a block of inputs, and of the next one
+    UNROLL for (uint i = 0; i < 2u; ++i) angles[0][i] = angle_of<32u>(pairs, simd_shuffle(positions[0], ushort((i * 2u + slice) * 2u + lane / 16u)), turns);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5096,11 +5130,9 @@ static inline void q_b_store_kv_x16_body(
         const bool mine = at < 384u && 0u + 8u * n + input < 16u;
         float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
         v *= factors[8u * n + input];
-        const uint dim = at % 96u;
-        const bool turns = mine && dim >= 64u;
-        device const float * cs = rope + (ulong(current[batch_row].pos) * 16u + (turns ? (dim - 64u) / 2u : 0u)) * 2u;
         const float neighbour = simd_shuffle_xor(v, ushort(1));
-        if (turns) v = turn(v, neighbour, cs, (dim & 1u) != 0u);
+        if (turns) v = turn_by(v, neighbour, angles[n % 2u][i].x, angles[n % 2u][i].y, (at & 1u) != 0u);
+        if (n + 1u < 2u) angles[(n + 1u) % 2u][i] = angle_of<32u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + input)), turns);
         if (mine) q_rope[batch_row * 384u + at] = v;
       }
     }
@@ -5236,7 +5268,7 @@ struct k_b_x16_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args multiply_tile no_weights put_results rows_between take_result tile_inputs weight_rows
+//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between take_result tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -5264,9 +5296,12 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 64u, 2u, 16u>::fetch_step(w, 0u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<64u, 16u, 1u, 128u, weight_rows<T_w_k_b_proj, 64u, 2u, 16u>, no_weights, tile_inputs<act_t, 384u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 384u, 0u, rows_between>{q_rope + entry * 96u, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<64u, 16u, 1u, 128u>(w, w_up, tile_inputs<act_t, 384u, 0u, rows_between>{q_rope + entry * 96u, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
@@ -5573,7 +5608,7 @@ struct v_b_x16_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between take_result tile_inputs v_b_x16_args weight_rows
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between take_result tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -5601,9 +5636,12 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_v_b_proj, 256u, 2u, 16u>, no_weights, tile_inputs<float, 1024u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<float, 1024u, 0u, rows_between>{o_lat + entry * 256u, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<float, 1024u, 0u, rows_between>{o_lat + entry * 256u, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5654,7 +5692,7 @@ kernel void v_b_x16_q4_k(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -5685,9 +5723,12 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_o_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{attention, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{attention, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float residuals[4]; // all of them under way together
   UNROLL for (uint k = 0; k < 4u; ++k) {
     const uint at = min(row + lane % 16u, 255u), i = k % 2u;
@@ -5755,7 +5796,7 @@ kernel void o_proj_x16_q4_k(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -5787,11 +5828,14 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_up_proj, 256u, 2u, 16u>::fetch_step(w_up, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_gate_proj, 256u, 2u, 16u>, weight_rows<T_w_up_proj, 256u, 2u, 16u>, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 3584u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -5848,7 +5892,7 @@ kernel void gate_up_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -5879,9 +5923,12 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 768u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<768u, 16u, 4u, 128u, weight_rows<T_w_down_proj, 768u, 2u, 16u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between>{swiglu, which}, tile, tid);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<768u, 16u, 4u, 128u>(w, w_up, tile_inputs<act_t, 768u, 0u, rows_between>{swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float residuals[2]; // all of them under way together
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 16u, 255u), i = k % 1u;
@@ -6018,7 +6065,7 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between take_result tile_inputs weight_rows
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between take_result tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
@@ -6046,11 +6093,14 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_embed_tokens, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_embed_tokens, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 3584u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 16u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
@@ -6139,7 +6189,7 @@ kernel void embed_x24_q6_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between sum_group take_result tile_inputs weight_rows
+//: q_a_kv_a_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -6173,11 +6223,14 @@ static inline void q_a_kv_a_x24_body(
     weight_rows<T_w_q_a_proj, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_q_a_proj, 256u, 2u, 32u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 32u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const float next_norm = w_next_norm[min(row + lane % 16u, 255u)];
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
@@ -6213,11 +6266,14 @@ static inline void q_a_kv_a_x24_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
     threadgroup float * factors = scratch + 5888u;
     norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 32u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 4u; ++n) {
@@ -6278,227 +6334,206 @@ kernel void q_a_kv_a_x24_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_store_kv_x24_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache multiply_tile no_weights norm_factor norm_factors put_results rows_between share take_result tile_inputs total turn turn_by weight_rows
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
-template <typename T_w_q_b_proj, typename T_cache>
-static inline void q_b_store_kv_x24_body(
+//: q_b_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t angle_of no_weights norm_factors put_results rows_between take_result tile_inputs tile_product turn_by weight_rows
+// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to
+// save two dispatches and the trips of what lies between through memory.
+template <typename T_w_q_b_proj>
+static inline void q_b_x24_body(
     constant Row * current,
     device const uchar * w_q_b_proj,
     device const act_t * ready,
     device const float * ready_squares,
     device const float * rope,
     device act_t * q_rope,
-    device const act_t * kv_a,
-    device const float * w_kv_a_layernorm,
-    device uchar * cache_,
-    device const uint * tables,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 24u) {
-    const uint row_index = tg;
-    if (current[row_index].nkv > 0u) {
-    constant Row & row_current = current[row_index];
-    device const act_t * row_kv_a = kv_a + row_index * 288u;
-
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
-    const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
-    float weight[2];
-    UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
-    const uint pair = min(tid, 31u) / 2u; // of the thread's first column
-    device const float * cs = rope + (ulong(row_current.pos) * 16u + pair) * 2u;
-    float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
-    float lat[2];
-    UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 255u)]);
-    for (uint i = tid; i < 32u; i += 128u) {
-      if (i / 2u != pair) {
-        cosine = cs[(i / 2u - pair) * 2u];
-        sine = cs[(i / 2u - pair) * 2u + 1u];
-      }
-      const float v = turn_by(float(row_kv_a[256u + i]), float(row_kv_a[256u + (i ^ 1u)]), cosine, sine, i % 2u == 1u);
-      cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, 256u + i, v, lane);
-    }
-    float squares = 0.0f;
-    UNROLL for (uint k = 0; k < 2u; ++k) {
-      if (tid + k * 128u < 256u) squares = fma(lat[k], lat[k], squares);
-    }
-    share(squares, scratch, sg, lane);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-06f);
-    UNROLL for (uint k = 0; k < 2u; ++k) {
-      const uint i = tid + k * 128u;
-      if (i < 256u) cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
-    }
-    } else { // dead rows
-      EARLIER_DONE;
-    }
-  } else {
 // 384 × 256 matrix times the inputs of 32 rows
-    const uint g = (tg - 24u);
-    const uint slice = sg % 2u; // of the columns
-    const uint row = g * 32u + sg / 2u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
-    const rows_between which = {0u, 23u};
-    weight_rows<T_w_q_b_proj, 256u, 2u, 32u> w;
-    weight_rows<T_w_q_b_proj, 256u, 2u, 32u>::begin(w, w_q_b_proj, row, 383u, lane);
-    no_weights w_up;
-    if (row + 16u <= 384u) {
-      WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(256u) + slice * (16u * T_w_q_b_proj::row_bytes(256u) / 2u), 16u * T_w_q_b_proj::row_bytes(256u) / 2u);
-    }
-    weight_rows<T_w_q_b_proj, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    threadgroup float * factors = scratch + 5888u;
-    norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
-    simdgroup_float8x8 d[8];
-    UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    multiply_tile<256u, 32u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
-    const uint at = row + lane % 16u;
-    threadgroup const float * blocks = scratch + sg / 2u * 320u;
-    UNROLL for (uint n = 0; n < 4u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
-      put_results<2, 4>(d + n, scratch + sg * 160u);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = (i * 2u + slice) * 2u + lane / 16u;
-        const uint batch_row = rows_between::row_of(which, 8u * n + input);
-        const bool mine = at < 384u && 0u + 8u * n + input < 24u;
-        float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
-        v *= factors[8u * n + input];
-        const uint dim = at % 96u;
-        const bool turns = mine && dim >= 64u;
-        device const float * cs = rope + (ulong(current[batch_row].pos) * 16u + (turns ? (dim - 64u) / 2u : 0u)) * 2u;
-        const float neighbour = simd_shuffle_xor(v, ushort(1));
-        if (turns) v = turn(v, neighbour, cs, (dim & 1u) != 0u);
-        if (mine) q_rope[batch_row * 384u + at] = v;
-      }
+  const uint g = tg;
+  const uint slice = sg % 2u; // of the columns
+  const uint row = g * 32u + sg / 2u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+  const rows_between which = {0u, 23u};
+  weight_rows<T_w_q_b_proj, 256u, 2u, 32u> w;
+  weight_rows<T_w_q_b_proj, 256u, 2u, 32u>::begin(w, w_q_b_proj, row, 383u, lane);
+  no_weights w_up;
+  if (row + 16u <= 384u) {
+    WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(256u) + slice * (16u * T_w_q_b_proj::row_bytes(256u) / 2u), 16u * T_w_q_b_proj::row_bytes(256u) / 2u);
+  }
+  weight_rows<T_w_q_b_proj, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
+  EARLIER_DONE;
+  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_q_b_proj, 256u, 2u, 32u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
+  threadgroup float * factors = scratch + 5888u;
+  norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
+  simdgroup_float8x8 d[8];
+  UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
+  const uint dim = (row + lane % 16u) % 96u;
+  const bool turns = dim >= 64u;
+  uint positions[1]; // of the tile's rows, in the lanes
+  UNROLL for (uint k = 0; k < 1u; ++k) positions[k] = current[rows_between::row_of(which, min(32u * k + lane, 31u))].pos;
+  device const float * pairs = rope + (turns ? dim - 64u : 0u) / 2u * 2u;
+  float2 angles[2][2]; // of a block of inputs, and of the next one
+  UNROLL for (uint i = 0; i < 2u; ++i) angles[0][i] = angle_of<32u>(pairs, simd_shuffle(positions[0], ushort((i * 2u + slice) * 2u + lane / 16u)), turns);
+  const uint at = row + lane % 16u;
+  threadgroup const float * blocks = scratch + sg / 2u * 320u;
+  UNROLL for (uint n = 0; n < 4u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 4>(d + n, scratch + sg * 160u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = (i * 2u + slice) * 2u + lane / 16u;
+      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 384u && 0u + 8u * n + input < 24u;
+      float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
+      v *= factors[8u * n + input];
+      const float neighbour = simd_shuffle_xor(v, ushort(1));
+      if (turns) v = turn_by(v, neighbour, angles[n % 2u][i].x, angles[n % 2u][i].y, (at & 1u) != 0u);
+      if (n + 1u < 4u) angles[(n + 1u) % 2u][i] = angle_of<32u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + input)), turns);
+      if (mine) q_rope[batch_row * 384u + at] = v;
     }
   }
 }
 //:
 } // namespace mla
 
-//: q_b_store_kv_x24_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_x24_body
-kernel void q_b_store_kv_x24_q4_0_f32(
+//: q_b_x24_q4_0 using Row act_t q4_0 q_b_x24_body
+kernel void q_b_x24_q4_0(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_q_b_proj [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1480];
-  mla::q_b_store_kv_x24_body<mla::q4_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_x24_body<mla::q4_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x24_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_x24_body
-kernel void q_b_store_kv_x24_q4_0_f16(
+//: q_b_x24_q4_k using Row act_t q4_k q_b_x24_body
+kernel void q_b_x24_q4_k(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_q_b_proj [[buffer(1)]],
     device const mla::act_t * ready [[buffer(2)]],
     device const float * ready_squares [[buffer(3)]],
     device const float * rope [[buffer(4)]],
     device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1480];
-  mla::q_b_store_kv_x24_body<mla::q4_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::q_b_x24_body<mla::q4_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x24_q4_0_q8_0 using Row act_t q4_0 q8_0 q_b_store_kv_x24_body
-kernel void q_b_store_kv_x24_q4_0_q8_0(
+//:
+namespace mla {
+//: store_kv_x24_body using EARLIER_DONE PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
+// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
+// Fused to save two dispatches and the trips of what lies between through memory.
+template <typename T_cache>
+static inline void store_kv_x24_body(
+    constant Row * current,
+    device const act_t * kv_a,
+    device const float * w_kv_a_layernorm,
+    device const float * rope,
+    device uchar * cache_,
+    device const uint * tables,
+    threadgroup float * scratch,
+    uint tg, uint tid, ushort sg, ushort lane) {
+  const uint row_index = tg;
+  if (current[row_index].nkv > 0u) {
+  constant Row & row_current = current[row_index];
+  device const act_t * row_kv_a = kv_a + row_index * 288u;
+
+  // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+  const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
+  float weight[2];
+  UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
+  const uint pair = min(tid, 31u) / 2u; // of the thread's first column
+  device const float * cs = rope + (ulong(row_current.pos) * 16u + pair) * 2u;
+  float cosine = cs[0], sine = cs[1];
+  EARLIER_DONE;
+  float lat[2];
+  UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 255u)]);
+  for (uint i = tid; i < 32u; i += 128u) {
+    if (i / 2u != pair) {
+      cosine = cs[(i / 2u - pair) * 2u];
+      sine = cs[(i / 2u - pair) * 2u + 1u];
+    }
+    const float v = turn_by(float(row_kv_a[256u + i]), float(row_kv_a[256u + (i ^ 1u)]), cosine, sine, i % 2u == 1u);
+    cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, 256u + i, v, lane);
+  }
+  float squares = 0.0f;
+  UNROLL for (uint k = 0; k < 2u; ++k) {
+    if (tid + k * 128u < 256u) squares = fma(lat[k], lat[k], squares);
+  }
+  share(squares, scratch, sg, lane);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-06f);
+  UNROLL for (uint k = 0; k < 2u; ++k) {
+    const uint i = tid + k * 128u;
+    if (i < 256u) cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
+  }
+  } else { // dead rows
+    EARLIER_DONE;
+  }
+}
+//:
+} // namespace mla
+
+//: store_kv_x24_f32 using Row act_t f32 store_kv_x24_body
+kernel void store_kv_x24_f32(
     constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
+    device const mla::act_t * kv_a [[buffer(1)]],
+    device const float * w_kv_a_layernorm [[buffer(2)]],
+    device const float * rope [[buffer(3)]],
+    device uchar * cache_ [[buffer(4)]],
+    device const uint * tables [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
-  mla::q_b_store_kv_x24_body<mla::q4_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1];
+  mla::store_kv_x24_body<mla::f32>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x24_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_x24_body
-kernel void q_b_store_kv_x24_q4_k_f32(
+//: store_kv_x24_f16 using Row act_t f16 store_kv_x24_body
+kernel void store_kv_x24_f16(
     constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
+    device const mla::act_t * kv_a [[buffer(1)]],
+    device const float * w_kv_a_layernorm [[buffer(2)]],
+    device const float * rope [[buffer(3)]],
+    device uchar * cache_ [[buffer(4)]],
+    device const uint * tables [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
-  mla::q_b_store_kv_x24_body<mla::q4_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1];
+  mla::store_kv_x24_body<mla::f16>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: q_b_store_kv_x24_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_x24_body
-kernel void q_b_store_kv_x24_q4_k_f16(
+//: store_kv_x24_q8_0 using Row act_t q8_0 store_kv_x24_body
+kernel void store_kv_x24_q8_0(
     constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
+    device const mla::act_t * kv_a [[buffer(1)]],
+    device const float * w_kv_a_layernorm [[buffer(2)]],
+    device const float * rope [[buffer(3)]],
+    device uchar * cache_ [[buffer(4)]],
+    device const uint * tables [[buffer(5)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
-  mla::q_b_store_kv_x24_body<mla::q4_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x24_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_x24_body
-kernel void q_b_store_kv_x24_q4_k_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
-  mla::q_b_store_kv_x24_body<mla::q4_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1];
+  mla::store_kv_x24_body<mla::q8_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -6694,7 +6729,7 @@ kernel void attention_x24(
 
 //:
 namespace mla {
-//: o_proj_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: o_proj_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -6725,9 +6760,12 @@ static inline void o_proj_x24_body(
   weight_rows<T_w_o_proj, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_o_proj, 256u, 2u, 32u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{attention, which}, tile, tid);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 32u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{attention, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float residuals[8]; // all of them under way together
   UNROLL for (uint k = 0; k < 8u; ++k) {
     const uint at = min(row + lane % 16u, 255u), i = k % 2u;
@@ -6795,7 +6833,7 @@ kernel void o_proj_x24_q4_k(
 
 //:
 namespace mla {
-//: gate_up_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile norm_factors put_results result_block rows_between silu take_result tile_inputs weight_rows
+//: gate_up_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -6827,11 +6865,14 @@ static inline void gate_up_x24_body(
   weight_rows<T_w_up_proj, 256u, 2u, 32u>::fetch_step(w_up, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_gate_proj, 256u, 2u, 32u>, weight_rows<T_w_up_proj, 256u, 2u, 32u>, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
   norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 32u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 640u;
   UNROLL for (uint n = 0; n < 4u; ++n) {
@@ -6888,7 +6929,7 @@ kernel void gate_up_x24_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights put_results rows_between sum_group take_result tile_inputs weight_rows
+//: down_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -6919,9 +6960,12 @@ static inline void down_x24_body(
   weight_rows<T_w_down_proj, 768u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<768u, 32u, 2u, 128u, weight_rows<T_w_down_proj, 768u, 2u, 32u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between>{swiglu, which}, tile, tid);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<768u, 32u, 2u, 128u>(w, w_up, tile_inputs<act_t, 768u, 0u, rows_between>{swiglu, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float residuals[8]; // all of them under way together
   UNROLL for (uint k = 0; k < 8u; ++k) {
     const uint at = min(row + lane % 16u, 255u), i = k % 2u;
@@ -7007,7 +7051,7 @@ kernel void down_x24_q6_k(
 
 //:
 namespace mla {
-//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t multiply_tile no_weights norm_factors put_results rows_between take_result tile_inputs weight_rows
+//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between take_result tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
@@ -7035,11 +7079,14 @@ static inline void lm_head_x16_2_body(
   weight_rows<T_w_embed_tokens, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_embed_tokens, 256u, 2u, 32u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typename product_t::shares inputs; // under way before what else the products need
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
   threadgroup float * factors = scratch + 5888u;
   norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  multiply_tile<256u, 32u, 2u, 128u>(w, w_up, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, staged, d, slice, tid, lane);
+  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 4u; ++n) {

@@ -33,7 +33,8 @@ const (
 	kLmHeadX16
 	kEmbedX24
 	kQAKvAX24
-	kQBStoreKvX24
+	kQBX24
+	kStoreKvX24
 	kExpandKeysExpandValuesX24
 	kAttentionX24
 	kOProjX24
@@ -569,8 +570,8 @@ var kernels = []plan.Kernel{
 		},
 	},
 	{
-		Name:    "q_b_store_kv_x24",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Name:    "q_b_x24",
+		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -579,23 +580,36 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 16},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 384},
+		},
+		Width: 24,
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1, Tokens: 32},
+		},
+		Variants: []plan.Variant{
+			{Func: "q_b_x24_q4_0", Types: []quant.Type{quant.Q4_0}},
+			{Func: "q_b_x24_q4_k", Types: []quant.Type{quant.Q4_K}},
+		},
+	},
+	{
+		Name:    "store_kv_x24",
+		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory.",
+		Threads: 128,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 288},
 			{Name: "w_kv_a_layernorm"},
+			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Width: 24,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1, Tokens: 32},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 256}, KPe: plan.Vec{Slot: 1, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
 		},
 		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x24_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_x24_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-			{Func: "q_b_store_kv_x24_q4_0_q8_0", Types: []quant.Type{quant.Q4_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x24_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_x24_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_x24_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
+			{Func: "store_kv_x24_f32", Types: []quant.Type{quant.F32}},
+			{Func: "store_kv_x24_f16", Types: []quant.Type{quant.F16}},
+			{Func: "store_kv_x24_q8_0", Types: []quant.Type{quant.Q8_0}},
 		},
 	},
 	{

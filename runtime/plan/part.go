@@ -149,8 +149,18 @@ func (p *Experts) Groups() int { return p.K * ceil(p.Rows, p.RowsPerGroup) }
 
 // groupsOfAll: each expert of the model has threadgroups of its own, which read its weights
 // for all rows that have selected it.
-func (p *Experts) groupsOfAll(*Kernel) int {
-	return p.Grouping.Experts * ceil(p.Rows, p.RowsPerGroup)
+func (p *Experts) groupsOfAll(k *Kernel) int {
+	return p.Shares(k.Width) * p.Grouping.Experts * ceil(p.Rows, p.RowsPerGroup)
+}
+
+// maxShares bounds threadgroups that find nothing to do.
+const maxShares = 4
+
+// Shares is how many threadgroups share what has selected an expert, for the same rows of its weights: one
+// takes every Shares-th tile. A prompt's rows do not select all experts alike, and without that all wait for
+// the one with the most tiles.
+func (p *Experts) Shares(width int) int {
+	return max(1, min(maxShares, width/(4*p.Tokens)))
 }
 
 // Grouping lists what all rows have selected by expert. Selection s is the (s mod K)-th

@@ -101,7 +101,7 @@ func (r *runner) prepare(p *device.Profiling) ([]stage, error) {
 	}
 	var rows []plan.Row
 	for nkv := p.Rows - max(p.Width, 1) + 1; nkv <= p.Rows; nkv++ {
-		rows = append(rows, plan.Row{Pos: uint32(nkv - 1), NKV: uint32(nkv)})
+		rows = append(rows, plan.Row{Token: r.tokenAt(nkv - 1), Pos: uint32(nkv - 1), NKV: uint32(nkv)})
 		if err := r.tables.Check(rows[len(rows)-1]); err != nil {
 			return nil, err
 		}
@@ -111,6 +111,13 @@ func (r *runner) prepare(p *device.Profiling) ([]stage, error) {
 		return nil, err
 	}
 	return stages(q.Commands, r.code, &r.memory), r.stream.Wait()
+}
+
+// tokenAt is the token of a profile's row: another one for each, which select experts as a prompt's do. Rows
+// that are alike would all select the same few.
+func (r *runner) tokenAt(position int) uint32 {
+	const golden = 2654435761 // 2^32 over the golden ratio: neighbours are far apart
+	return uint32(uint64(uint32(position)*golden) * uint64(r.vocab) >> 32)
 }
 
 // measure times the stages of a kind one after the other.

@@ -70,3 +70,6 @@ func checkProduct(k *plan.Kernel, p plan.Part) error {
 	}
 	return nil
 }
+
+// IsPrompt says whether tiles of so many inputs are those of a prompt: more than half of what a tile holds.
+func IsPrompt(tokens int) bool { return 2*tokens > TileInputs }
