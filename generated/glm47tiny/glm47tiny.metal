@@ -1416,7 +1416,7 @@ template <> struct sent_eight<half> {
   static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
-//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece step_parts
+//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
 // Products of one tile of inputs and all steps. The weights of the first step are on their way.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct batch_product {
@@ -1427,21 +1427,19 @@ struct batch_product {
   typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
   struct shares {
     INPUTS x;
-    share_t next;
   };
 
-  // Sends for the first inputs.
-  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half *, uint tid) {
-    s.x = x;
-    share_t::fetch_inputs(s.next, x, 0u, tid);
-  }
+  // The first inputs are fetched later: with them under way for longer a thread would have no 128 registers.
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half *, uint) { s.x = x; }
 
   static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
     const uint nth = slice % STEPS, part = slice / STEPS;
     threadgroup const half * mine = tile + nth * (TOKENS * INPUT_ROW);
+    share_t share;
+    share_t::fetch_inputs(share, s.x, 0u, tid);
     for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; step += STEPS) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the inputs before
-      share_t::template put<0>(s.next, tile, tid);
+      share_t::template put<0>(share, tile, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       W::take(w);
       U::take(up);
@@ -1450,16 +1448,16 @@ struct batch_product {
       W::fetch_late(w, lane);
       U::fetch_late(up, lane);
       if (!FLOATS) {
-        share_t::fetch_inputs(s.next, s.x, step + STEPS, tid);
+        share_t::fetch_inputs(share, s.x, step + STEPS, tid);
         multiply_step<piece::WHOLE, N, PARTS>(w, up, d, mine, part, staged, lane);
         if (matrices<W, U>::TWO) multiply_step<piece::REST, N, PARTS>(w, up, d, mine, part, staged, lane);
       } else {
         multiply_step<piece::GROWN, N, PARTS>(w, up, d, mine, part, staged, lane);
         multiply_step<piece::GROWN_REST, N, PARTS>(w, up, d, mine, part, staged, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::template put<1>(s.next, tile, tid);
+        share_t::template put<1>(share, tile, tid);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::fetch_inputs(s.next, s.x, step + STEPS, tid);
+        share_t::fetch_inputs(share, s.x, step + STEPS, tid);
         multiply_step<piece::SHRUNK, N, PARTS>(w, up, d, mine, part, staged, lane);
       }
     }
