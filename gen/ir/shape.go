@@ -43,6 +43,14 @@ func (p *Program) ExpertTokens(k int) int {
 	return 0
 }
 
+// ExpertShares is how many threadgroups share what selects an expert; 0 if the program has but one row.
+func (p *Program) ExpertShares(k int) int {
+	if p.Width > 1 {
+		return spec.ExpertShares(p.Width, k, p.Spec.MoE.NRoutedExperts)
+	}
+	return 0
+}
+
 // Tokens is how many rows the program's products take at a time; 0 if it has but one.
 func (p *Program) Tokens() int {
 	if p.Width > 1 {

@@ -190,7 +190,7 @@ func (b *builder) experts(ops chain) plan.Part {
 	op := ops.take(ir.ExpertsMatVec)
 	row := &b.p.Weights[op.W[0].Row]
 	e.W, e.K, e.Rows, e.Cols = b.weight(op.W[0]), op.K, row.Rows, row.Cols
-	e.Tokens = b.p.ExpertTokens(op.K)
+	e.Tokens, e.Shares = b.p.ExpertTokens(op.K), b.p.ExpertShares(op.K)
 	switch {
 	case op.Grouped():
 		e.Routing, e.Grouping = -1, b.grouping(b.in(op.In[1].V), b.in(op.In[2].V))

@@ -173,6 +173,45 @@ func TestPromptKernels(t *testing.T) {
 	}
 }
 
+// TestExpertShares runs products of experts whose selections several threadgroups share: as many as there are
+// tiles, fewer and more.
+func TestExpertShares(t *testing.T) {
+	t.Parallel()
+	s, err := spec.Load("../../specs/dsv2litemini.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shares := range []int{2, 5} {
+		b, err := gen.Compile(s.WithSequences(1, 72), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		few := plan.Bundle{Name: b.Name, Activations: b.Activations, Model: b.Model}
+		for i := range b.Kernels {
+			k := &b.Kernels[i]
+			if e, ok := k.Parts[0].(*plan.Experts); ok && k.Width > 0 {
+				e.Tokens, e.Shares = 16, shares
+				few.Kernels = append(few.Kernels, *k)
+			}
+		}
+		if few.Source, err = msl.Print(&few, "// test"); err != nil {
+			t.Fatal(err)
+		}
+		cases, err := check.Cases(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
+			_, ok := c.Kernel.Parts[0].(*plan.Experts)
+			return !ok || c.Kernel.Width == 0
+		}))
+		if len(few.Kernels) != 2 || len(cases) < 3 {
+			t.Errorf("%d kernels, %d cases", len(few.Kernels), len(cases))
+		}
+		newLauncher(t, few.Metal(), execute.Checked).compareWithTwins(t, cases)
+	}
+}
+
 // TestHeads runs the kernels that make expanded heads and attend to them, on caches of all types
 // and with both activations: rows of a tile that is not full, dead rows, sessions that share a tile,
 // one and two blocks of queries, one to four simdgroups that share them, heads of fewer columns

@@ -52,7 +52,7 @@ func (v *partView) FirstRow() string {
 // Shares is how many threadgroups share the tiles of an entry, Share which of them this is.
 func (v *partView) Shares() int {
 	if p, ok := v.P.(*plan.Experts); ok && p.Tokens > 0 {
-		return p.Shares(v.Width)
+		return p.Shares
 	}
 	return 1
 }

@@ -34,6 +34,15 @@ func ExpertTokens(width, perRow, experts int) int {
 	return ProductTokens(min(width, (2*width*perRow+experts-1)/experts))
 }
 
+// ExpertShares is how many threadgroups share what selects an expert, for the same rows of its weights. A
+// prompt's rows do not select all experts alike, and all wait for the one with the most tiles.
+// More than a few would find nothing to do. With 512 rows that all selected the same four of GLM's
+// experts, eight tiles one behind the other took 370 µs, shared by four 153 µs, on an NVIDIA H200.
+func ExpertShares(width, perRow, experts int) int {
+	const most = 4
+	return max(1, min(most, width/(4*ExpertTokens(width, perRow, experts))))
+}
+
 // multiprocessors is how many a large GPU has: an NVIDIA H100 or H200.
 const multiprocessors = 132
 

@@ -799,7 +799,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8},
+			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x16_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -828,7 +828,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8},
+			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x16_f16", Types: []quant.Type{quant.F16}},
@@ -1279,7 +1279,7 @@ var kernels = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64},
+			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -1308,7 +1308,7 @@ var kernels = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64},
+			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x512_f16", Types: []quant.Type{quant.F16}},
@@ -2228,7 +2228,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8},
+			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x16_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -2257,7 +2257,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8},
+			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x16_f16", Types: []quant.Type{quant.F16}},
@@ -2708,7 +2708,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64},
+			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -2737,7 +2737,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64},
+			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x512_f16", Types: []quant.Type{quant.F16}},
@@ -3188,7 +3188,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2048,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64},
+			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 4},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x2048_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -3217,7 +3217,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2048,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64},
+			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 4},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x2048_f16", Types: []quant.Type{quant.F16}},

@@ -557,7 +557,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 160}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Tokens: 16},
+			&plan.Experts{W: 1, Up: 6, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 160}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Tokens: 16, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
@@ -579,7 +579,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 3, Rows: 256, Cols: 160, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 160}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Tokens: 16},
+			&plan.Experts{W: 1, Up: -1, K: 3, Rows: 256, Cols: 160, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 160}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Tokens: 16, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x16_q5_0", Types: []quant.Type{quant.Q5_0}},

@@ -859,7 +859,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x16_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -888,7 +888,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x16_f16", Types: []quant.Type{quant.F16}},
@@ -1352,7 +1352,7 @@ var kernels = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48, Shares: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -1381,7 +1381,7 @@ var kernels = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48, Shares: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x512_f16", Types: []quant.Type{quant.F16}},
@@ -2355,7 +2355,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x16_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -2384,7 +2384,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x16_f16", Types: []quant.Type{quant.F16}},
@@ -2848,7 +2848,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48, Shares: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x512_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -2877,7 +2877,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 512,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48, Shares: 2},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x512_f16", Types: []quant.Type{quant.F16}},
@@ -3341,7 +3341,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2048,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 64},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 64, Shares: 4},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x2048_f16_f16", Types: []quant.Type{quant.F16, quant.F16}},
@@ -3370,7 +3370,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2048,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 64},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 64, Shares: 4},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x2048_f16", Types: []quant.Type{quant.F16}},

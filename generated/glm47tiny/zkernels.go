@@ -593,7 +593,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, Rescale: &plan.Rescale{Squares: 5, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, Rescale: &plan.Rescale{Squares: 5, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
@@ -615,7 +615,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 96}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 96}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x16_q4_0", Types: []quant.Type{quant.Q4_0}},

@@ -630,7 +630,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8},
+			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x16_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
@@ -652,7 +652,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8},
+			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
@@ -1314,7 +1314,7 @@ var kernelsNextN = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8},
+			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_gate_experts_up_x16_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
@@ -1336,7 +1336,7 @@ var kernelsNextN = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8},
+			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
 		Variants: []plan.Variant{
 			{Func: "experts_down_x16_q8_0", Types: []quant.Type{quant.Q8_0}},

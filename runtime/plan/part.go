@@ -142,26 +142,20 @@ type Experts struct {
 	Routing      int       // [K]Routing; read when Gating is nil; -1 with a Grouping
 	Grouping     *Grouping // of a kernel with a Width, which takes what it lists; nil: of one without
 	Tokens       int       // as in MatVec: selections of its expert that a threadgroup takes at a time
+	Shares       int       // with Tokens: threadgroups for the same weights, each of which takes every Shares-th Tokens
 }
 
 // Groups implements Part.
 func (p *Experts) Groups() int { return p.K * ceil(p.Rows, p.RowsPerGroup) }
 
 // groupsOfAll: each expert of the model has threadgroups of its own, which read its weights
-// for all rows that have selected it.
-func (p *Experts) groupsOfAll(k *Kernel) int {
-	return p.Shares(k.Width) * p.Grouping.Experts * ceil(p.Rows, p.RowsPerGroup)
+// for all rows that have selected it. With Shares several have the same weights.
+func (p *Experts) groupsOfAll(*Kernel) int {
+	return p.Shares * p.Grouping.Experts * ceil(p.Rows, p.RowsPerGroup)
 }
 
-// maxShares bounds threadgroups that find nothing to do.
-const maxShares = 4
-
-// Shares is how many threadgroups share what has selected an expert, for the same rows of its weights: one
-// takes every Shares-th tile. A prompt's rows do not select all experts alike, and without that all wait for
-// the one with the most tiles.
-func (p *Experts) Shares(width int) int {
-	return max(1, min(maxShares, width/(4*p.Tokens)))
-}
+// MaxShares bounds the threadgroups that find nothing to do.
+const MaxShares = 64
 
 // Grouping lists what all rows have selected by expert. Selection s is the (s mod K)-th
 // expert of row s/K. Members holds the selections, those of one expert side by side in their

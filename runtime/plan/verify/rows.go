@@ -32,6 +32,9 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 		if several && (p.Grouping.K != p.K || p.Grouping.Experts < 1) {
 			return wrong(fmt.Sprintf("groups of %d of %d experts", p.Grouping.K, p.Grouping.Experts))
 		}
+		if several != (p.Shares > 0) || p.Shares < 0 || p.Shares > plan.MaxShares {
+			return wrong(fmt.Sprintf("%d threadgroups for the same weights of an expert", p.Shares))
+		}
 	case *plan.RouteBatch:
 		if k.Width < 2 || k.Width > plan.MaxBatch {
 			return wrong("one threadgroup")

@@ -1,0 +1,45 @@
+package spec
+
+import "testing"
+
+// TestExpertTiles: twice the average of a batch, three quarters of a tile where half of one is the average,
+// and never more than the tile; and how many share what a prompt's rows selected.
+func TestExpertTiles(t *testing.T) {
+	for _, c := range []struct{ width, perRow, experts, tokens, shares int }{
+		{16, 4, 64, 8, 1},
+		{16, 6, 64, 8, 1},
+		{16, 8, 8, 16, 1},
+		{128, 4, 64, 16, 2},
+		{512, 4, 64, 48, 2},  // GLM-4.7-Flash: 32 on average
+		{512, 5, 64, 48, 2},  // 40
+		{512, 6, 64, 64, 2},  // DeepSeek-V2-Lite: 48
+		{2048, 4, 64, 64, 4}, // 128
+		{4096, 8, 256, 64, 4},
+	} {
+		if got := ExpertTokens(c.width, c.perRow, c.experts); got != c.tokens {
+			t.Errorf("%d rows, %d of %d experts: tiles of %d; expected %d", c.width, c.perRow, c.experts, got, c.tokens)
+		}
+		if got := ExpertShares(c.width, c.perRow, c.experts); got != c.shares {
+			t.Errorf("%d rows, %d of %d experts: shared by %d; expected %d", c.width, c.perRow, c.experts, got, c.shares)
+		}
+	}
+}
+
+// TestProductShape: of a prompt's products, as many threadgroups as keep the multiprocessors busy.
+func TestProductShape(t *testing.T) {
+	for _, c := range []struct {
+		width, rows, cols int
+		want              Shape
+	}{
+		{512, 2048, 6144, Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}},
+		{512, 2112, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 2}},
+		{512, 12288, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
+		{2048, 2048, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
+		{16, 12288, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}},
+		{16, 2048, 128, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1}},
+	} {
+		if got := ProductShape(c.width, c.rows, c.cols); got != c.want {
+			t.Errorf("%d rows, %d × %d: %+v; expected %+v", c.width, c.rows, c.cols, got, c.want)
+		}
+	}
+}
