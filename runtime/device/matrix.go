@@ -45,7 +45,7 @@ func Matrices(p plan.Part) []Matrix {
 func Flops(c *Command, rows, cached int) (n int64) {
 	pairs := int64(rows)*int64(cached) - int64(rows)*int64(rows-1)/2 // of queries and cache rows
 	for _, p := range c.Kernel.AllParts() {
-		times := int64(rows)
+		times := int64(min(rows, max(c.Kernel.Width, 1))) // of a prompt the head takes the rows that are asked for
 		switch p := p.(type) {
 		case *plan.Embed:
 			continue
