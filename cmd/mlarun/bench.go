@@ -150,7 +150,7 @@ func parseDepths(list string) ([]int, error) {
 	for _, word := range strings.Split(list, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(word))
 		if err != nil || n < 0 || n > maxTokens {
-			return nil, fmt.Errorf("%q is no number from 0", word)
+			return nil, fmt.Errorf("%q is no number from 0 to %d", word, maxTokens)
 		}
 		out = append(out, n)
 	}

@@ -117,7 +117,7 @@ func TestUsage(t *testing.T) {
 		{"bench -model F -o xml", 2, `-o is "xml"; expected one of csv, json, jsonl, md`},
 		{"bench -model F -p 0 -n 0", 2, "nothing to measure"},
 		{"bench -model F -r 0", 2, "-r 1 or more"},
-		{"bench -model F -p 9223372036854775807 -d 5", 2, "-p and -n must be 0 to"},
+		{"bench -model F -p 9223372036854775807 -d 5", 2, `-p: "9223372036854775807" is no number from 0 to 1073741824`},
 		{"tokenize -model F", 2, "no text"},
 		{"detokenize -model F", 2, "no tokens"},
 		{"detokenize -model F -tokens 1 -", 2, "cannot be used together"},
