@@ -49,7 +49,7 @@ func (v *partView) FirstRow() string {
 	return "0u"
 }
 
-// Shares is how many threadgroups share the tiles of an entry, Share which of them this is.
+// Shares is how many threadgroups share the tiles of an entry, Share which of them this is if there are several.
 func (v *partView) Shares() int {
 	if p, ok := v.P.(*plan.Experts); ok && p.Tokens > 0 {
 		return p.Shares
@@ -58,9 +58,6 @@ func (v *partView) Shares() int {
 }
 
 func (v *partView) Share() string {
-	if v.Shares() == 1 {
-		return "0u"
-	}
 	return fmt.Sprintf("%s / %du", v.Number(), v.Entries*v.RowGroups())
 }
 
