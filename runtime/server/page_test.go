@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -69,7 +70,7 @@ func testPageChat(t *testing.T, browser context.Context) {
 		t.Errorf("%q", got)
 	}
 
-	b.run(chromedp.Reload())
+	b.run(call(page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: slowProps}), chromedp.Reload())
 	b.until("document.querySelector('.assistant pre')")
 	if title := eval[string](b, "document.title"); title != "Show" {
 		t.Errorf("after loading the page again: %q", title)
@@ -80,7 +81,9 @@ func testPageChat(t *testing.T, browser context.Context) {
 		b.picture(colours)
 	}
 	b.click("Settings")
-	b.until("document.querySelector('#settings[open] #setting-temperature').placeholder === '0'")
+	b.until("document.querySelector('#settings[open] #setting-temperature') && window.goOn")
+	b.run(script("window.goOn()"))
+	b.until("document.querySelector('#setting-temperature').placeholder === '0'")
 	b.picture("settings")
 	b.run(fill("#setting-system", "Hello"))
 	b.click("Done")
@@ -96,6 +99,12 @@ func testPageChat(t *testing.T, browser context.Context) {
 	b.until("document.querySelectorAll('#conversations li').length === 1 && !document.querySelector('.message')")
 	b.quiet()
 }
+
+// slowProps has a page wait for what the server says about its model until somebody calls goOn.
+const slowProps = `const ask = window.fetch; window.fetch = async (...a) => {
+	if (String(a[0]).includes('props')) await new Promise((done) => { window.goOn = done; });
+	return ask(...a);
+};`
 
 // testPageStop: what was written stays, and the server runs it no further.
 func testPageStop(t *testing.T, browser context.Context) {

@@ -52,7 +52,11 @@ function showModels(names) {
 async function showProps() {
   props = await get(`props?model=${encodeURIComponent(byId('model').value)}`);
   showContext();
+  settings.showDefaults(defaults());
 }
+
+// defaults are the server's own values of settings, where they are known.
+const defaults = () => props?.default_generation_settings?.params;
 
 // askKey resolves when a key was entered.
 function askKey() {
@@ -293,7 +297,7 @@ log.addEventListener('scroll', () => { byId('to-end').hidden = atEnd(); }, {pass
 const clicks = {
   new: () => open(''), stop, export: exportAll, theme: () => settings.theme(true),
   menu: () => menu(!document.body.classList.contains('menu')), shade: () => menu(false),
-  'open-settings': () => settings.show(props?.default_generation_settings?.params),
+  'open-settings': () => settings.show(defaults()),
   'change-key': () => askKey().then(connect),
   'to-end': () => { log.scrollTop = log.scrollHeight; },
   'delete-all': () => {

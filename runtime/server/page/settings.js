@@ -41,7 +41,7 @@ export function request(q) {
   return q;
 }
 
-// show fills the dialog; the server's own values are placeholders.
+// show fills the dialog.
 export function show(defaults) {
   const values = settings();
   byId('fields').replaceChildren(...fields.map((f) => {
@@ -49,7 +49,6 @@ export function show(defaults) {
     const input = el(f.tag ?? 'input', {id, ...f.attributes});
     for (const [value, text] of Object.entries(f.options ?? {})) input.append(el('option', {value, text}));
     input.value = values[f.name] ?? '';
-    if (defaults?.[f.name] !== undefined) input.placeholder = String(Math.round(defaults[f.name] * 1e4) / 1e4);
     input.addEventListener('change', () => {
       input.setCustomValidity(input.value ? f.wrong?.(input.value) ?? '' : '');
       if (!input.checkValidity()) return input.reportValidity();
@@ -57,7 +56,16 @@ export function show(defaults) {
     });
     return el('label', {class: f.tag === 'textarea' ? 'wide' : undefined}, el('span', {text: f.label}), input, el('small', {text: f.hint ?? ''}));
   }));
+  showDefaults(defaults);
   byId('settings').showModal();
+}
+
+// showDefaults has the server's own values as placeholders; they may come when the dialog is open.
+export function showDefaults(defaults) {
+  for (const f of fields) {
+    const input = byId(`setting-${f.name}`);
+    if (input && defaults?.[f.name] !== undefined) input.placeholder = String(Math.round(defaults[f.name] * 1e4) / 1e4);
+  }
 }
 
 const themes = {'': 'System', light: 'Light', dark: 'Dark'};
