@@ -11,14 +11,19 @@ import (
 	"mla/gen/msl/execute"
 	"mla/gen/spec"
 	"mla/generated"
+	"mla/runtime/device"
 	"mla/runtime/device/check"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
+	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
 )
 
 // launcher runs kernels on the executor. It is a check.Launcher.
-type launcher struct{ *execute.Copies }
+type launcher struct {
+	*execute.Copies
+	split bool // weights go to the kernel as quant.SplitRows lays them out
+}
 
 func newLauncher(t *testing.T, source string, c execute.Checks) *launcher {
 	t.Helper()
@@ -31,12 +36,38 @@ func newLauncher(t *testing.T, source string, c execute.Checks) *launcher {
 			t.Error(err)
 		}
 	})
-	return &launcher{program.Copies()}
+	return &launcher{program.Copies(), strings.HasPrefix(source, splitRows)}
 }
 
 // Launch implements check.Launcher.
 func (l *launcher) Launch(c *check.Launch) error {
-	return l.Run(c.Variant.Func, c.Groups, c.Threads, c.Buffers)
+	buffers := c.Buffers
+	if l.split {
+		buffers = slices.Clone(buffers)
+		for i, slot := range c.Kernel.TypedSlots() {
+			if f, ok := quant.Lookup(c.Variant.Types[i]); ok {
+				buffers[slot] = splitWeights(c.Kernel, slot, f, buffers[slot])
+			}
+		}
+	}
+	return l.Run(c.Variant.Func, c.Groups, c.Threads, buffers)
+}
+
+// splitRows is what a source begins with whose kernels read rows that are split.
+const splitRows = "#define SPLIT_ROWS true\n"
+
+// splitWeights is a matrix of a kernel laid out anew, if its format's rows are.
+func splitWeights(k *plan.Kernel, slot int, f *quant.Format, data []byte) []byte {
+	for _, p := range k.AllParts() {
+		for _, m := range device.Matrices(p) {
+			if m.Slot == slot && f.Splits(m.Cols) {
+				split := make([]byte, len(data))
+				f.SplitRows(split, data, m.Cols)
+				return split
+			}
+		}
+	}
+	return data
 }
 
 // large says that a bundle is of real width; its kernels run with fewer checks.
@@ -87,7 +118,7 @@ func TestKernels(t *testing.T) {
 			}
 			b := own(t, printed(t, b))
 			cases := twins(t, b)
-			launcherOf(t, b, cases, checks).compareWithTwins(t, cases)
+			launcherOf(t, b, "", cases, checks).compareWithTwins(t, cases)
 		})
 	}
 }
@@ -109,8 +140,8 @@ func twins(t *testing.T, b *plan.Bundle) []check.Case {
 	})
 }
 
-// launcherOf compiles what cases need of a bundle's source.
-func launcherOf(t *testing.T, b *plan.Bundle, cases []check.Case, checks execute.Checks) *launcher {
+// launcherOf compiles, behind definitions, what cases need of a bundle's source.
+func launcherOf(t *testing.T, b *plan.Bundle, definitions string, cases []check.Case, checks execute.Checks) *launcher {
 	t.Helper()
 	var functions []string
 	for _, c := range cases {
@@ -120,7 +151,7 @@ func launcherOf(t *testing.T, b *plan.Bundle, cases []check.Case, checks execute
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newLauncher(t, source, checks)
+	return newLauncher(t, definitions+source, checks)
 }
 
 func (l *launcher) compareWithTwins(t *testing.T, cases []check.Case) {
@@ -169,8 +200,67 @@ func TestPromptKernels(t *testing.T) {
 		cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
 			return c.Kernel.Width == 0 || act == "f16" && c.Variant != &c.Kernel.Variants[0]
 		}))
-		launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
+		launcherOf(t, b, "", cases, execute.Checked).compareWithTwins(t, cases)
 	}
+}
+
+// TestCopies runs the products of a device that copies to threadgroup memory without registers, on
+// rows that are split: weights come through buffers, those of dense products in all formats, alone and
+// beside a second matrix of the same format or of another one, those of experts as files have them.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"dsv2litemini", "youtumini"} {
+		for _, act := range []string{"f32", "f16"} {
+			s, err := spec.Load("../../specs/" + name + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Activations, s.Class = act, plan.ClassNVIDIA
+			b, err := gen.Compile(s.WithSequences(1, 16, 72), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range b.Kernels {
+				if k := &b.Kernels[i]; name == "youtumini" && k.Width > 0 && (strings.HasPrefix(k.Name, "o_proj") || strings.HasPrefix(k.Name, "gate_up")) {
+					k.Variants = inAllFormats(k)
+				}
+			}
+			if b.Source, err = msl.Print(b, "// test"); err != nil {
+				t.Fatal(err)
+			}
+			cases, err := check.Cases(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cases = slices.DeleteFunc(cases, func(c check.Case) bool {
+				multiplies := slices.ContainsFunc(c.Kernel.Parts, func(p plan.Part) bool { return verify.TokensOf(p) > 0 })
+				return !multiplies || name == "dsv2litemini" && c.Variant != &c.Kernel.Variants[0]
+			})
+			if len(cases) < 16 {
+				t.Errorf("%s: %d cases", name, len(cases))
+			}
+			launcherOf(t, b, splitRows, cases, execute.Checked).compareWithTwins(t, cases)
+		}
+	}
+}
+
+// inAllFormats are variants of a product of one or two matrices: with each format that their rows can
+// have, and of two with the one before.
+func inAllFormats(k *plan.Kernel) []plan.Variant {
+	var list []plan.Variant
+	last := quant.F32
+	for _, f := range quant.Formats() {
+		if device.Matrices(k.Parts[0])[0].Cols%f.BlockElems != 0 {
+			continue
+		}
+		types := slices.Repeat([]quant.Type{f.Type}, len(k.TypedSlots()))
+		list = append(list, plan.Variant{Func: k.Name + "_" + f.Name, Types: types})
+		if len(types) == 2 {
+			list = append(list, plan.Variant{Func: k.Name + "_" + f.Name + "_mixed", Types: []quant.Type{f.Type, last}})
+		}
+		last = f.Type
+	}
+	return list
 }
 
 // TestExpertShares runs products of experts whose selections several threadgroups share: as many as there are

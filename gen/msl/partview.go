@@ -115,8 +115,8 @@ func (k *kernelView) parts() ([]partView, int, error) {
 		}
 		floats += 4
 	}
-	if 4*floats > maxThreadgroupBytes {
-		return nil, 0, fmt.Errorf("%d bytes of threadgroup memory; expected at most %d", 4*floats, maxThreadgroupBytes)
+	if most := k.printer.room().bytes; 4*floats > most {
+		return nil, 0, fmt.Errorf("%d bytes of threadgroup memory; expected at most %d", 4*floats, most)
 	}
 	return views, floats, nil
 }

@@ -13,8 +13,10 @@ import (
 // The layout of threadgroup memory, as product.msl has it.
 const (
 	inputRow   = 144 // halves of one input's columns of a step
-	stagedRow  = 40  // halves of a staged row of weights
+	stagedRow  = 36  // halves of a staged row of weights
 	stagedRows = 16  // that are staged at a time
+	ownTile    = 16  // most inputs of which each simdgroup has tiles of its own
+	laneWords  = 11  // most words of a run of weights that copies carry: of Q6_K
 )
 
 // upOf is the slot of a part's second matrix, or -1.
@@ -75,7 +77,7 @@ func (v *partView) Blocks() int {
 // WeightRows is the type of a lane's rows of the matrix in a slot.
 func (v *partView) WeightRows(slot int) string {
 	_, cols := matrix(v.P)
-	return fmt.Sprintf("weight_rows<%s, %du, %du, %du>", v.Tag(slot), cols, v.RowBlocks(), verify.TokensOf(v.P))
+	return fmt.Sprintf("weight_rows<%s, %du, %du, %du, %du>", v.Tag(slot), cols, v.RowBlocks(), verify.TokensOf(v.P), v.Room())
 }
 
 // MatrixAt points to the matrix of the threadgroup's entry.
@@ -143,24 +145,84 @@ func (v *partView) InputOf(i string) string {
 	return fmt.Sprintf("%s * %du + lane / %du", turn, simdWidth/v.N, v.N)
 }
 
-// stepsOfTile is how many steps of inputs the tile holds; simdgroups beyond that share a step.
-func (v *partView) stepsOfTile() int {
-	return min(v.Slices(), max(1, verify.TileInputs/verify.TokensOf(v.P)))
+// ownTiles says whether simdgroups have tiles of their own: they have steps of their own.
+func (v *partView) ownTiles() bool {
+	return verify.TokensOf(v.P) <= ownTile && v.Slices() == v.Simdgroups()
 }
 
-// FirstStep is the first step of a simdgroup.
+// FirstStep is the first step of a simdgroup, StepStride how far apart its steps are.
 func (v *partView) FirstStep() string {
-	if n := v.stepsOfTile(); n > 1 {
-		return fmt.Sprintf("slice %% %du", n)
+	if v.ownTiles() {
+		return "slice"
 	}
 	return "0u"
 }
 
-// TileFloats is the tile of inputs.
-func (v *partView) TileFloats() int { return v.stepsOfTile() * verify.TokensOf(v.P) * inputRow / 2 }
+func (v *partView) StepStride() int {
+	if v.ownTiles() {
+		return v.Slices()
+	}
+	return 1
+}
 
-// StagedHalves is a simdgroup's room for weights that pass through memory.
-func (v *partView) StagedHalves() int { return stagedRows * stagedRow }
+// Copies says whether the devices copy to threadgroup memory without registers.
+func (v *partView) Copies() bool { return v.printer.room().copies }
+
+// TileHalves are a simdgroup's own tiles: two where one is filled by copies. 0: all share one.
+func (v *partView) TileHalves() int {
+	switch n := verify.TokensOf(v.P) * inputRow; {
+	case !v.ownTiles():
+		return 0
+	case v.Copies():
+		return 2 * n
+	default:
+		return n
+	}
+}
+
+// TileFloats are the tiles of all simdgroups.
+func (v *partView) TileFloats() int {
+	if v.ownTiles() {
+		return v.Simdgroups() * v.TileHalves() / 2
+	}
+	return verify.TokensOf(v.P) * inputRow / 2
+}
+
+// StagedHalves is a simdgroup's memory for weights that pass through it; with two tiles they pass
+// through one of them.
+func (v *partView) StagedHalves() int {
+	if v.ownTiles() && v.Copies() {
+		return 0
+	}
+	return stagedRows * stagedRow
+}
+
+// RoomsAt is where the simdgroups have memory for weights on their way, Rooms its bytes for each, Room
+// those for one matrix: all that a threadgroup has left, or as much as the next step of a prompt takes.
+func (v *partView) RoomsAt() int { return v.TileFloats() + v.Simdgroups()*v.StagedHalves()/2 }
+
+func (v *partView) Rooms() int {
+	if upOf(v.P) >= 0 {
+		return 2 * v.Room()
+	}
+	return v.Room()
+}
+
+func (v *partView) Room() int {
+	if !v.Copies() {
+		return 0
+	}
+	matrices := v.Simdgroups()
+	if upOf(v.P) >= 0 {
+		matrices *= 2
+	}
+	lists := 2 * verify.TokensOf(v.P) // factors and selections
+	room := 4 * (v.printer.room().bytes/4 - v.RoomsAt() - roundUp(lists, 4)) / matrices / 16 * 16
+	if !v.ownTiles() {
+		return min(room, v.RowBlocks()*simdWidth*4*laneWords)
+	}
+	return max(room, 0)
+}
 
 // BlockFloats is a simdgroup's room for results for eight inputs, of one matrix or of two.
 func (v *partView) BlockFloats() int {
@@ -173,7 +235,7 @@ func (v *partView) BlockFloats() int {
 
 // FactorsOfTile is where the factors of the inputs' norms are: behind what the tile and the results share.
 func (v *partView) FactorsOfTile() int {
-	return max(v.TileFloats()+v.Simdgroups()*v.StagedHalves()/2, v.Simdgroups()*v.BlockFloats())
+	return max(v.RoomsAt()+v.Simdgroups()*v.Rooms()/4, v.Simdgroups()*v.BlockFloats())
 }
 
 // SelectionsOfTile is where the tile's selections are, behind the factors.

@@ -5,6 +5,28 @@ import (
 	"mla/runtime/plan/verify"
 )
 
+// groupMemory is what a class of devices has for a threadgroup.
+type groupMemory struct {
+	bytes  int  // that a kernel may declare
+	copies bool // into it that take no registers on their way
+}
+
+// groupMemories is the table of classes; "": devices of any class without a line.
+var groupMemories = map[string]groupMemory{
+	"":               {bytes: maxThreadgroupBytes},
+	plan.ClassNVIDIA: {bytes: 48 << 10, copies: true}, // declared like this; more has to be asked for at a launch
+}
+
+// room is that of the bundle's devices.
+func (p *printer) room() groupMemory {
+	if p != nil {
+		if m, ok := groupMemories[p.bundle.Class]; ok {
+			return m
+		}
+	}
+	return groupMemories[""]
+}
+
 // ThreadgroupBytes is the most threadgroup memory that a kernel's variants declare.
 // It fails like Print if that is more than a GPU has.
 func ThreadgroupBytes(k *plan.Kernel) (int, error) {

@@ -47,8 +47,12 @@ var sharedParts = []struct {
 	template string
 	usedBy   func(plan.Part) bool
 }{
-	{"product.shared", func(p plan.Part) bool { return verify.TokensOf(p) > 0 || expandsHeads(p) }},
-	{"tile_product.shared", func(p plan.Part) bool { return verify.TokensOf(p) > 0 }},
+	{"product.shared", multipliesMany},
+	{"weight_rows.shared", multipliesMany},
+	{"matrices.shared", multipliesMany},
+	{"sent_eight.shared", multipliesTile},
+	{"batch_product.shared", multipliesTile},
+	{"prompt_product.shared", multipliesTile},
 	{"route.shared", func(p plan.Part) bool { return verify.GatingOf(p) != nil }},
 	{"group_experts.shared", func(p plan.Part) bool { _, ok := p.(*plan.GroupExperts); return ok }},
 	{"experts_sum.shared", func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok }},
@@ -67,6 +71,12 @@ var sharedParts = []struct {
 	{"expand_heads.shared", expandsHeads},
 	{"attend_heads.shared", attendsHeads},
 }
+
+// multipliesMany says whether a part multiplies weights by the inputs of several rows.
+func multipliesMany(p plan.Part) bool { return multipliesTile(p) || expandsHeads(p) }
+
+// multipliesTile says whether it does so by tiles of inputs.
+func multipliesTile(p plan.Part) bool { return verify.TokensOf(p) > 0 }
 
 // attendOf returns a part's attention in the terms of one row, or nil.
 func attendOf(p plan.Part) *plan.Attend {

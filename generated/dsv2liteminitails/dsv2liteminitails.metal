@@ -49,13 +49,16 @@ using namespace metal;
 //: act_t using MLA_ACT
 typedef MLA_ACT act_t; // element of the activation buffers
 
-//: COPIES_LAND sixteen_bytes
+//: COPIES_LAND COPIES_GROUP COPIES_LAND_BUT sixteen_bytes whole_copy
 // A copy of 16 bytes from device to threadgroup memory, of which the first 16, 8 or 0 are there and the
 // others 0: begun early and ended late, so that what stands between need not wait. The copies that
-// a thread has begun are there behind COPIES_LAND, for others behind a barrier too. A device that copies
-// without registers has its own.
+// a thread has begun are there behind COPIES_LAND, for others behind a barrier too; behind COPIES_LAND_BUT(n)
+// are those of all groups but the last n, which COPIES_GROUP ends. A device that copies without registers has
+// its own.
 #ifndef COPIES_LAND
 #define COPIES_LAND
+#define COPIES_GROUP
+#define COPIES_LAND_BUT(n)
 struct sixteen_bytes {
   uint4 v;
   static inline void begin_copy(thread sixteen_bytes & b, threadgroup uint4 *, device const uint4 * from, uint bytes) {
@@ -64,6 +67,12 @@ struct sixteen_bytes {
     else if (bytes == 8u) b.v.xy = *(device const uint2 *)from;
   }
   static inline void end_copy(thread const sixteen_bytes & b, threadgroup uint4 * to) { *to = b.v; }
+};
+
+// The same of a word or a vector, as soon as a device without such copies can.
+template <typename V>
+struct whole_copy {
+  static inline void begin_whole(threadgroup V * to, device const V * from) { *to = *from; }
 };
 #endif
 
@@ -726,6 +735,21 @@ struct weights_of {
     return v;
   }
 };
+
+//: lane_words using SIXTEENS
+// What a lane multiplies of a step, as weight_rows.msl copies it to threadgroup memory: SIXTEENS times sixteen
+// bytes, as aligned as multiples of ALIGN bytes are, and WORDS words. A format whose rows allow it says in
+// a specialisation where they are, and how they make a run; the weights of others come in registers.
+template <typename T, uint COLS>
+struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0 }; };
+
+//: half_of
+// Half i of a word.
+static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<half2>(word).x : as_type<half2>(word).y; }
+
+//: byte_of
+// Byte i of a word, signed.
+static inline char byte_of(uint word, uint i) { return char(word >> i % 4u * 8u & 0xffu); }
 //: dealt
 // Mat-vecs of the lanes of one or more simdgroups: how blocks are dealt out, and the sums over them.
 
@@ -1038,6 +1062,24 @@ struct held<q5_0, N, COLS> {
   }
 };
 
+//: lane_words if q5_0 using SIXTEENS SPLIT_ROWS half_of q5_0
+template <uint COLS>
+struct lane_words<q5_0, COLS> {
+  enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, ALIGN = COLS / 32u * 22u };
+  static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
+  static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
+    const uint b = block(step, p);
+    return i == 0u ? row + COLS / 2u + b * 4u : row + COLS / 8u * 5u + b / 2u * 4u;
+  }
+  static inline void join(thread const uint4 * q, thread const uint * w, uint step, uint p, thread q5_0::run & r) {
+    r.q = q[0];
+    r.fifths = w[0];
+    r.scale = half_of(w[1], block(step, p));
+  }
+};
+
 //: q8_0 using UNROLL add_bytes centred half_at is_split load_eight load_two share sixteen_at two_floats word_at words_at
 // Q8_0: 32 elements in 34 bytes: half d, 32 signed bytes; element = d q.
 struct q8_0 {
@@ -1110,6 +1152,20 @@ struct q8_0 {
   template <uint COLS>
   static inline device const uchar * scale_at(device const uchar * row, uint b) {
     return is_split(row_bytes(COLS)) ? row + COLS + b * 2u : row + b * 34u;
+  }
+};
+
+//: lane_words if q8_0 using SIXTEENS SPLIT_ROWS UNROLL half_of q8_0
+template <uint COLS>
+struct lane_words<q8_0, COLS> {
+  enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, ALIGN = COLS / 32u * 34u };
+  static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
+  static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
+  static inline void join(thread const uint4 * q, thread const uint * w, uint step, uint p, thread q8_0::run & r) {
+    UNROLL for (uint i = 0; i < 2u; ++i) r.q[i] = q[i];
+    r.scale = half_of(w[0], block(step, p));
   }
 };
 
@@ -1224,6 +1280,21 @@ struct held<q4_k_by<SHARE>, N, COLS> {
 //: q4_k using q4_k_by
 typedef q4_k_by<8> q4_k;
 
+//: lane_words if q4_k using SIXTEENS q4_k
+template <uint COLS>
+struct lane_words<q4_k, COLS> {
+  enum : uint { SIXTEENS = 2, WORDS = 0, ALIGN = 16 };
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
+    return row + ulong(step / 2u) * 144u + (i == 0u ? 0u : 16u + step % 2u * 64u + 16u * p);
+  }
+  static inline device const uchar * word(device const uchar * row, uint, uint, uint) { return row; }
+  static inline void join(thread const uint4 * q, thread const uint *, uint step, uint p, thread q4_k::run & r) {
+    r.head = q[0];
+    r.q = q[1];
+    r.c = step % 2u * 2u + p / 2u;
+  }
+};
+
 //: q5_k_by using UNROLL add_bytes centred half_at k_min k_scale k_scales k_scales_at load_rows share sum_of_eights two_floats words_of
 // Q5_K: 256 elements in 176 bytes: as Q4_K, with 32 bytes of fifth bits before the nibbles;
 // bit s of byte l belongs to element l of sub-block s.
@@ -1300,6 +1371,22 @@ struct q5_k_by {
 
 //: q5_k using q5_k_by
 typedef q5_k_by<8> q5_k;
+
+//: lane_words if q5_k using SIXTEENS q5_k
+template <uint COLS>
+struct lane_words<q5_k, COLS> {
+  enum : uint { SIXTEENS = 3, WORDS = 0, ALIGN = 16 };
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
+    return row + ulong(step / 2u) * 176u + (i == 0u ? 0u : i == 1u ? 16u + 16u * (p % 2u) : 48u + step % 2u * 64u + 16u * p);
+  }
+  static inline device const uchar * word(device const uchar * row, uint, uint, uint) { return row; }
+  static inline void join(thread const uint4 * q, thread const uint *, uint step, uint p, thread q5_k::run & r) {
+    r.head = q[0];
+    r.fifths = q[1];
+    r.q = q[2];
+    r.c = step % 2u * 2u + p / 2u;
+  }
+};
 
 //: q6_k_by using UNROLL add_bytes centred eight_floats half_at is_split load_row nibbles_of share sixteen_at two_floats word_at words_at
 // Q6_K: 256 elements in 210 bytes: 128 bytes of low nibbles, 64 bytes of upper bit pairs, 16
@@ -1416,6 +1503,28 @@ struct q6_k_by {
 
 //: q6_k using q6_k_by
 typedef q6_k_by<8> q6_k;
+
+//: lane_words if q6_k using SIXTEENS SPLIT_ROWS UNROLL byte_of half_of q6_k
+template <uint COLS>
+struct lane_words<q6_k, COLS> {
+  enum : bool { APART = SPLIT_ROWS && COLS / 256u * 210u % 4u == 0u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, ALIGN = COLS / 256u * 210u };
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
+    const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
+    return i == 0u ? f.low + step % 2u * 64u + 16u * p : f.high + step % 2u * 32u + 16u * (p % 2u);
+  }
+  static inline device const uchar * word(device const uchar * row, uint step, uint, uint i) {
+    const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
+    return i < 2u ? (device const uchar *)f.scales + step % 2u * 8u + 4u * i : f.d - step / 2u % 2u * 2u;
+  }
+  static inline void join(thread const uint4 * q, thread const uint * w, uint step, uint p, thread q6_k::run & r) {
+    r.low = q[0];
+    r.high = q[1];
+    r.shift = p / 2u * 2u;
+    UNROLL for (uint i = 0; i < 2u; ++i) r.scale[i] = byte_of(w[i], p);
+    r.d = half_of(w[2], step / 2u);
+  }
+};
 
 //: softmax
 // Gating runs in one simdgroup: lane l has the experts l, l + 32, …. What they are selected by

@@ -45,13 +45,16 @@ using namespace metal;
 //: act_t using MLA_ACT
 typedef MLA_ACT act_t; // element of the activation buffers
 
-//: COPIES_LAND sixteen_bytes
+//: COPIES_LAND COPIES_GROUP COPIES_LAND_BUT sixteen_bytes whole_copy
 // A copy of 16 bytes from device to threadgroup memory, of which the first 16, 8 or 0 are there and the
 // others 0: begun early and ended late, so that what stands between need not wait. The copies that
-// a thread has begun are there behind COPIES_LAND, for others behind a barrier too. A device that copies
-// without registers has its own.
+// a thread has begun are there behind COPIES_LAND, for others behind a barrier too; behind COPIES_LAND_BUT(n)
+// are those of all groups but the last n, which COPIES_GROUP ends. A device that copies without registers has
+// its own.
 #ifndef COPIES_LAND
 #define COPIES_LAND
+#define COPIES_GROUP
+#define COPIES_LAND_BUT(n)
 struct sixteen_bytes {
   uint4 v;
   static inline void begin_copy(thread sixteen_bytes & b, threadgroup uint4 *, device const uint4 * from, uint bytes) {
@@ -60,6 +63,12 @@ struct sixteen_bytes {
     else if (bytes == 8u) b.v.xy = *(device const uint2 *)from;
   }
   static inline void end_copy(thread const sixteen_bytes & b, threadgroup uint4 * to) { *to = b.v; }
+};
+
+// The same of a word or a vector, as soon as a device without such copies can.
+template <typename V>
+struct whole_copy {
+  static inline void begin_whole(threadgroup V * to, device const V * from) { *to = *from; }
 };
 #endif
 
@@ -722,6 +731,21 @@ struct weights_of {
     return v;
   }
 };
+
+//: lane_words using SIXTEENS
+// What a lane multiplies of a step, as weight_rows.msl copies it to threadgroup memory: SIXTEENS times sixteen
+// bytes, as aligned as multiples of ALIGN bytes are, and WORDS words. A format whose rows allow it says in
+// a specialisation where they are, and how they make a run; the weights of others come in registers.
+template <typename T, uint COLS>
+struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0 }; };
+
+//: half_of
+// Half i of a word.
+static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<half2>(word).x : as_type<half2>(word).y; }
+
+//: byte_of
+// Byte i of a word, signed.
+static inline char byte_of(uint word, uint i) { return char(word >> i % 4u * 8u & 0xffu); }
 //: dealt
 // Mat-vecs of the lanes of one or more simdgroups: how blocks are dealt out, and the sums over them.
 
@@ -1025,11 +1049,25 @@ struct held<q4_0, N, COLS> {
   }
 };
 
+//: lane_words if q4_0 using SIXTEENS SPLIT_ROWS half_of q4_0
+template <uint COLS>
+struct lane_words<q4_0, COLS> {
+  enum : bool { APART = SPLIT_ROWS && COLS / 32u * 18u % 4u == 0u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = SIXTEENS, ALIGN = COLS / 32u * 18u };
+  static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
+  static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS / 2u + block(step, p) / 2u * 4u; }
+  static inline void join(thread const uint4 * q, thread const uint * w, uint step, uint p, thread q4_0::run & r) {
+    r.q = q[0];
+    r.scale = half_of(w[0], block(step, p));
+  }
+};
+
 //: STEP
 // Products of a matrix of weights and a tile of inputs, in 8 × 8 blocks. A simdgroup makes 8 R rows
-// of results for all inputs of its threadgroup's tile. It goes over the columns in steps of 128.
-// Of each step lane l decodes 32 columns of the rows l / 4 + 8 r, straight from a block's bytes into
-// the left operand; the inputs are in threadgroup memory, for all simdgroups.
+// of results for all inputs of a tile. It goes over the columns in steps of 128. Of each step lane l
+// decodes 32 columns of the rows l / 4 + 8 r, straight from a block's bytes into the left operand; the
+// inputs are in threadgroup memory.
 //
 // Halves are multiplied as they are. Floats are a sum of two halves, x = 64 h + l / 64, and so
 // are weights then: three products of halves keep 21 bits, and inputs of up to 2^20 stay in range.
@@ -1039,7 +1077,7 @@ enum : uint { INPUT_ROW = 144u }; // halves from one input's step to the next on
 //: HALF_ROW
 enum : uint { HALF_ROW = 72u };   // the same of half a step
 //: STAGED_ROW
-enum : uint { STAGED_ROW = 40u }; // halves of a row of 32 staged weights
+enum : uint { STAGED_ROW = 36u }; // halves of a row of 32 staged weights
 
 //: column_place
 // Where a column of a step is in the row of an input.
@@ -1108,35 +1146,147 @@ static inline half4 piece_of(thread const typename T::run & r, uint j, uint u) {
   return rounded(v * 0.015625f);
 }
 
-//: weight_rows using STEP UNROLL piece_of
-// The lane's rows of a matrix of COLS columns, what it has of a step of them, and of the next step. Floats
-// are fetched when a prompt's inputs are multiplied: two steps would leave no registers for TOKENS results.
-template <typename T, uint COLS, uint R, uint TOKENS>
+//: copy_sixteen using UNROLL whole_copy
+// Sixteen bytes on their way to threadgroup memory, from where they are as aligned as multiples of ALIGN bytes.
+template <uint ALIGN>
+static inline void copy_sixteen(threadgroup uint4 * to, device const uchar * from) {
+  if (ALIGN % 16u == 0u) {
+    whole_copy<uint4>::begin_whole(to, (device const uint4 *)from);
+  } else if (ALIGN % 8u == 0u) {
+    UNROLL for (uint i = 0; i < 2u; ++i) whole_copy<uint2>::begin_whole((threadgroup uint2 *)to + i, (device const uint2 *)from + i);
+  } else {
+    UNROLL for (uint i = 0; i < 4u; ++i) whole_copy<uint>::begin_whole((threadgroup uint *)to + i, (device const uint *)from + i);
+  }
+}
+
+//: row_pointers
+// Where the rows that a lane reads begin.
+template <uint R> struct row_pointers { device const uchar * at[R]; };
+
+//: weight_buffers using lane_words
+// Where a simdgroup has its rows' weights of the next steps: BUFFERS of threadgroup memory, as many as ROOM
+// bytes hold, 4 at most; none: in registers. A lane copies what it multiplies itself, so it waits for
+// its own copies alone, and they hold no registers: the assembler of a GPU that is short of these moves
+// loads down to where they are used, and each step then waits for memory.
+template <typename T, uint COLS, uint R, uint ROOM>
+struct weight_buffers {
+  typedef lane_words<T, COLS> words_t;
+  enum : uint { WORDS = words_t::SIXTEENS * 4u + words_t::WORDS, BYTES = R * 128u * (WORDS > 0u ? WORDS : 1u) }; // of all lanes
+  enum : uint { FIT = WORDS > 0u ? ROOM / BYTES : 0u, BUFFERS = FIT < 4u ? FIT : 4u };
+};
+
+//: coming_steps using STEP UNROLL copy_sixteen lane_words row_pointers whole_copy
+// Steps in threadgroup memory: of a buffer the sixteens of all rows, then their words.
+template <typename T, uint COLS, uint R, uint BYTES, uint BUFFERS>
+struct coming_steps {
+  typedef lane_words<T, COLS> words_t;
+  enum : uint { AHEAD = BUFFERS, END = BYTES * BUFFERS };
+  enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
+  threadgroup uchar * memory;
+  uint at; // the buffer of the step that is taken next, in bytes
+
+  static inline void begin_coming(thread coming_steps & s, threadgroup uchar * room) {
+    s.memory = room;
+    s.at = 0u;
+  }
+  static inline threadgroup uint4 * sixteen_of(thread const coming_steps & s, uint r, uint i, ushort lane) {
+    return (threadgroup uint4 *)(s.memory + s.at) + (r * words_t::SIXTEENS + i) * 32u + lane;
+  }
+  static inline threadgroup uint * word_of(thread const coming_steps & s, uint r, uint i, ushort lane) {
+    return (threadgroup uint *)(s.memory + s.at + R * words_t::SIXTEENS * 512u) + (r * words_t::WORDS + i) * 32u + lane;
+  }
+
+  // Into the buffer at hand, whose step has been taken.
+  static inline void send(thread coming_steps & s, thread const row_pointers<R> & rows, uint step, ushort lane) {
+    if (step * STEP < COLS) {
+      UNROLL for (uint r = 0; r < R; ++r) {
+        UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
+        UNROLL for (uint i = 0; i < words_t::WORDS; ++i) whole_copy<uint>::begin_whole(word_of(s, r, i, lane), (device const uint *)words_t::word(rows.at[r], step, lane % 4u, i));
+      }
+    }
+    s.at = s.at + BYTES == END ? 0u : s.at + BYTES;
+  }
+
+  static inline void take_coming(thread const coming_steps & s, thread typename T::run * now, uint step, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) {
+      uint4 q[words_t::SIXTEENS];
+      uint w[words_t::WORDS > 0u ? words_t::WORDS : 1u];
+      UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) q[i] = *sixteen_of(s, r, i, lane);
+      UNROLL for (uint i = 0; i < words_t::WORDS; ++i) w[i] = *word_of(s, r, i, lane);
+      words_t::join(q, w, step, lane % 4u, now[r]);
+    }
+  }
+};
+
+//: coming_steps using STEP UNROLL row_pointers
+// One step in registers. Columns behind the last one may be any weights: their inputs are 0.
+template <typename T, uint COLS, uint R, uint BYTES>
+struct coming_steps<T, COLS, R, BYTES, 0> {
+  enum : uint { AHEAD = 1 };
+  enum : bool { SINGLE = false, LATE = false };
+  typename T::run next[R];
+
+  static inline void begin_coming(thread coming_steps &, threadgroup uchar *) {}
+  static inline void send(thread coming_steps & s, thread const row_pointers<R> & rows, uint step, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) T::template fetch_run<COLS>(rows.at[r], min(step, (COLS - 1u) / STEP), lane % 4u, s.next[r]);
+  }
+  static inline void take_coming(thread const coming_steps & s, thread typename T::run * now, uint, ushort) {
+    UNROLL for (uint r = 0; r < R; ++r) now[r] = s.next[r];
+  }
+};
+
+//: no_steps using row_pointers
+// None: two steps would leave a thread no registers for its results.
+struct no_steps {
+  enum : uint { AHEAD = 1 };
+  enum : bool { SINGLE = false, LATE = true };
+  static inline void begin_coming(thread no_steps &, threadgroup uchar *) {}
+  template <uint R>
+  static inline void send(thread no_steps &, thread const row_pointers<R> &, uint, ushort) {}
+  template <typename RUN>
+  static inline void take_coming(thread const no_steps &, thread RUN *, uint, ushort) {}
+};
+
+//: steps_of using coming_steps weight_buffers
+// Which of these: weights of four bytes are fetched when a prompt's inputs are multiplied by them.
+template <typename T, uint COLS, uint R, uint ROOM, bool MANY>
+struct steps_of {
+  typedef weight_buffers<T, COLS, R, ROOM> buffers;
+  typedef coming_steps<T, COLS, R, buffers::BYTES, buffers::BUFFERS> type;
+};
+//: steps_of using no_steps
+template <typename T, uint COLS, uint R, uint ROOM>
+struct steps_of<T, COLS, R, ROOM, true> { typedef no_steps type; };
+
+//: weight_rows using STEP UNROLL piece_of row_pointers steps_of
+// The lane's rows of a matrix of COLS columns, what it has of a step of them, and where the next steps are.
+template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
 struct weight_rows {
-  enum : bool { AHEAD = TOKENS <= 32u || sizeof(typename T::run) * R <= 256u };
-  device const uchar * row[R];
-  typename T::run now[R], next[R];
-  uint next_step, late_step;
+  typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
+  enum : uint { AHEAD = steps_t::AHEAD, ROW_BLOCKS = R }; // AHEAD: how many steps are sent for before the first is taken
+  enum : bool { SINGLE = steps_t::SINGLE };               // one buffer: what was sent last is taken next
+  row_pointers<R> rows;
+  typename T::run now[R];
+  steps_t coming;
 
   // Rows from first on; behind the last row come copies of it, whose results go nowhere.
-  static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, ushort lane) {
-    UNROLL for (uint r = 0; r < R; ++r) w.row[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
+  static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, threadgroup uchar * room, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) w.rows.at[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
+    steps_t::begin_coming(w.coming, room);
   }
 
-  // Columns behind the last one may be any weights: their inputs are 0.
-  static inline void fetch_step(thread weight_rows & w, uint step, ushort lane) {
-    w.next_step = min(step, (COLS - 1u) / STEP);
-    UNROLL for (uint r = 0; AHEAD && r < R; ++r) T::template fetch_run<COLS>(w.row[r], w.next_step, lane % 4u, w.next[r]);
+  // Sends for a step, in the order in which they are taken: for the first AHEAD ones, then behind each
+  // take for the step that is AHEAD of it.
+  static inline void send_step(thread weight_rows & w, uint step, ushort lane) { steps_t::send(w.coming, w.rows, step, lane); }
+  static inline void take(thread weight_rows & w, uint step, ushort lane) { steps_t::take_coming(w.coming, w.now, step, lane); }
+
+  static inline void send_first(thread weight_rows & w, uint first, uint stride, ushort lane) {
+    UNROLL for (uint i = 0; i < AHEAD; ++i) send_step(w, first + i * stride, lane);
   }
 
-  static inline void take(thread weight_rows & w) {
-    w.late_step = w.next_step;
-    UNROLL for (uint r = 0; r < R; ++r) w.now[r] = w.next[r];
-  }
-
-  // Before the eights that are multiplied next: others need no registers.
-  static inline void fetch_late(thread weight_rows & w, ushort lane) {
-    UNROLL for (uint r = 0; !AHEAD && r < R; ++r) T::template fetch_run<COLS>(w.row[r], w.late_step, lane % 4u, w.now[r]);
+  // Before the eights of a step that has been taken are multiplied: others need no registers.
+  static inline void fetch_late(thread weight_rows & w, uint step, ushort lane) {
+    UNROLL for (uint r = 0; steps_t::LATE && r < R; ++r) T::template fetch_run<COLS>(w.rows.at[r], min(step, (COLS - 1u) / STEP), lane % 4u, w.now[r]);
   }
 
   // The eights j of the lane's rows.
@@ -1149,23 +1299,27 @@ struct weight_rows {
 //: no_weights
 // In the place of a second matrix where there is none.
 struct no_weights {
-  static inline void fetch_step(thread no_weights &, uint, ushort) {}
-  static inline void take(thread no_weights &) {}
-  static inline void fetch_late(thread no_weights &, ushort) {}
+  enum : uint { AHEAD = 1 };
+  enum : bool { SINGLE = false };
+  static inline void send_step(thread no_weights &, uint, ushort) {}
+  static inline void take(thread no_weights &, uint, ushort) {}
+  static inline void fetch_late(thread no_weights &, uint, ushort) {}
 };
 
-//: one_matrix
-// How simdgroups multiply: by one matrix, by two of one format, which take an input from the tile once
-// for both, and by two of different formats, whose lanes have different columns. COUNT eights from
-// FIRST on are constants: a lane's registers have no index.
-template <typename W> struct one_matrix;
+//: matrices
+// How simdgroups multiply: by one matrix, or by two of one format, which take an input from the tile once
+// for both. Of different formats lanes have different columns: products_apart. COUNT eights from FIRST
+// on are constants: a lane's registers have no index.
+template <typename W, typename U> struct matrices { enum : bool { ALIKE = false }; };
 
-//: one_matrix if weight_rows using UNROLL multiply_eights weight_rows
-template <typename T, uint COLS, uint R, uint TOKENS>
-struct one_matrix<weight_rows<T, COLS, R, TOKENS>> {
-  typedef weight_rows<T, COLS, R, TOKENS> W;
+//: matrices if weight_rows no_weights using UNROLL multiply_eights no_weights weight_rows weights_of
+template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
+struct matrices<weight_rows<T, COLS, R, TOKENS, ROOM>, no_weights> {
+  typedef weight_rows<T, COLS, R, TOKENS, ROOM> W;
+  typedef T format;
+  enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
-  static inline void multiply_one(thread const W & w, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
+  static inline void multiply_all(thread const W & w, thread const no_weights &, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
     UNROLL for (uint j = 0; j < COUNT; ++j) {
       half4 v[2u * R];
       W::template decode<PIECE>(w, FIRST + j, v);
@@ -1174,25 +1328,10 @@ struct one_matrix<weight_rows<T, COLS, R, TOKENS>> {
   }
 };
 
-//: matrices
-template <typename W, typename U> struct matrices;
-
-//: matrices if weight_rows no_weights using no_weights one_matrix weight_rows weights_of
-template <typename T, uint COLS, uint R, uint TOKENS>
-struct matrices<weight_rows<T, COLS, R, TOKENS>, no_weights> {
-  typedef weight_rows<T, COLS, R, TOKENS> W;
-  typedef T format;
-  enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
-  template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
-  static inline void multiply_all(thread const W & w, thread const no_weights &, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
-    one_matrix<W>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
-  }
-};
-
 //: matrices if weight_rows using UNROLL multiply_eights weight_rows weights_of
-template <typename T, uint COLS, uint R, uint TOKENS>
-struct matrices<weight_rows<T, COLS, R, TOKENS>, weight_rows<T, COLS, R, TOKENS>> {
-  typedef weight_rows<T, COLS, R, TOKENS> W;
+template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
+struct matrices<weight_rows<T, COLS, R, TOKENS, ROOM>, weight_rows<T, COLS, R, TOKENS, ROOM>> {
+  typedef weight_rows<T, COLS, R, TOKENS, ROOM> W;
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
@@ -1203,18 +1342,6 @@ struct matrices<weight_rows<T, COLS, R, TOKENS>, weight_rows<T, COLS, R, TOKENS>
       W::template decode<PIECE>(u, FIRST + j, v + 2u * R);
       multiply_eights<typename LAYOUT::template places<T>, 2u * R, N>(d, v, x, FIRST + j, staged, lane);
     }
-  }
-};
-
-//: matrices if weight_rows using one_matrix weight_rows weights_of
-template <typename T, typename S, uint COLS, uint R, uint TOKENS>
-struct matrices<weight_rows<T, COLS, R, TOKENS>, weight_rows<S, COLS, R, TOKENS>> {
-  typedef T format;
-  enum : bool { TWO = weights_of<T>::TWO || weights_of<S>::TWO, ALIKE = false };
-  template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
-  static inline void multiply_all(thread const weight_rows<T, COLS, R, TOKENS> & w, thread const weight_rows<S, COLS, R, TOKENS> & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
-    one_matrix<weight_rows<T, COLS, R, TOKENS>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
-    one_matrix<weight_rows<S, COLS, R, TOKENS>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
   }
 };
 
@@ -1290,55 +1417,6 @@ template <> struct eight_inputs<float> {
     return both;
   }
 };
-
-//: step_parts
-// How many steps of TOKENS inputs the tile holds for SLICES simdgroups that share rows, and how many of
-// these share a step.
-template <uint TOKENS, uint SLICES>
-struct step_parts {
-  enum : uint { STEPS = TOKENS * SLICES > 64u ? 64u / TOKENS : SLICES, PARTS = SLICES / STEPS };
-};
-
-//: input_share using INPUT_ROW STEP UNROLL column_place eight_inputs
-// A thread's share of the inputs of STEPS steps, on its way to the tile [STEPS][TOKENS][INPUT_ROW].
-template <typename X, uint COLS, uint TOKENS, uint STEPS, uint THREADS>
-struct input_share {
-  enum : uint { EIGHTS = TOKENS * STEPS * (STEP / 8u) / THREADS };
-  eight_inputs<X> e[EIGHTS];
-
-  template <typename INPUTS>
-  static inline void fetch_inputs(thread input_share & s, INPUTS x, uint step, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) {
-      const uint i = tid + k * THREADS, c = (step + i / (TOKENS * 16u)) * STEP + i % 16u * 8u;
-      device const X * p = INPUTS::input_at(x, i / 16u % TOKENS) + c;
-      if (c + 8u <= COLS) eight_inputs<X>::load(s.e[k], p);
-      else if (COLS % 8u != 0u && c < COLS) eight_inputs<X>::load_four(s.e[k], p);
-      else eight_inputs<X>::none(s.e[k]);
-    }
-  }
-
-  template <uint TERM>
-  static inline void put(thread const input_share & s, threadgroup half * tile, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) {
-      const uint i = tid + k * THREADS;
-      *(threadgroup uint4 *)(tile + i / 16u * INPUT_ROW + column_place(i % 16u * 8u)) = eight_inputs<X>::template halves<TERM>(s.e[k]);
-    }
-  }
-};
-
-//: multiply_step using matrices whole_step
-// d += W X, and d + R N += U X, for the simdgroup's part of a step: all of its columns, or those of two of
-// the four eights.
-template <uint PIECE, uint N, uint PARTS, typename W, typename U>
-static inline void multiply_step(thread const W & w, thread const U & up, thread simdgroup_float8x8 * d, threadgroup const half * x, uint part, threadgroup half * staged, ushort lane) {
-  if (PARTS == 1u) {
-    matrices<W, U>::template multiply_all<whole_step, PIECE, N, 0, 4>(w, up, d, x, staged, lane);
-  } else if (part == 0u) {
-    matrices<W, U>::template multiply_all<whole_step, PIECE, N, 0, 2>(w, up, d, x, staged, lane);
-  } else {
-    matrices<W, U>::template multiply_all<whole_step, PIECE, N, 2, 2>(w, up, d, x, staged, lane);
-  }
-}
 
 //: result_block
 // Results of eight inputs on their way to the lanes that finish them: [8][8 R + 4].
@@ -1416,64 +1494,101 @@ template <> struct sent_eight<half> {
   static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
-//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
-// Products of one tile of inputs and all steps. The weights of the first step are on their way.
-template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+//: columns_from
+// How many of the eight columns from c on there are: rows are of multiples of four.
+template <uint COLS>
+static inline uint columns_from(uint c) { return c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u; }
+
+//: batch_product using COPIES_GROUP COPIES_LAND_BUT INPUT_ROW STEP UNROLL column_place columns_from matrices piece sent_eight whole_step
+// Products of a batch: a simdgroup takes every SLICES-th step, for which it has a tile of inputs of its own, or two
+// with COPIES: the other one's are on their way then. So simdgroups do not wait for each other.
+template <uint COLS, uint TOKENS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS>
 struct batch_product {
-  // Of SLICES simdgroups that share rows some take different steps, as many as the tile has room for,
-  // and two of one step different columns of it; their sums are added up afterwards.
-  enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
-  enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
-  typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  typedef sent_eight<typename INPUTS::element> eight_t;
+  typedef matrices<W, U> matrices_t;
+  enum : bool { FLOATS = eight_t::TERMS == 2u };
+  enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS / 2u, STEPS = (COLS + STEP - 1u) / STEP, TILE = TOKENS * INPUT_ROW };
+  enum : uint { TILES = COPIES && !FLOATS ? 2 : 1, OTHER = TILES - 1u };
+
+  // A lane's share of the inputs: the same eight columns of every other row.
   struct shares {
     INPUTS x;
+    uint rows[EIGHTS]; // where the rows begin, in elements
+    eight_t e[TILES * EIGHTS];
   };
+  static inline threadgroup half * place_of(threadgroup half * tile, uint k, ushort lane) { return tile + (2u * k + lane / 16u) * INPUT_ROW + column_place(lane % 16u * 8u); }
 
-  // The first inputs are fetched later: with them under way for longer a thread would have no 128 registers.
-  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half *, uint) { s.x = x; }
+  template <uint NTH>
+  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint step, ushort lane) {
+    if (step < STEPS) {
+      const uint c = step * STEP + lane % 16u * 8u, n = columns_from<COLS>(c);
+      UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::send(s.e[NTH * EIGHTS + k], place_of(tiles + NTH * TILE, k, lane), s.x.base + s.rows[k] + c, n);
+    }
+    COPIES_GROUP;
+  }
+  template <uint NTH, uint TERM>
+  static inline void land_inputs(thread const shares & s, threadgroup half * tiles, ushort lane) {
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[NTH * EIGHTS + k], place_of(tiles + NTH * TILE, k, lane));
+  }
 
-  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    const uint nth = slice % STEPS, part = slice / STEPS;
-    threadgroup const half * mine = tile + nth * (TOKENS * INPUT_ROW);
-    share_t share;
-    share_t::fetch_inputs(share, s.x, 0u, tid);
-    for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; step += STEPS) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the inputs before
-      share_t::template put<0>(share, tile, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      W::take(w);
-      U::take(up);
-      W::fetch_step(w, step + STEPS + nth, lane);
-      U::fetch_step(up, step + STEPS + nth, lane);
-      W::fetch_late(w, lane);
-      U::fetch_late(up, lane);
-      if (!FLOATS) {
-        share_t::fetch_inputs(share, s.x, step + STEPS, tid);
-        multiply_step<piece::WHOLE, N, PARTS>(w, up, d, mine, part, staged, lane);
-        if (matrices<W, U>::TWO) multiply_step<piece::REST, N, PARTS>(w, up, d, mine, part, staged, lane);
-      } else {
-        multiply_step<piece::GROWN, N, PARTS>(w, up, d, mine, part, staged, lane);
-        multiply_step<piece::GROWN_REST, N, PARTS>(w, up, d, mine, part, staged, lane);
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::template put<1>(share, tile, tid);
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::fetch_inputs(share, s.x, step + STEPS, tid);
-        multiply_step<piece::SHRUNK, N, PARTS>(w, up, d, mine, part, staged, lane);
-      }
+  static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
+    s.x = x;
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, 2u * k + lane / 16u);
+    send_inputs<0>(s, tiles, slice, lane);
+    if (TILES == 2u) send_inputs<OTHER>(s, tiles, slice + SLICES, lane);
+  }
+
+  // Multiplies by the inputs of a step, and sends for those that come into their place.
+  template <uint NTH>
+  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, ushort lane) {
+    threadgroup half * tile = tiles + NTH * TILE;
+    // Weights pass through the other tile, whose inputs have not landed, unless lanes know their elements.
+    if (COPIES) staged = tiles + (1u - NTH) * TILE;
+    land_inputs<NTH, 0>(s, tiles, lane);
+    COPIES_LAND_BUT(OTHER); // but for the other tile's
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    W::take(w, step, lane);
+    U::take(up, step, lane);
+    W::send_step(w, step + W::AHEAD * SLICES, lane);
+    U::send_step(up, step + U::AHEAD * SLICES, lane);
+    if (W::SINGLE || U::SINGLE) COPIES_GROUP; // else they land with inputs that are sent for later, a step after this one's
+    W::fetch_late(w, step, lane);
+    U::fetch_late(up, step, lane);
+    if (!FLOATS) {
+      matrices_t::template multiply_all<whole_step, piece::WHOLE, N, 0, 4>(w, up, d, tile, staged, lane);
+      if (matrices_t::TWO) matrices_t::template multiply_all<whole_step, piece::REST, N, 0, 4>(w, up, d, tile, staged, lane);
+    } else {
+      matrices_t::template multiply_all<whole_step, piece::GROWN, N, 0, 4>(w, up, d, tile, staged, lane);
+      matrices_t::template multiply_all<whole_step, piece::GROWN_REST, N, 0, 4>(w, up, d, tile, staged, lane);
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      land_inputs<NTH, eight_t::TERMS - 1u>(s, tiles, lane);
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      matrices_t::template multiply_all<whole_step, piece::SHRUNK, N, 0, 4>(w, up, d, tile, staged, lane);
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have read the tile
+    send_inputs<NTH>(s, tiles, step + TILES * SLICES, lane);
+  }
+
+  static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint, ushort lane) {
+    for (uint step = slice; step < STEPS; step += TILES * SLICES) {
+      multiply_tile<0>(w, up, s, tiles, staged, d, step, lane);
+      if (TILES == 2u && step + SLICES < STEPS) multiply_tile<OTHER>(w, up, s, tiles, staged, d, step + SLICES, lane);
     }
   }
 };
 
-//: prompt_product using COPIES_LAND HALF_ROW STEP UNROLL half_step matrices piece sent_eight
-// The same for a whole tile of TOKENS inputs, in two buffers of half a step each: of halves one is filled
-// while the other is multiplied by, of floats they have the two terms.
+//: prompt_product using COPIES_GROUP COPIES_LAND COPIES_LAND_BUT HALF_ROW STEP UNROLL columns_from half_step matrices piece sent_eight
+// Products of a prompt: all simdgroups multiply by the same tile of TOKENS inputs, in two buffers of half a step
+// each: of halves one is filled while the other is multiplied by, of floats they have the two terms. One or
+// two simdgroups make the same rows.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct prompt_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
   typedef matrices<W, U> matrices_t;
   typedef typename matrices_t::format format;
   enum : bool { FLOATS = eight_t::TERMS == 2u };
-  enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS * 8u / THREADS };
+  enum : uint { N = TOKENS / 8u, EIGHTS = (TOKENS * 8u + THREADS - 1u) / THREADS };
+  enum : bool { ALL = TOKENS * 8u % THREADS == 0u }; // of the threads have as many
 
   // A thread's share of the inputs. They are of neighbouring eights of one lane, so that their columns differ
   // by the row alone.
@@ -1483,21 +1598,24 @@ struct prompt_product {
     uint columns[2];   // of a step's halves
     eight_t e[EIGHTS];
   };
+  static inline bool has(uint k, uint tid) { return ALL || tid + k * THREADS < TOKENS * 8u; }
   static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / 8u + k * (THREADS / 8u)) * HALF_ROW + tid % 8u * 8u; }
 
   static inline void send_half(thread shares & s, threadgroup half * buffer, uint step, uint h, uint tid) {
-    const uint c = step * STEP + s.columns[h], n = c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u;
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::send(s.e[k], place_of(buffer, k, tid), s.x.base + s.rows[k] + c, n);
+    const uint c = step * STEP + s.columns[h], n = columns_from<COLS>(c);
+    UNROLL for (uint k = 0; k < EIGHTS; ++k)
+      if (has(k, tid)) eight_t::send(s.e[k], place_of(buffer, k, tid), s.x.base + s.rows[k] + c, n);
   }
   template <uint TERM>
   static inline void land_half(thread const shares & s, threadgroup half * buffer, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+    UNROLL for (uint k = 0; k < EIGHTS; ++k)
+      if (has(k, tid)) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
   }
 
   // Sends for the first half step.
-  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half * tile, uint tid) {
+  static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tile, uint, uint tid, ushort) {
     s.x = x;
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, min(tid / 8u + k * (THREADS / 8u), TOKENS - 1u));
     UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
     send_half(s, tile, 0u, 0u, tid);
   }
@@ -1514,63 +1632,118 @@ struct prompt_product {
     }
   }
 
-  // Multiplies by a half step, and has the one behind it in memory in the end: half H of the next step.
+  // Multiplies by half H of a step, and has the one behind it in memory in the end. With the first half
+  // the weights of the next step are sent for, behind the inputs: these land first.
   template <uint H>
-  static inline void follow(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint next, uint slice, uint tid, ushort lane) {
-    W::fetch_late(w, lane);
-    U::fetch_late(up, lane);
+  static inline void follow(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, uint slice, uint tid, ushort lane) {
     threadgroup half * now = tile, * other = tile + TOKENS * HALF_ROW;
+    const uint next = H == 0u ? step : step + 1u;
     if (FLOATS) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the half before
       land_half<0>(s, now, tid);
       land_half<eight_t::TERMS - 1u>(s, other, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       send_half(s, now, next, 1u - H, tid);
-      multiply_half<piece::GROWN, H>(w, up, d, now, slice, staged, lane);
-      multiply_half<piece::GROWN_REST, H>(w, up, d, now, slice, staged, lane);
-      multiply_half<piece::SHRUNK, H>(w, up, d, other, slice, staged, lane);
     } else {
       if (H == 1u) {
         now = other;
         other = tile;
       }
       send_half(s, other, next, 1u - H, tid);
+      COPIES_GROUP;
+    }
+    if (H == 0u) {
+      W::send_step(w, step + W::AHEAD, lane);
+      U::send_step(up, step + U::AHEAD, lane);
+      COPIES_GROUP;
+    }
+    W::fetch_late(w, step, lane);
+    U::fetch_late(up, step, lane);
+    if (FLOATS) {
+      multiply_half<piece::GROWN, H>(w, up, d, now, slice, staged, lane);
+      multiply_half<piece::GROWN_REST, H>(w, up, d, now, slice, staged, lane);
+      multiply_half<piece::SHRUNK, H>(w, up, d, other, slice, staged, lane);
+      if (H == 1u) COPIES_LAND;
+    } else {
       multiply_half<piece::WHOLE, H>(w, up, d, now, slice, staged, lane);
       if (matrices_t::TWO) multiply_half<piece::REST, H>(w, up, d, now, slice, staged, lane);
       land_half<0>(s, other, tid);
-      COPIES_LAND;
+      COPIES_LAND_BUT(1u - H);
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
   }
 
-  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    if (!FLOATS) {
-      land_half<0>(s, tile, tid);
-      COPIES_LAND;
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
+  static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    if (!FLOATS) land_half<0>(s, tile, tid);
+    COPIES_LAND;
+    if (!FLOATS) threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; ++step) {
-      W::take(w);
-      U::take(up);
-      W::fetch_step(w, step + 1u, lane);
-      U::fetch_step(up, step + 1u, lane);
+      W::take(w, step, lane);
+      U::take(up, step, lane);
       follow<0>(w, up, s, tile, staged, d, step, slice, tid, lane);
-      follow<1>(w, up, s, tile, staged, d, step + 1u, slice, tid, lane);
+      follow<1>(w, up, s, tile, staged, d, step, slice, tid, lane);
     }
   }
 };
 
-//: product_of using batch_product
-// Which of the two: a prompt's tiles are full, but two formats want different columns.
-template <bool PROMPT, uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-struct product_of : batch_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
-//: product_of using prompt_product
-template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-struct product_of<true, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
+//: tile_kind
+// Which of the two: simdgroups that have different steps have tiles of their own.
+template <uint TOKENS, uint SLICES, uint THREADS> struct tile_kind { enum : bool { SHARED = TOKENS > 16u || 32u * SLICES < THREADS }; };
 
-//: tile_product using matrices product_of
-template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-struct tile_product : product_of<(TOKENS > 32u) && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
+//: product_of using batch_product
+template <bool SHARED, uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct product_of : batch_product<COLS, TOKENS, SLICES, COPIES, W, U, INPUTS> {};
+//: product_of using prompt_product
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct product_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
+
+//: products_apart using COPIES_LAND no_weights product_of tile_kind
+// Two matrices of formats that want different columns, one behind the other.
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct products_apart {
+  typedef product_of<tile_kind<TOKENS, SLICES, THREADS>::SHARED, COLS, TOKENS, SLICES, THREADS, COPIES, W, no_weights, INPUTS> first_t;
+  typedef product_of<tile_kind<TOKENS, SLICES, THREADS>::SHARED, COLS, TOKENS, SLICES, THREADS, COPIES, U, no_weights, INPUTS> second_t;
+  struct shares {
+    typename first_t::shares first;
+    INPUTS x;
+  };
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half * tile, uint slice, uint tid, ushort lane) {
+    s.x = x;
+    first_t::begin_steps(s.first, x, tile, slice, tid, lane);
+  }
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    no_weights none;
+    first_t::multiply_steps(w, none, s.first, tile, staged, d, slice, tid, lane);
+    COPIES_LAND;
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the last inputs
+    typename second_t::shares second;
+    second_t::begin_steps(second, s.x, tile, slice, tid, lane);
+    second_t::multiply_steps(up, none, second, tile, staged, d + W::ROW_BLOCKS * (TOKENS / 8u), slice, tid, lane);
+  }
+};
+
+//: products_together using product_of tile_kind
+// A product of one matrix, or of two of one format, and which of these a part has.
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct products_together {
+  typedef product_of<tile_kind<TOKENS, SLICES, THREADS>::SHARED, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> all_t;
+  typedef typename all_t::shares shares;
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half * tile, uint slice, uint tid, ushort lane) { all_t::begin_steps(s, x, tile, slice, tid, lane); }
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    all_t::multiply_steps(w, up, s, tile, staged, d, slice, tid, lane);
+  }
+};
+
+//: products_of using products_apart
+template <bool ALIKE, uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct products_of { typedef products_apart<COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> type; };
+//: products_of using products_together
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct products_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> { typedef products_together<COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> type; };
+
+//: tile_product using matrices products_of
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct tile_product { typedef typename products_of<matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS>::type type; };
 
 //: softmax
 // Gating runs in one simdgroup: lane l has the experts l, l + 32, …. What they are selected by
@@ -3879,21 +4052,22 @@ static inline void q_a_kv_a_x16_body(
     const uint slice = 0u;
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_q_a_proj, 96u, 2u, 16u> w;
-    weight_rows<T_w_q_a_proj, 96u, 2u, 16u>::begin(w, w_q_a_proj, row, 63u, lane);
+    weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u> w;
+    weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 63u, room, lane);
     no_weights w_up;
     if (row + 16u <= 64u) {
       WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(96u), 16u * T_w_q_a_proj::row_bytes(96u));
     }
-    weight_rows<T_w_q_a_proj, 96u, 2u, 16u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef tile_product<96u, 16u, 1u, 128u, weight_rows<T_w_q_a_proj, 96u, 2u, 16u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between>> product_t;
+    typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, tid);
-    threadgroup float * factors = scratch + 2432u;
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 2304u;
     norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -3923,21 +4097,22 @@ static inline void q_a_kv_a_x16_body(
     const uint slice = 0u;
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u> w;
-    weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u>::begin(w, w_kv_a_proj_with_mqa, row, 79u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u> w;
+    weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 79u, room, lane);
     no_weights w_up;
     if (row + 16u <= 80u) {
       WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(96u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
     }
-    weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef tile_product<96u, 16u, 1u, 128u, weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between>> product_t;
+    typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, tid);
-    threadgroup float * factors = scratch + 2432u;
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 2304u;
     norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -3978,7 +4153,7 @@ kernel void q_a_kv_a_x16_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[612];
+  threadgroup float4 scratch[580];
   mla::q_a_kv_a_x16_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4046,21 +4221,22 @@ static inline void q_b_store_kv_x16_body(
     const uint slice = 0u;
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_q_b_proj, 64u, 2u, 16u> w;
-    weight_rows<T_w_q_b_proj, 64u, 2u, 16u>::begin(w, w_q_b_proj, row, 319u, lane);
+    weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u> w;
+    weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 319u, room, lane);
     no_weights w_up;
     if (row + 16u <= 320u) {
       WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(64u), 16u * T_w_q_b_proj::row_bytes(64u));
     }
-    weight_rows<T_w_q_b_proj, 64u, 2u, 16u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef tile_product<64u, 16u, 1u, 128u, weight_rows<T_w_q_b_proj, 64u, 2u, 16u>, no_weights, tile_inputs<act_t, 64u, 0u, rows_between>> product_t;
+    typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 64u, 0u, rows_between>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 64u, 0u, rows_between>{ready, which}, tile, tid);
-    threadgroup float * factors = scratch + 2432u;
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 64u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 2304u;
     norm_factors<4u, 16u, 16u, 4u>(ready_squares, which, 64.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -4112,7 +4288,7 @@ kernel void q_b_store_kv_x16_q4_0_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[612];
+  threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4132,7 +4308,7 @@ kernel void q_b_store_kv_x16_q4_0_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[612];
+  threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4160,20 +4336,21 @@ static inline void k_b_x16_body(
   const uint slice = 0u;
   const uint row = (g % 1u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_k_b_proj, 48u, 2u, 16u> w;
-  weight_rows<T_w_k_b_proj, 48u, 2u, 16u>::begin(w, w_k_b_proj + entry * args.stride0, row, 63u, lane);
+  weight_rows<T_w_k_b_proj, 48u, 2u, 16u, 0u> w;
+  weight_rows<T_w_k_b_proj, 48u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * args.stride0, row, 63u, room, lane);
   no_weights w_up;
   if (row + 16u <= 64u) {
     WEIGHTS_SOON(w_k_b_proj + entry * args.stride0 + ulong(row) * T_w_k_b_proj::row_bytes(48u), 16u * T_w_k_b_proj::row_bytes(48u));
   }
-  weight_rows<T_w_k_b_proj, 48u, 2u, 16u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_k_b_proj, 48u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<48u, 16u, 1u, 128u, weight_rows<T_w_k_b_proj, 48u, 2u, 16u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between>> product_t;
+  typedef typename tile_product<48u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 48u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between>{q_rope + entry * 64u, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between>{q_rope + entry * 64u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -4207,7 +4384,7 @@ kernel void k_b_x16_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[608];
+  threadgroup float4 scratch[576];
   mla::k_b_x16_body<mla::f16>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4384,20 +4561,21 @@ static inline void v_b_x16_body(
   const uint slice = 0u;
   const uint row = (g % 1u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_v_b_proj, 64u, 2u, 16u> w;
-  weight_rows<T_w_v_b_proj, 64u, 2u, 16u>::begin(w, w_v_b_proj + entry * args.stride0, row, 63u, lane);
+  weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u> w;
+  weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * args.stride0, row, 63u, room, lane);
   no_weights w_up;
   if (row + 16u <= 64u) {
     WEIGHTS_SOON(w_v_b_proj + entry * args.stride0 + ulong(row) * T_w_v_b_proj::row_bytes(64u), 16u * T_w_v_b_proj::row_bytes(64u));
   }
-  weight_rows<T_w_v_b_proj, 64u, 2u, 16u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<64u, 16u, 1u, 128u, weight_rows<T_w_v_b_proj, 64u, 2u, 16u>, no_weights, tile_inputs<float, 320u, 0u, rows_between>> product_t;
+  typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<float, 320u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<float, 320u, 0u, rows_between>{o_lat + entry * 64u, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<float, 320u, 0u, rows_between>{o_lat + entry * 64u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -4431,7 +4609,7 @@ kernel void v_b_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[608];
+  threadgroup float4 scratch[576];
   mla::v_b_x16_body<mla::q4_0>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4457,20 +4635,21 @@ static inline void o_proj_x16_body(
   const uint slice = sg % 2u; // of the columns
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_o_proj, 320u, 2u, 16u> w;
-  weight_rows<T_w_o_proj, 320u, 2u, 16u>::begin(w, w_o_proj, row, 95u, lane);
+  weight_rows<T_w_o_proj, 320u, 2u, 16u, 0u> w;
+  weight_rows<T_w_o_proj, 320u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 95u, room, lane);
   no_weights w_up;
   if (row + 16u <= 96u) {
     WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(320u) + slice * (16u * T_w_o_proj::row_bytes(320u) / 2u), 16u * T_w_o_proj::row_bytes(320u) / 2u);
   }
-  weight_rows<T_w_o_proj, 320u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_o_proj, 320u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<320u, 16u, 2u, 128u, weight_rows<T_w_o_proj, 320u, 2u, 16u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between>> product_t;
+  typedef typename tile_product<320u, 16u, 2u, 128u, false, weight_rows<T_w_o_proj, 320u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between>{attention, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -4517,7 +4696,7 @@ kernel void o_proj_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[896];
+  threadgroup float4 scratch[576];
   mla::o_proj_x16_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4541,24 +4720,25 @@ static inline void gate_up_x16_body(
   const uint slice = 0u;
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_gate_proj, 96u, 2u, 16u> w;
-  weight_rows<T_w_gate_proj, 96u, 2u, 16u>::begin(w, w_gate_proj, row, 159u, lane);
-  weight_rows<T_w_up_proj, 96u, 2u, 16u> w_up;
-  weight_rows<T_w_up_proj, 96u, 2u, 16u>::begin(w_up, w_up_proj, row, 159u, lane);
+  weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u> w;
+  weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 159u, room, lane);
+  weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u> w_up;
+  weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>::begin(w_up, w_up_proj, row, 159u, room + 0u, lane);
   if (row + 16u <= 160u) {
     WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(96u), 16u * T_w_gate_proj::row_bytes(96u));
     WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(96u), 16u * T_w_up_proj::row_bytes(96u));
   }
-  weight_rows<T_w_gate_proj, 96u, 2u, 16u>::fetch_step(w, 0u, lane);
-  weight_rows<T_w_up_proj, 96u, 2u, 16u>::fetch_step(w_up, 0u, lane);
+  weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
+  weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<96u, 16u, 1u, 128u, weight_rows<T_w_gate_proj, 96u, 2u, 16u>, weight_rows<T_w_up_proj, 96u, 2u, 16u>, tile_inputs<act_t, 96u, 0u, rows_between>> product_t;
+  typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>, tile_inputs<act_t, 96u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, tid);
-  threadgroup float * factors = scratch + 2432u;
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  threadgroup float * factors = scratch + 2304u;
   norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -4598,7 +4778,7 @@ kernel void gate_up_x16_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[612];
+  threadgroup float4 scratch[580];
   mla::gate_up_x16_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4624,20 +4804,21 @@ static inline void down_x16_body(
   const uint slice = 0u;
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_down_proj, 160u, 2u, 16u> w;
-  weight_rows<T_w_down_proj, 160u, 2u, 16u>::begin(w, w_down_proj, row, 95u, lane);
+  weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u> w;
+  weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 95u, room, lane);
   no_weights w_up;
   if (row + 16u <= 96u) {
     WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(160u), 16u * T_w_down_proj::row_bytes(160u));
   }
-  weight_rows<T_w_down_proj, 160u, 2u, 16u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<160u, 16u, 1u, 128u, weight_rows<T_w_down_proj, 160u, 2u, 16u>, no_weights, tile_inputs<act_t, 160u, 0u, rows_between>> product_t;
+  typedef typename tile_product<160u, 16u, 1u, 128u, false, weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 160u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 160u, 0u, rows_between>{swiglu, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 160u, 0u, rows_between>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -4685,7 +4866,7 @@ kernel void down_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[608];
+  threadgroup float4 scratch[576];
   mla::down_x16_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4713,21 +4894,22 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint slice = 0u;
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_gate, 96u, 2u, 16u> w;
-    weight_rows<T_w_gate, 96u, 2u, 16u>::begin(w, w_gate, row, 15u, lane);
+    weight_rows<T_w_gate, 96u, 2u, 16u, 0u> w;
+    weight_rows<T_w_gate, 96u, 2u, 16u, 0u>::begin(w, w_gate, row, 15u, room, lane);
     no_weights w_up;
     if (row + 16u <= 16u) {
       WEIGHTS_SOON(w_gate + ulong(row) * T_w_gate::row_bytes(96u), 16u * T_w_gate::row_bytes(96u));
     }
-    weight_rows<T_w_gate, 96u, 2u, 16u>::fetch_step(w, 0u, lane);
+    weight_rows<T_w_gate, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef tile_product<96u, 16u, 1u, 128u, weight_rows<T_w_gate, 96u, 2u, 16u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between>> product_t;
+    typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_gate, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, tid);
-    threadgroup float * factors = scratch + 2432u;
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 2304u;
     norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -4754,24 +4936,25 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint slice = 0u;
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u> w;
-    weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u>::begin(w, w_shared_experts_gate_proj, row, 63u, lane);
-    weight_rows<T_w_shared_experts_up_proj, 96u, 2u, 16u> w_up;
-    weight_rows<T_w_shared_experts_up_proj, 96u, 2u, 16u>::begin(w_up, w_shared_experts_up_proj, row, 63u, lane);
+    weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u, 0u> w;
+    weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u, 0u>::begin(w, w_shared_experts_gate_proj, row, 63u, room, lane);
+    weight_rows<T_w_shared_experts_up_proj, 96u, 2u, 16u, 0u> w_up;
+    weight_rows<T_w_shared_experts_up_proj, 96u, 2u, 16u, 0u>::begin(w_up, w_shared_experts_up_proj, row, 63u, room + 0u, lane);
     if (row + 16u <= 64u) {
       WEIGHTS_SOON(w_shared_experts_gate_proj + ulong(row) * T_w_shared_experts_gate_proj::row_bytes(96u), 16u * T_w_shared_experts_gate_proj::row_bytes(96u));
       WEIGHTS_SOON(w_shared_experts_up_proj + ulong(row) * T_w_shared_experts_up_proj::row_bytes(96u), 16u * T_w_shared_experts_up_proj::row_bytes(96u));
     }
-    weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u>::fetch_step(w, 0u, lane);
-    weight_rows<T_w_shared_experts_up_proj, 96u, 2u, 16u>::fetch_step(w_up, 0u, lane);
+    weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
+    weight_rows<T_w_shared_experts_up_proj, 96u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef tile_product<96u, 16u, 1u, 128u, weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u>, weight_rows<T_w_shared_experts_up_proj, 96u, 2u, 16u>, tile_inputs<act_t, 96u, 0u, rows_between>> product_t;
+    typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u, 0u>, weight_rows<T_w_shared_experts_up_proj, 96u, 2u, 16u, 0u>, tile_inputs<act_t, 96u, 0u, rows_between>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, tid);
-    threadgroup float * factors = scratch + 2432u;
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 2304u;
     norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -4814,7 +4997,7 @@ kernel void router_shared_gate_shared_up_x16_f32_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[612];
+  threadgroup float4 scratch[580];
   mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q4_0, mla::q4_0>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4925,30 +5108,31 @@ static inline void experts_gate_experts_up_x16_body(
   const uint slice = 0u;
   const uint row = (g % 1u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
   EARLIER_DONE;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
   if (begin < behind) { // else no row selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 1864u);
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 1736u);
   const rows_selected<4> which = {selections};
-  weight_rows<T_w_experts_gate_proj, 96u, 2u, 8u> w;
-  weight_rows<T_w_experts_gate_proj, 96u, 2u, 8u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 63u, lane);
-  weight_rows<T_w_experts_up_proj, 96u, 2u, 8u> w_up;
-  weight_rows<T_w_experts_up_proj, 96u, 2u, 8u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 63u, lane);
+  weight_rows<T_w_experts_gate_proj, 96u, 2u, 8u, 0u> w;
+  weight_rows<T_w_experts_gate_proj, 96u, 2u, 8u, 0u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 63u, room, lane);
+  weight_rows<T_w_experts_up_proj, 96u, 2u, 8u, 0u> w_up;
+  weight_rows<T_w_experts_up_proj, 96u, 2u, 8u, 0u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 63u, room + 0u, lane);
   if (row + 16u <= 64u) {
     WEIGHTS_SOON(w_experts_gate_proj + entry * args.stride0 + ulong(row) * T_w_experts_gate_proj::row_bytes(96u), 16u * T_w_experts_gate_proj::row_bytes(96u));
     WEIGHTS_SOON(w_experts_up_proj + entry * args.stride1 + ulong(row) * T_w_experts_up_proj::row_bytes(96u), 16u * T_w_experts_up_proj::row_bytes(96u));
   }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 8u) {
-  weight_rows<T_w_experts_gate_proj, 96u, 2u, 8u>::fetch_step(w, 0u, lane);
-  weight_rows<T_w_experts_up_proj, 96u, 2u, 8u>::fetch_step(w_up, 0u, lane);
+  weight_rows<T_w_experts_gate_proj, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
+  weight_rows<T_w_experts_up_proj, 96u, 2u, 8u, 0u>::send_first(w_up, 0u, 1u, lane);
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef tile_product<96u, 8u, 1u, 128u, weight_rows<T_w_experts_gate_proj, 96u, 2u, 8u>, weight_rows<T_w_experts_up_proj, 96u, 2u, 8u>, tile_inputs<act_t, 96u, 0u, rows_selected<4>>> product_t;
+  typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 96u, 2u, 8u, 0u>, weight_rows<T_w_experts_up_proj, 96u, 2u, 8u, 0u>, tile_inputs<act_t, 96u, 0u, rows_selected<4>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_selected<4>>{ready, which}, tile, tid);
-  threadgroup float * factors = scratch + 1856u;
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_selected<4>>{ready, which}, tile, slice, tid, lane);
+  threadgroup float * factors = scratch + 1728u;
   norm_factors<6u, 16u, 8u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -4994,7 +5178,7 @@ kernel void experts_gate_experts_up_x16_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[468];
+  threadgroup float4 scratch[436];
   mla::experts_gate_experts_up_x16_body<mla::q4_0, mla::q4_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5024,26 +5208,27 @@ static inline void experts_down_x16_body(
   const uint slice = 0u;
   const uint row = (g % 2u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
   EARLIER_DONE;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
   if (begin < behind) { // else no row selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 1856u);
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 1728u);
   const rows_selected<4> which = {selections};
-  weight_rows<T_w_experts_down_proj, 64u, 2u, 8u> w;
-  weight_rows<T_w_experts_down_proj, 64u, 2u, 8u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 95u, lane);
+  weight_rows<T_w_experts_down_proj, 64u, 2u, 8u, 0u> w;
+  weight_rows<T_w_experts_down_proj, 64u, 2u, 8u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 95u, room, lane);
   no_weights w_up;
   if (row + 16u <= 96u) {
     WEIGHTS_SOON(w_experts_down_proj + entry * args.stride0 + ulong(row) * T_w_experts_down_proj::row_bytes(64u), 16u * T_w_experts_down_proj::row_bytes(64u));
   }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 8u) {
-  weight_rows<T_w_experts_down_proj, 64u, 2u, 8u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_experts_down_proj, 64u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef tile_product<64u, 8u, 1u, 128u, weight_rows<T_w_experts_down_proj, 64u, 2u, 8u>, no_weights, tile_inputs<act_t, 256u, 64u, rows_selected<4>>> product_t;
+  typedef typename tile_product<64u, 8u, 1u, 128u, false, weight_rows<T_w_experts_down_proj, 64u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 256u, 64u, rows_selected<4>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 64u, rows_selected<4>>{experts_swiglu, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 64u, rows_selected<4>>{experts_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[2];
   UNROLL for (uint i = 0; i < 2u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -5082,7 +5267,7 @@ kernel void experts_down_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[466];
+  threadgroup float4 scratch[434];
   mla::experts_down_x16_body<mla::q4_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5103,20 +5288,21 @@ static inline void shared_down_x16_body(
   const uint slice = 0u;
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u> w;
-  weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u>::begin(w, w_shared_experts_down_proj, row, 95u, lane);
+  weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u, 0u> w;
+  weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 95u, room, lane);
   no_weights w_up;
   if (row + 16u <= 96u) {
     WEIGHTS_SOON(w_shared_experts_down_proj + ulong(row) * T_w_shared_experts_down_proj::row_bytes(64u), 16u * T_w_shared_experts_down_proj::row_bytes(64u));
   }
-  weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<64u, 16u, 1u, 128u, weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u>, no_weights, tile_inputs<act_t, 64u, 0u, rows_between>> product_t;
+  typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 64u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 64u, 0u, rows_between>{shared_swiglu, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 64u, 0u, rows_between>{shared_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -5149,7 +5335,7 @@ kernel void shared_down_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[608];
+  threadgroup float4 scratch[576];
   mla::shared_down_x16_body<mla::q4_0>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5349,21 +5535,22 @@ static inline void lm_head_x16_body(
   const uint slice = 0u;
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_lm_head, 96u, 2u, 16u> w;
-  weight_rows<T_w_lm_head, 96u, 2u, 16u>::begin(w, w_lm_head, row, 383u, lane);
+  weight_rows<T_w_lm_head, 96u, 2u, 16u, 0u> w;
+  weight_rows<T_w_lm_head, 96u, 2u, 16u, 0u>::begin(w, w_lm_head, row, 383u, room, lane);
   no_weights w_up;
   if (row + 16u <= 384u) {
     WEIGHTS_SOON(w_lm_head + ulong(row) * T_w_lm_head::row_bytes(96u), 16u * T_w_lm_head::row_bytes(96u));
   }
-  weight_rows<T_w_lm_head, 96u, 2u, 16u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_lm_head, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<96u, 16u, 1u, 128u, weight_rows<T_w_lm_head, 96u, 2u, 16u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between>> product_t;
+  typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_lm_head, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, tid);
-  threadgroup float * factors = scratch + 2432u;
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  threadgroup float * factors = scratch + 2304u;
   norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -5399,7 +5586,7 @@ kernel void lm_head_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[612];
+  threadgroup float4 scratch[580];
   mla::lm_head_x16_body<mla::q4_0>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 

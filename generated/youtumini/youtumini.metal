@@ -45,13 +45,16 @@ using namespace metal;
 //: act_t using MLA_ACT
 typedef MLA_ACT act_t; // element of the activation buffers
 
-//: COPIES_LAND sixteen_bytes
+//: COPIES_LAND COPIES_GROUP COPIES_LAND_BUT sixteen_bytes whole_copy
 // A copy of 16 bytes from device to threadgroup memory, of which the first 16, 8 or 0 are there and the
 // others 0: begun early and ended late, so that what stands between need not wait. The copies that
-// a thread has begun are there behind COPIES_LAND, for others behind a barrier too. A device that copies
-// without registers has its own.
+// a thread has begun are there behind COPIES_LAND, for others behind a barrier too; behind COPIES_LAND_BUT(n)
+// are those of all groups but the last n, which COPIES_GROUP ends. A device that copies without registers has
+// its own.
 #ifndef COPIES_LAND
 #define COPIES_LAND
+#define COPIES_GROUP
+#define COPIES_LAND_BUT(n)
 struct sixteen_bytes {
   uint4 v;
   static inline void begin_copy(thread sixteen_bytes & b, threadgroup uint4 *, device const uint4 * from, uint bytes) {
@@ -60,6 +63,12 @@ struct sixteen_bytes {
     else if (bytes == 8u) b.v.xy = *(device const uint2 *)from;
   }
   static inline void end_copy(thread const sixteen_bytes & b, threadgroup uint4 * to) { *to = b.v; }
+};
+
+// The same of a word or a vector, as soon as a device without such copies can.
+template <typename V>
+struct whole_copy {
+  static inline void begin_whole(threadgroup V * to, device const V * from) { *to = *from; }
 };
 #endif
 
@@ -722,6 +731,21 @@ struct weights_of {
     return v;
   }
 };
+
+//: lane_words using SIXTEENS
+// What a lane multiplies of a step, as weight_rows.msl copies it to threadgroup memory: SIXTEENS times sixteen
+// bytes, as aligned as multiples of ALIGN bytes are, and WORDS words. A format whose rows allow it says in
+// a specialisation where they are, and how they make a run; the weights of others come in registers.
+template <typename T, uint COLS>
+struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0 }; };
+
+//: half_of
+// Half i of a word.
+static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<half2>(word).x : as_type<half2>(word).y; }
+
+//: byte_of
+// Byte i of a word, signed.
+static inline char byte_of(uint word, uint i) { return char(word >> i % 4u * 8u & 0xffu); }
 //: dealt
 // Mat-vecs of the lanes of one or more simdgroups: how blocks are dealt out, and the sums over them.
 
@@ -1025,6 +1049,20 @@ struct held<q4_0, N, COLS> {
   }
 };
 
+//: lane_words if q4_0 using SIXTEENS SPLIT_ROWS half_of q4_0
+template <uint COLS>
+struct lane_words<q4_0, COLS> {
+  enum : bool { APART = SPLIT_ROWS && COLS / 32u * 18u % 4u == 0u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = SIXTEENS, ALIGN = COLS / 32u * 18u };
+  static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
+  static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS / 2u + block(step, p) / 2u * 4u; }
+  static inline void join(thread const uint4 * q, thread const uint * w, uint step, uint p, thread q4_0::run & r) {
+    r.q = q[0];
+    r.scale = half_of(w[0], block(step, p));
+  }
+};
+
 //: q5_0 using UNROLL add_fives centred fifth_bits half_at is_split load_eight load_two nibble nibbles_of scale_at share sixteen_at two_floats ushort_at word_at words_at
 // Q5_0: 32 elements in 22 bytes: half d, 32 fifth bits, 16 bytes of nibbles; element = d (q - 16).
 struct q5_0 {
@@ -1128,6 +1166,24 @@ struct held<q5_0, N, COLS> {
   }
 };
 
+//: lane_words if q5_0 using SIXTEENS SPLIT_ROWS half_of q5_0
+template <uint COLS>
+struct lane_words<q5_0, COLS> {
+  enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, ALIGN = COLS / 32u * 22u };
+  static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
+  static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
+    const uint b = block(step, p);
+    return i == 0u ? row + COLS / 2u + b * 4u : row + COLS / 8u * 5u + b / 2u * 4u;
+  }
+  static inline void join(thread const uint4 * q, thread const uint * w, uint step, uint p, thread q5_0::run & r) {
+    r.q = q[0];
+    r.fifths = w[0];
+    r.scale = half_of(w[1], block(step, p));
+  }
+};
+
 //: q8_0 using UNROLL add_bytes centred half_at is_split load_eight load_two scale_at share sixteen_at two_floats word_at words_at
 // Q8_0: 32 elements in 34 bytes: half d, 32 signed bytes; element = d q.
 struct q8_0 {
@@ -1200,6 +1256,20 @@ struct q8_0 {
   template <uint COLS>
   static inline device const uchar * scale_at(device const uchar * row, uint b) {
     return is_split(row_bytes(COLS)) ? row + COLS + b * 2u : row + b * 34u;
+  }
+};
+
+//: lane_words if q8_0 using SIXTEENS SPLIT_ROWS UNROLL half_of q8_0
+template <uint COLS>
+struct lane_words<q8_0, COLS> {
+  enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, ALIGN = COLS / 32u * 34u };
+  static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
+  static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
+  static inline void join(thread const uint4 * q, thread const uint * w, uint step, uint p, thread q8_0::run & r) {
+    UNROLL for (uint i = 0; i < 2u; ++i) r.q[i] = q[i];
+    r.scale = half_of(w[0], block(step, p));
   }
 };
 
@@ -1313,6 +1383,21 @@ struct held<q4_k_by<SHARE>, N, COLS> {
 
 //: q4_k using q4_k_by
 typedef q4_k_by<8> q4_k;
+
+//: lane_words if q4_k using SIXTEENS q4_k
+template <uint COLS>
+struct lane_words<q4_k, COLS> {
+  enum : uint { SIXTEENS = 2, WORDS = 0, ALIGN = 16 };
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
+    return row + ulong(step / 2u) * 144u + (i == 0u ? 0u : 16u + step % 2u * 64u + 16u * p);
+  }
+  static inline device const uchar * word(device const uchar * row, uint, uint, uint) { return row; }
+  static inline void join(thread const uint4 * q, thread const uint *, uint step, uint p, thread q4_k::run & r) {
+    r.head = q[0];
+    r.q = q[1];
+    r.c = step % 2u * 2u + p / 2u;
+  }
+};
 
 //: q6_k_by using UNROLL add_bytes centred eight_floats half_at is_split load_row nibbles_of share sixteen_at two_floats word_at words_at
 // Q6_K: 256 elements in 210 bytes: 128 bytes of low nibbles, 64 bytes of upper bit pairs, 16
@@ -1430,11 +1515,33 @@ struct q6_k_by {
 //: q6_k using q6_k_by
 typedef q6_k_by<8> q6_k;
 
+//: lane_words if q6_k using SIXTEENS SPLIT_ROWS UNROLL byte_of half_of q6_k
+template <uint COLS>
+struct lane_words<q6_k, COLS> {
+  enum : bool { APART = SPLIT_ROWS && COLS / 256u * 210u % 4u == 0u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, ALIGN = COLS / 256u * 210u };
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
+    const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
+    return i == 0u ? f.low + step % 2u * 64u + 16u * p : f.high + step % 2u * 32u + 16u * (p % 2u);
+  }
+  static inline device const uchar * word(device const uchar * row, uint step, uint, uint i) {
+    const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
+    return i < 2u ? (device const uchar *)f.scales + step % 2u * 8u + 4u * i : f.d - step / 2u % 2u * 2u;
+  }
+  static inline void join(thread const uint4 * q, thread const uint * w, uint step, uint p, thread q6_k::run & r) {
+    r.low = q[0];
+    r.high = q[1];
+    r.shift = p / 2u * 2u;
+    UNROLL for (uint i = 0; i < 2u; ++i) r.scale[i] = byte_of(w[i], p);
+    r.d = half_of(w[2], step / 2u);
+  }
+};
+
 //: STEP
 // Products of a matrix of weights and a tile of inputs, in 8 × 8 blocks. A simdgroup makes 8 R rows
-// of results for all inputs of its threadgroup's tile. It goes over the columns in steps of 128.
-// Of each step lane l decodes 32 columns of the rows l / 4 + 8 r, straight from a block's bytes into
-// the left operand; the inputs are in threadgroup memory, for all simdgroups.
+// of results for all inputs of a tile. It goes over the columns in steps of 128. Of each step lane l
+// decodes 32 columns of the rows l / 4 + 8 r, straight from a block's bytes into the left operand; the
+// inputs are in threadgroup memory.
 //
 // Halves are multiplied as they are. Floats are a sum of two halves, x = 64 h + l / 64, and so
 // are weights then: three products of halves keep 21 bits, and inputs of up to 2^20 stay in range.
@@ -1444,7 +1551,7 @@ enum : uint { INPUT_ROW = 144u }; // halves from one input's step to the next on
 //: HALF_ROW
 enum : uint { HALF_ROW = 72u };   // the same of half a step
 //: STAGED_ROW
-enum : uint { STAGED_ROW = 40u }; // halves of a row of 32 staged weights
+enum : uint { STAGED_ROW = 36u }; // halves of a row of 32 staged weights
 
 //: column_place
 // Where a column of a step is in the row of an input.
@@ -1513,35 +1620,147 @@ static inline half4 piece_of(thread const typename T::run & r, uint j, uint u) {
   return rounded(v * 0.015625f);
 }
 
-//: weight_rows using STEP UNROLL piece_of
-// The lane's rows of a matrix of COLS columns, what it has of a step of them, and of the next step. Floats
-// are fetched when a prompt's inputs are multiplied: two steps would leave no registers for TOKENS results.
-template <typename T, uint COLS, uint R, uint TOKENS>
+//: copy_sixteen using UNROLL whole_copy
+// Sixteen bytes on their way to threadgroup memory, from where they are as aligned as multiples of ALIGN bytes.
+template <uint ALIGN>
+static inline void copy_sixteen(threadgroup uint4 * to, device const uchar * from) {
+  if (ALIGN % 16u == 0u) {
+    whole_copy<uint4>::begin_whole(to, (device const uint4 *)from);
+  } else if (ALIGN % 8u == 0u) {
+    UNROLL for (uint i = 0; i < 2u; ++i) whole_copy<uint2>::begin_whole((threadgroup uint2 *)to + i, (device const uint2 *)from + i);
+  } else {
+    UNROLL for (uint i = 0; i < 4u; ++i) whole_copy<uint>::begin_whole((threadgroup uint *)to + i, (device const uint *)from + i);
+  }
+}
+
+//: row_pointers
+// Where the rows that a lane reads begin.
+template <uint R> struct row_pointers { device const uchar * at[R]; };
+
+//: weight_buffers using lane_words
+// Where a simdgroup has its rows' weights of the next steps: BUFFERS of threadgroup memory, as many as ROOM
+// bytes hold, 4 at most; none: in registers. A lane copies what it multiplies itself, so it waits for
+// its own copies alone, and they hold no registers: the assembler of a GPU that is short of these moves
+// loads down to where they are used, and each step then waits for memory.
+template <typename T, uint COLS, uint R, uint ROOM>
+struct weight_buffers {
+  typedef lane_words<T, COLS> words_t;
+  enum : uint { WORDS = words_t::SIXTEENS * 4u + words_t::WORDS, BYTES = R * 128u * (WORDS > 0u ? WORDS : 1u) }; // of all lanes
+  enum : uint { FIT = WORDS > 0u ? ROOM / BYTES : 0u, BUFFERS = FIT < 4u ? FIT : 4u };
+};
+
+//: coming_steps using STEP UNROLL copy_sixteen lane_words row_pointers whole_copy
+// Steps in threadgroup memory: of a buffer the sixteens of all rows, then their words.
+template <typename T, uint COLS, uint R, uint BYTES, uint BUFFERS>
+struct coming_steps {
+  typedef lane_words<T, COLS> words_t;
+  enum : uint { AHEAD = BUFFERS, END = BYTES * BUFFERS };
+  enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
+  threadgroup uchar * memory;
+  uint at; // the buffer of the step that is taken next, in bytes
+
+  static inline void begin_coming(thread coming_steps & s, threadgroup uchar * room) {
+    s.memory = room;
+    s.at = 0u;
+  }
+  static inline threadgroup uint4 * sixteen_of(thread const coming_steps & s, uint r, uint i, ushort lane) {
+    return (threadgroup uint4 *)(s.memory + s.at) + (r * words_t::SIXTEENS + i) * 32u + lane;
+  }
+  static inline threadgroup uint * word_of(thread const coming_steps & s, uint r, uint i, ushort lane) {
+    return (threadgroup uint *)(s.memory + s.at + R * words_t::SIXTEENS * 512u) + (r * words_t::WORDS + i) * 32u + lane;
+  }
+
+  // Into the buffer at hand, whose step has been taken.
+  static inline void send(thread coming_steps & s, thread const row_pointers<R> & rows, uint step, ushort lane) {
+    if (step * STEP < COLS) {
+      UNROLL for (uint r = 0; r < R; ++r) {
+        UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
+        UNROLL for (uint i = 0; i < words_t::WORDS; ++i) whole_copy<uint>::begin_whole(word_of(s, r, i, lane), (device const uint *)words_t::word(rows.at[r], step, lane % 4u, i));
+      }
+    }
+    s.at = s.at + BYTES == END ? 0u : s.at + BYTES;
+  }
+
+  static inline void take_coming(thread const coming_steps & s, thread typename T::run * now, uint step, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) {
+      uint4 q[words_t::SIXTEENS];
+      uint w[words_t::WORDS > 0u ? words_t::WORDS : 1u];
+      UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) q[i] = *sixteen_of(s, r, i, lane);
+      UNROLL for (uint i = 0; i < words_t::WORDS; ++i) w[i] = *word_of(s, r, i, lane);
+      words_t::join(q, w, step, lane % 4u, now[r]);
+    }
+  }
+};
+
+//: coming_steps using STEP UNROLL row_pointers
+// One step in registers. Columns behind the last one may be any weights: their inputs are 0.
+template <typename T, uint COLS, uint R, uint BYTES>
+struct coming_steps<T, COLS, R, BYTES, 0> {
+  enum : uint { AHEAD = 1 };
+  enum : bool { SINGLE = false, LATE = false };
+  typename T::run next[R];
+
+  static inline void begin_coming(thread coming_steps &, threadgroup uchar *) {}
+  static inline void send(thread coming_steps & s, thread const row_pointers<R> & rows, uint step, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) T::template fetch_run<COLS>(rows.at[r], min(step, (COLS - 1u) / STEP), lane % 4u, s.next[r]);
+  }
+  static inline void take_coming(thread const coming_steps & s, thread typename T::run * now, uint, ushort) {
+    UNROLL for (uint r = 0; r < R; ++r) now[r] = s.next[r];
+  }
+};
+
+//: no_steps using row_pointers
+// None: two steps would leave a thread no registers for its results.
+struct no_steps {
+  enum : uint { AHEAD = 1 };
+  enum : bool { SINGLE = false, LATE = true };
+  static inline void begin_coming(thread no_steps &, threadgroup uchar *) {}
+  template <uint R>
+  static inline void send(thread no_steps &, thread const row_pointers<R> &, uint, ushort) {}
+  template <typename RUN>
+  static inline void take_coming(thread const no_steps &, thread RUN *, uint, ushort) {}
+};
+
+//: steps_of using coming_steps weight_buffers
+// Which of these: weights of four bytes are fetched when a prompt's inputs are multiplied by them.
+template <typename T, uint COLS, uint R, uint ROOM, bool MANY>
+struct steps_of {
+  typedef weight_buffers<T, COLS, R, ROOM> buffers;
+  typedef coming_steps<T, COLS, R, buffers::BYTES, buffers::BUFFERS> type;
+};
+//: steps_of using no_steps
+template <typename T, uint COLS, uint R, uint ROOM>
+struct steps_of<T, COLS, R, ROOM, true> { typedef no_steps type; };
+
+//: weight_rows using STEP UNROLL piece_of row_pointers steps_of
+// The lane's rows of a matrix of COLS columns, what it has of a step of them, and where the next steps are.
+template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
 struct weight_rows {
-  enum : bool { AHEAD = TOKENS <= 32u || sizeof(typename T::run) * R <= 256u };
-  device const uchar * row[R];
-  typename T::run now[R], next[R];
-  uint next_step, late_step;
+  typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
+  enum : uint { AHEAD = steps_t::AHEAD, ROW_BLOCKS = R }; // AHEAD: how many steps are sent for before the first is taken
+  enum : bool { SINGLE = steps_t::SINGLE };               // one buffer: what was sent last is taken next
+  row_pointers<R> rows;
+  typename T::run now[R];
+  steps_t coming;
 
   // Rows from first on; behind the last row come copies of it, whose results go nowhere.
-  static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, ushort lane) {
-    UNROLL for (uint r = 0; r < R; ++r) w.row[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
+  static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, threadgroup uchar * room, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) w.rows.at[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
+    steps_t::begin_coming(w.coming, room);
   }
 
-  // Columns behind the last one may be any weights: their inputs are 0.
-  static inline void fetch_step(thread weight_rows & w, uint step, ushort lane) {
-    w.next_step = min(step, (COLS - 1u) / STEP);
-    UNROLL for (uint r = 0; AHEAD && r < R; ++r) T::template fetch_run<COLS>(w.row[r], w.next_step, lane % 4u, w.next[r]);
+  // Sends for a step, in the order in which they are taken: for the first AHEAD ones, then behind each
+  // take for the step that is AHEAD of it.
+  static inline void send_step(thread weight_rows & w, uint step, ushort lane) { steps_t::send(w.coming, w.rows, step, lane); }
+  static inline void take(thread weight_rows & w, uint step, ushort lane) { steps_t::take_coming(w.coming, w.now, step, lane); }
+
+  static inline void send_first(thread weight_rows & w, uint first, uint stride, ushort lane) {
+    UNROLL for (uint i = 0; i < AHEAD; ++i) send_step(w, first + i * stride, lane);
   }
 
-  static inline void take(thread weight_rows & w) {
-    w.late_step = w.next_step;
-    UNROLL for (uint r = 0; r < R; ++r) w.now[r] = w.next[r];
-  }
-
-  // Before the eights that are multiplied next: others need no registers.
-  static inline void fetch_late(thread weight_rows & w, ushort lane) {
-    UNROLL for (uint r = 0; !AHEAD && r < R; ++r) T::template fetch_run<COLS>(w.row[r], w.late_step, lane % 4u, w.now[r]);
+  // Before the eights of a step that has been taken are multiplied: others need no registers.
+  static inline void fetch_late(thread weight_rows & w, uint step, ushort lane) {
+    UNROLL for (uint r = 0; steps_t::LATE && r < R; ++r) T::template fetch_run<COLS>(w.rows.at[r], min(step, (COLS - 1u) / STEP), lane % 4u, w.now[r]);
   }
 
   // The eights j of the lane's rows.
@@ -1554,23 +1773,27 @@ struct weight_rows {
 //: no_weights
 // In the place of a second matrix where there is none.
 struct no_weights {
-  static inline void fetch_step(thread no_weights &, uint, ushort) {}
-  static inline void take(thread no_weights &) {}
-  static inline void fetch_late(thread no_weights &, ushort) {}
+  enum : uint { AHEAD = 1 };
+  enum : bool { SINGLE = false };
+  static inline void send_step(thread no_weights &, uint, ushort) {}
+  static inline void take(thread no_weights &, uint, ushort) {}
+  static inline void fetch_late(thread no_weights &, uint, ushort) {}
 };
 
-//: one_matrix
-// How simdgroups multiply: by one matrix, by two of one format, which take an input from the tile once
-// for both, and by two of different formats, whose lanes have different columns. COUNT eights from
-// FIRST on are constants: a lane's registers have no index.
-template <typename W> struct one_matrix;
+//: matrices
+// How simdgroups multiply: by one matrix, or by two of one format, which take an input from the tile once
+// for both. Of different formats lanes have different columns: products_apart. COUNT eights from FIRST
+// on are constants: a lane's registers have no index.
+template <typename W, typename U> struct matrices { enum : bool { ALIKE = false }; };
 
-//: one_matrix if weight_rows using UNROLL multiply_eights weight_rows
-template <typename T, uint COLS, uint R, uint TOKENS>
-struct one_matrix<weight_rows<T, COLS, R, TOKENS>> {
-  typedef weight_rows<T, COLS, R, TOKENS> W;
+//: matrices if weight_rows no_weights using UNROLL multiply_eights no_weights weight_rows weights_of
+template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
+struct matrices<weight_rows<T, COLS, R, TOKENS, ROOM>, no_weights> {
+  typedef weight_rows<T, COLS, R, TOKENS, ROOM> W;
+  typedef T format;
+  enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
-  static inline void multiply_one(thread const W & w, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
+  static inline void multiply_all(thread const W & w, thread const no_weights &, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
     UNROLL for (uint j = 0; j < COUNT; ++j) {
       half4 v[2u * R];
       W::template decode<PIECE>(w, FIRST + j, v);
@@ -1579,25 +1802,10 @@ struct one_matrix<weight_rows<T, COLS, R, TOKENS>> {
   }
 };
 
-//: matrices
-template <typename W, typename U> struct matrices;
-
-//: matrices if weight_rows no_weights using no_weights one_matrix weight_rows weights_of
-template <typename T, uint COLS, uint R, uint TOKENS>
-struct matrices<weight_rows<T, COLS, R, TOKENS>, no_weights> {
-  typedef weight_rows<T, COLS, R, TOKENS> W;
-  typedef T format;
-  enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
-  template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
-  static inline void multiply_all(thread const W & w, thread const no_weights &, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
-    one_matrix<W>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
-  }
-};
-
 //: matrices if weight_rows using UNROLL multiply_eights weight_rows weights_of
-template <typename T, uint COLS, uint R, uint TOKENS>
-struct matrices<weight_rows<T, COLS, R, TOKENS>, weight_rows<T, COLS, R, TOKENS>> {
-  typedef weight_rows<T, COLS, R, TOKENS> W;
+template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
+struct matrices<weight_rows<T, COLS, R, TOKENS, ROOM>, weight_rows<T, COLS, R, TOKENS, ROOM>> {
+  typedef weight_rows<T, COLS, R, TOKENS, ROOM> W;
   typedef T format;
   enum : bool { TWO = weights_of<T>::TWO, ALIKE = true };
   template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
@@ -1608,18 +1816,6 @@ struct matrices<weight_rows<T, COLS, R, TOKENS>, weight_rows<T, COLS, R, TOKENS>
       W::template decode<PIECE>(u, FIRST + j, v + 2u * R);
       multiply_eights<typename LAYOUT::template places<T>, 2u * R, N>(d, v, x, FIRST + j, staged, lane);
     }
-  }
-};
-
-//: matrices if weight_rows using one_matrix weight_rows weights_of
-template <typename T, typename S, uint COLS, uint R, uint TOKENS>
-struct matrices<weight_rows<T, COLS, R, TOKENS>, weight_rows<S, COLS, R, TOKENS>> {
-  typedef T format;
-  enum : bool { TWO = weights_of<T>::TWO || weights_of<S>::TWO, ALIKE = false };
-  template <typename LAYOUT, uint PIECE, uint N, uint FIRST, uint COUNT>
-  static inline void multiply_all(thread const weight_rows<T, COLS, R, TOKENS> & w, thread const weight_rows<S, COLS, R, TOKENS> & u, thread simdgroup_float8x8 * d, threadgroup const half * x, threadgroup half * staged, ushort lane) {
-    one_matrix<weight_rows<T, COLS, R, TOKENS>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(w, d, x, staged, lane);
-    one_matrix<weight_rows<S, COLS, R, TOKENS>>::template multiply_one<LAYOUT, PIECE, N, FIRST, COUNT>(u, d + R * N, x, staged, lane);
   }
 };
 
@@ -1695,55 +1891,6 @@ template <> struct eight_inputs<float> {
     return both;
   }
 };
-
-//: step_parts
-// How many steps of TOKENS inputs the tile holds for SLICES simdgroups that share rows, and how many of
-// these share a step.
-template <uint TOKENS, uint SLICES>
-struct step_parts {
-  enum : uint { STEPS = TOKENS * SLICES > 64u ? 64u / TOKENS : SLICES, PARTS = SLICES / STEPS };
-};
-
-//: input_share using INPUT_ROW STEP UNROLL column_place eight_inputs
-// A thread's share of the inputs of STEPS steps, on its way to the tile [STEPS][TOKENS][INPUT_ROW].
-template <typename X, uint COLS, uint TOKENS, uint STEPS, uint THREADS>
-struct input_share {
-  enum : uint { EIGHTS = TOKENS * STEPS * (STEP / 8u) / THREADS };
-  eight_inputs<X> e[EIGHTS];
-
-  template <typename INPUTS>
-  static inline void fetch_inputs(thread input_share & s, INPUTS x, uint step, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) {
-      const uint i = tid + k * THREADS, c = (step + i / (TOKENS * 16u)) * STEP + i % 16u * 8u;
-      device const X * p = INPUTS::input_at(x, i / 16u % TOKENS) + c;
-      if (c + 8u <= COLS) eight_inputs<X>::load(s.e[k], p);
-      else if (COLS % 8u != 0u && c < COLS) eight_inputs<X>::load_four(s.e[k], p);
-      else eight_inputs<X>::none(s.e[k]);
-    }
-  }
-
-  template <uint TERM>
-  static inline void put(thread const input_share & s, threadgroup half * tile, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) {
-      const uint i = tid + k * THREADS;
-      *(threadgroup uint4 *)(tile + i / 16u * INPUT_ROW + column_place(i % 16u * 8u)) = eight_inputs<X>::template halves<TERM>(s.e[k]);
-    }
-  }
-};
-
-//: multiply_step using matrices whole_step
-// d += W X, and d + R N += U X, for the simdgroup's part of a step: all of its columns, or those of two of
-// the four eights.
-template <uint PIECE, uint N, uint PARTS, typename W, typename U>
-static inline void multiply_step(thread const W & w, thread const U & up, thread simdgroup_float8x8 * d, threadgroup const half * x, uint part, threadgroup half * staged, ushort lane) {
-  if (PARTS == 1u) {
-    matrices<W, U>::template multiply_all<whole_step, PIECE, N, 0, 4>(w, up, d, x, staged, lane);
-  } else if (part == 0u) {
-    matrices<W, U>::template multiply_all<whole_step, PIECE, N, 0, 2>(w, up, d, x, staged, lane);
-  } else {
-    matrices<W, U>::template multiply_all<whole_step, PIECE, N, 2, 2>(w, up, d, x, staged, lane);
-  }
-}
 
 //: result_block
 // Results of eight inputs on their way to the lanes that finish them: [8][8 R + 4].
@@ -1821,64 +1968,101 @@ template <> struct sent_eight<half> {
   static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
-//: batch_product using INPUT_ROW STEP eight_inputs input_share matrices multiply_step piece share step_parts
-// Products of one tile of inputs and all steps. The weights of the first step are on their way.
-template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+//: columns_from
+// How many of the eight columns from c on there are: rows are of multiples of four.
+template <uint COLS>
+static inline uint columns_from(uint c) { return c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u; }
+
+//: batch_product using COPIES_GROUP COPIES_LAND_BUT INPUT_ROW STEP UNROLL column_place columns_from matrices piece sent_eight whole_step
+// Products of a batch: a simdgroup takes every SLICES-th step, for which it has a tile of inputs of its own, or two
+// with COPIES: the other one's are on their way then. So simdgroups do not wait for each other.
+template <uint COLS, uint TOKENS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS>
 struct batch_product {
-  // Of SLICES simdgroups that share rows some take different steps, as many as the tile has room for,
-  // and two of one step different columns of it; their sums are added up afterwards.
-  enum : uint { N = TOKENS / 8u, STEPS = step_parts<TOKENS, SLICES>::STEPS, PARTS = step_parts<TOKENS, SLICES>::PARTS };
-  enum : bool { FLOATS = eight_inputs<typename INPUTS::element>::TERMS == 2u };
-  typedef input_share<typename INPUTS::element, COLS, TOKENS, STEPS, THREADS> share_t;
+  typedef sent_eight<typename INPUTS::element> eight_t;
+  typedef matrices<W, U> matrices_t;
+  enum : bool { FLOATS = eight_t::TERMS == 2u };
+  enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS / 2u, STEPS = (COLS + STEP - 1u) / STEP, TILE = TOKENS * INPUT_ROW };
+  enum : uint { TILES = COPIES && !FLOATS ? 2 : 1, OTHER = TILES - 1u };
+
+  // A lane's share of the inputs: the same eight columns of every other row.
   struct shares {
     INPUTS x;
+    uint rows[EIGHTS]; // where the rows begin, in elements
+    eight_t e[TILES * EIGHTS];
   };
+  static inline threadgroup half * place_of(threadgroup half * tile, uint k, ushort lane) { return tile + (2u * k + lane / 16u) * INPUT_ROW + column_place(lane % 16u * 8u); }
 
-  // The first inputs are fetched later: with them under way for longer a thread would have no 128 registers.
-  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half *, uint) { s.x = x; }
+  template <uint NTH>
+  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint step, ushort lane) {
+    if (step < STEPS) {
+      const uint c = step * STEP + lane % 16u * 8u, n = columns_from<COLS>(c);
+      UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::send(s.e[NTH * EIGHTS + k], place_of(tiles + NTH * TILE, k, lane), s.x.base + s.rows[k] + c, n);
+    }
+    COPIES_GROUP;
+  }
+  template <uint NTH, uint TERM>
+  static inline void land_inputs(thread const shares & s, threadgroup half * tiles, ushort lane) {
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[NTH * EIGHTS + k], place_of(tiles + NTH * TILE, k, lane));
+  }
 
-  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    const uint nth = slice % STEPS, part = slice / STEPS;
-    threadgroup const half * mine = tile + nth * (TOKENS * INPUT_ROW);
-    share_t share;
-    share_t::fetch_inputs(share, s.x, 0u, tid);
-    for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; step += STEPS) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the inputs before
-      share_t::template put<0>(share, tile, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      W::take(w);
-      U::take(up);
-      W::fetch_step(w, step + STEPS + nth, lane);
-      U::fetch_step(up, step + STEPS + nth, lane);
-      W::fetch_late(w, lane);
-      U::fetch_late(up, lane);
-      if (!FLOATS) {
-        share_t::fetch_inputs(share, s.x, step + STEPS, tid);
-        multiply_step<piece::WHOLE, N, PARTS>(w, up, d, mine, part, staged, lane);
-        if (matrices<W, U>::TWO) multiply_step<piece::REST, N, PARTS>(w, up, d, mine, part, staged, lane);
-      } else {
-        multiply_step<piece::GROWN, N, PARTS>(w, up, d, mine, part, staged, lane);
-        multiply_step<piece::GROWN_REST, N, PARTS>(w, up, d, mine, part, staged, lane);
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::template put<1>(share, tile, tid);
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::fetch_inputs(share, s.x, step + STEPS, tid);
-        multiply_step<piece::SHRUNK, N, PARTS>(w, up, d, mine, part, staged, lane);
-      }
+  static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
+    s.x = x;
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, 2u * k + lane / 16u);
+    send_inputs<0>(s, tiles, slice, lane);
+    if (TILES == 2u) send_inputs<OTHER>(s, tiles, slice + SLICES, lane);
+  }
+
+  // Multiplies by the inputs of a step, and sends for those that come into their place.
+  template <uint NTH>
+  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, ushort lane) {
+    threadgroup half * tile = tiles + NTH * TILE;
+    // Weights pass through the other tile, whose inputs have not landed, unless lanes know their elements.
+    if (COPIES) staged = tiles + (1u - NTH) * TILE;
+    land_inputs<NTH, 0>(s, tiles, lane);
+    COPIES_LAND_BUT(OTHER); // but for the other tile's
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    W::take(w, step, lane);
+    U::take(up, step, lane);
+    W::send_step(w, step + W::AHEAD * SLICES, lane);
+    U::send_step(up, step + U::AHEAD * SLICES, lane);
+    if (W::SINGLE || U::SINGLE) COPIES_GROUP; // else they land with inputs that are sent for later, a step after this one's
+    W::fetch_late(w, step, lane);
+    U::fetch_late(up, step, lane);
+    if (!FLOATS) {
+      matrices_t::template multiply_all<whole_step, piece::WHOLE, N, 0, 4>(w, up, d, tile, staged, lane);
+      if (matrices_t::TWO) matrices_t::template multiply_all<whole_step, piece::REST, N, 0, 4>(w, up, d, tile, staged, lane);
+    } else {
+      matrices_t::template multiply_all<whole_step, piece::GROWN, N, 0, 4>(w, up, d, tile, staged, lane);
+      matrices_t::template multiply_all<whole_step, piece::GROWN_REST, N, 0, 4>(w, up, d, tile, staged, lane);
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      land_inputs<NTH, eight_t::TERMS - 1u>(s, tiles, lane);
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      matrices_t::template multiply_all<whole_step, piece::SHRUNK, N, 0, 4>(w, up, d, tile, staged, lane);
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have read the tile
+    send_inputs<NTH>(s, tiles, step + TILES * SLICES, lane);
+  }
+
+  static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint, ushort lane) {
+    for (uint step = slice; step < STEPS; step += TILES * SLICES) {
+      multiply_tile<0>(w, up, s, tiles, staged, d, step, lane);
+      if (TILES == 2u && step + SLICES < STEPS) multiply_tile<OTHER>(w, up, s, tiles, staged, d, step + SLICES, lane);
     }
   }
 };
 
-//: prompt_product using COPIES_LAND HALF_ROW STEP UNROLL half_step matrices piece sent_eight
-// The same for a whole tile of TOKENS inputs, in two buffers of half a step each: of halves one is filled
-// while the other is multiplied by, of floats they have the two terms.
+//: prompt_product using COPIES_GROUP COPIES_LAND COPIES_LAND_BUT HALF_ROW STEP UNROLL columns_from half_step matrices piece sent_eight
+// Products of a prompt: all simdgroups multiply by the same tile of TOKENS inputs, in two buffers of half a step
+// each: of halves one is filled while the other is multiplied by, of floats they have the two terms. One or
+// two simdgroups make the same rows.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct prompt_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
   typedef matrices<W, U> matrices_t;
   typedef typename matrices_t::format format;
   enum : bool { FLOATS = eight_t::TERMS == 2u };
-  enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS * 8u / THREADS };
+  enum : uint { N = TOKENS / 8u, EIGHTS = (TOKENS * 8u + THREADS - 1u) / THREADS };
+  enum : bool { ALL = TOKENS * 8u % THREADS == 0u }; // of the threads have as many
 
   // A thread's share of the inputs. They are of neighbouring eights of one lane, so that their columns differ
   // by the row alone.
@@ -1888,21 +2072,24 @@ struct prompt_product {
     uint columns[2];   // of a step's halves
     eight_t e[EIGHTS];
   };
+  static inline bool has(uint k, uint tid) { return ALL || tid + k * THREADS < TOKENS * 8u; }
   static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / 8u + k * (THREADS / 8u)) * HALF_ROW + tid % 8u * 8u; }
 
   static inline void send_half(thread shares & s, threadgroup half * buffer, uint step, uint h, uint tid) {
-    const uint c = step * STEP + s.columns[h], n = c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u;
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::send(s.e[k], place_of(buffer, k, tid), s.x.base + s.rows[k] + c, n);
+    const uint c = step * STEP + s.columns[h], n = columns_from<COLS>(c);
+    UNROLL for (uint k = 0; k < EIGHTS; ++k)
+      if (has(k, tid)) eight_t::send(s.e[k], place_of(buffer, k, tid), s.x.base + s.rows[k] + c, n);
   }
   template <uint TERM>
   static inline void land_half(thread const shares & s, threadgroup half * buffer, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+    UNROLL for (uint k = 0; k < EIGHTS; ++k)
+      if (has(k, tid)) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
   }
 
   // Sends for the first half step.
-  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half * tile, uint tid) {
+  static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tile, uint, uint tid, ushort) {
     s.x = x;
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, tid / 8u + k * (THREADS / 8u));
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, min(tid / 8u + k * (THREADS / 8u), TOKENS - 1u));
     UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
     send_half(s, tile, 0u, 0u, tid);
   }
@@ -1919,63 +2106,118 @@ struct prompt_product {
     }
   }
 
-  // Multiplies by a half step, and has the one behind it in memory in the end: half H of the next step.
+  // Multiplies by half H of a step, and has the one behind it in memory in the end. With the first half
+  // the weights of the next step are sent for, behind the inputs: these land first.
   template <uint H>
-  static inline void follow(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint next, uint slice, uint tid, ushort lane) {
-    W::fetch_late(w, lane);
-    U::fetch_late(up, lane);
+  static inline void follow(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, uint slice, uint tid, ushort lane) {
     threadgroup half * now = tile, * other = tile + TOKENS * HALF_ROW;
+    const uint next = H == 0u ? step : step + 1u;
     if (FLOATS) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the half before
       land_half<0>(s, now, tid);
       land_half<eight_t::TERMS - 1u>(s, other, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       send_half(s, now, next, 1u - H, tid);
-      multiply_half<piece::GROWN, H>(w, up, d, now, slice, staged, lane);
-      multiply_half<piece::GROWN_REST, H>(w, up, d, now, slice, staged, lane);
-      multiply_half<piece::SHRUNK, H>(w, up, d, other, slice, staged, lane);
     } else {
       if (H == 1u) {
         now = other;
         other = tile;
       }
       send_half(s, other, next, 1u - H, tid);
+      COPIES_GROUP;
+    }
+    if (H == 0u) {
+      W::send_step(w, step + W::AHEAD, lane);
+      U::send_step(up, step + U::AHEAD, lane);
+      COPIES_GROUP;
+    }
+    W::fetch_late(w, step, lane);
+    U::fetch_late(up, step, lane);
+    if (FLOATS) {
+      multiply_half<piece::GROWN, H>(w, up, d, now, slice, staged, lane);
+      multiply_half<piece::GROWN_REST, H>(w, up, d, now, slice, staged, lane);
+      multiply_half<piece::SHRUNK, H>(w, up, d, other, slice, staged, lane);
+      if (H == 1u) COPIES_LAND;
+    } else {
       multiply_half<piece::WHOLE, H>(w, up, d, now, slice, staged, lane);
       if (matrices_t::TWO) multiply_half<piece::REST, H>(w, up, d, now, slice, staged, lane);
       land_half<0>(s, other, tid);
-      COPIES_LAND;
+      COPIES_LAND_BUT(1u - H);
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
   }
 
-  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    if (!FLOATS) {
-      land_half<0>(s, tile, tid);
-      COPIES_LAND;
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
+  static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    if (!FLOATS) land_half<0>(s, tile, tid);
+    COPIES_LAND;
+    if (!FLOATS) threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; ++step) {
-      W::take(w);
-      U::take(up);
-      W::fetch_step(w, step + 1u, lane);
-      U::fetch_step(up, step + 1u, lane);
+      W::take(w, step, lane);
+      U::take(up, step, lane);
       follow<0>(w, up, s, tile, staged, d, step, slice, tid, lane);
-      follow<1>(w, up, s, tile, staged, d, step + 1u, slice, tid, lane);
+      follow<1>(w, up, s, tile, staged, d, step, slice, tid, lane);
     }
   }
 };
 
-//: product_of using batch_product
-// Which of the two: a prompt's tiles are full, but two formats want different columns.
-template <bool PROMPT, uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-struct product_of : batch_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
-//: product_of using prompt_product
-template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-struct product_of<true, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
+//: tile_kind
+// Which of the two: simdgroups that have different steps have tiles of their own.
+template <uint TOKENS, uint SLICES, uint THREADS> struct tile_kind { enum : bool { SHARED = TOKENS > 16u || 32u * SLICES < THREADS }; };
 
-//: tile_product using matrices product_of
-template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
-struct tile_product : product_of<(TOKENS > 32u) && matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
+//: product_of using batch_product
+template <bool SHARED, uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct product_of : batch_product<COLS, TOKENS, SLICES, COPIES, W, U, INPUTS> {};
+//: product_of using prompt_product
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct product_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
+
+//: products_apart using COPIES_LAND no_weights product_of tile_kind
+// Two matrices of formats that want different columns, one behind the other.
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct products_apart {
+  typedef product_of<tile_kind<TOKENS, SLICES, THREADS>::SHARED, COLS, TOKENS, SLICES, THREADS, COPIES, W, no_weights, INPUTS> first_t;
+  typedef product_of<tile_kind<TOKENS, SLICES, THREADS>::SHARED, COLS, TOKENS, SLICES, THREADS, COPIES, U, no_weights, INPUTS> second_t;
+  struct shares {
+    typename first_t::shares first;
+    INPUTS x;
+  };
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half * tile, uint slice, uint tid, ushort lane) {
+    s.x = x;
+    first_t::begin_steps(s.first, x, tile, slice, tid, lane);
+  }
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    no_weights none;
+    first_t::multiply_steps(w, none, s.first, tile, staged, d, slice, tid, lane);
+    COPIES_LAND;
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the last inputs
+    typename second_t::shares second;
+    second_t::begin_steps(second, s.x, tile, slice, tid, lane);
+    second_t::multiply_steps(up, none, second, tile, staged, d + W::ROW_BLOCKS * (TOKENS / 8u), slice, tid, lane);
+  }
+};
+
+//: products_together using product_of tile_kind
+// A product of one matrix, or of two of one format, and which of these a part has.
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct products_together {
+  typedef product_of<tile_kind<TOKENS, SLICES, THREADS>::SHARED, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> all_t;
+  typedef typename all_t::shares shares;
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half * tile, uint slice, uint tid, ushort lane) { all_t::begin_steps(s, x, tile, slice, tid, lane); }
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    all_t::multiply_steps(w, up, s, tile, staged, d, slice, tid, lane);
+  }
+};
+
+//: products_of using products_apart
+template <bool ALIKE, uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct products_of { typedef products_apart<COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> type; };
+//: products_of using products_together
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct products_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> { typedef products_together<COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> type; };
+
+//: tile_product using matrices products_of
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
+struct tile_product { typedef typename products_of<matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS>::type type; };
 
 //: combine_splits using LATER_MAY_START UNROLL in_floats load4
 // Merges the attention splits of one head, the exact flash-decode combine:
@@ -3317,7 +3559,7 @@ static inline void each_page(thread MAKER & maker, head_pages<A> p, threadgroup 
   }
 }
 
-//: value_maker using INPUT_ROW PAGE_ROWS STAGED_ROW STEP UNROLL cache head_pages latent_share multiply_step no_weights piece share store_blocks weight_rows weights_of
+//: value_maker using INPUT_ROW PAGE_ROWS STAGED_ROW STEP UNROLL cache head_pages latent_share matrices no_weights piece share store_blocks weight_rows weights_of whole_step
 // Values: a simdgroup makes 32 columns of them for a page's rows, as products with weights are made, and
 // stores the rows of a column side by side.
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
@@ -3325,14 +3567,15 @@ struct value_maker {
   enum : uint { THREADS = 128, N = PAGE_ROWS / 8u, R = 4, STEPS = (LAT + STEP - 1u) / STEP };
   typedef cache<K, LAT + PE> cache_t;
   typedef latent_share<K, LAT, PE, STEP, INPUT_ROW, THREADS> share_t;
-  typedef weight_rows<T, LAT, R, PAGE_ROWS> weights_t;
+  typedef weight_rows<T, LAT, R, PAGE_ROWS, 0> weights_t;
+  typedef matrices<weights_t, no_weights> matrices_t;
   weights_t w;
   uint first; // of the simdgroup's columns
 
   static inline void begin_maker(thread value_maker & m, device const uchar * matrix, uint first, ushort sg, ushort lane) {
     m.first = first + sg * 32u;
-    weights_t::begin(m.w, matrix, m.first, DIM - 1u, lane);
-    weights_t::fetch_step(m.w, 0u, lane);
+    weights_t::begin(m.w, matrix, m.first, DIM - 1u, nullptr, lane);
+    weights_t::send_first(m.w, 0u, 1u, lane);
   }
 
   static inline void make_page(thread value_maker & m, head_pages<A> p, uint number, uint n, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
@@ -3348,21 +3591,21 @@ struct value_maker {
       threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the columns before
       share_t::template put_latents<0>(share, tile, s, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      weights_t::take(m.w);
-      weights_t::fetch_step(m.w, s + 1u < STEPS ? s + 1u : 0u, lane);
-      weights_t::fetch_late(m.w, lane);
+      weights_t::take(m.w, s, lane);
+      weights_t::send_step(m.w, s + 1u < STEPS ? s + 1u : 0u, lane);
+      weights_t::fetch_late(m.w, s, lane);
       if (share_t::eight_t::TERMS == 1u) {
         share_t::fetch_latents(share, page, n - 1u, s + 1u, tid);
-        multiply_step<piece::WHOLE, N, 1u>(m.w, none, d, tile, 0u, staged, lane);
-        if (weights_of<T>::TWO) multiply_step<piece::REST, N, 1u>(m.w, none, d, tile, 0u, staged, lane);
+        matrices_t::template multiply_all<whole_step, piece::WHOLE, N, 0, 4>(m.w, none, d, tile, staged, lane);
+        if (weights_of<T>::TWO) matrices_t::template multiply_all<whole_step, piece::REST, N, 0, 4>(m.w, none, d, tile, staged, lane);
       } else {
-        multiply_step<piece::GROWN, N, 1u>(m.w, none, d, tile, 0u, staged, lane);
-        multiply_step<piece::GROWN_REST, N, 1u>(m.w, none, d, tile, 0u, staged, lane);
+        matrices_t::template multiply_all<whole_step, piece::GROWN, N, 0, 4>(m.w, none, d, tile, staged, lane);
+        matrices_t::template multiply_all<whole_step, piece::GROWN_REST, N, 0, 4>(m.w, none, d, tile, staged, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         share_t::template put_latents<share_t::eight_t::TERMS - 1u>(share, tile, s, tid);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         share_t::fetch_latents(share, page, n - 1u, s + 1u, tid);
-        multiply_step<piece::SHRUNK, N, 1u>(m.w, none, d, tile, 0u, staged, lane);
+        matrices_t::template multiply_all<whole_step, piece::SHRUNK, N, 0, 4>(m.w, none, d, tile, staged, lane);
       }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup); // results pass through the tile
@@ -4906,21 +5149,22 @@ static inline void q_a_kv_a_x16_body(
     const uint slice = sg % 2u; // of the columns
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_q_a_proj, 256u, 2u, 16u> w;
-    weight_rows<T_w_q_a_proj, 256u, 2u, 16u>::begin(w, w_q_a_proj, row, 255u, lane);
+    weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u> w;
+    weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 255u, room, lane);
     no_weights w_up;
     if (row + 16u <= 256u) {
       WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(256u) + slice * (16u * T_w_q_a_proj::row_bytes(256u) / 2u), 16u * T_w_q_a_proj::row_bytes(256u) / 2u);
     }
-    weight_rows<T_w_q_a_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
+    weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_q_a_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
-    threadgroup float * factors = scratch + 3584u;
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -4949,21 +5193,22 @@ static inline void q_a_kv_a_x16_body(
     const uint slice = sg % 2u; // of the columns
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u> w;
-    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u> w;
+    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, room, lane);
     no_weights w_up;
     if (row + 16u <= 288u) {
       WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(256u) + slice * (16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u);
     }
-    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
-    threadgroup float * factors = scratch + 3584u;
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -5003,7 +5248,7 @@ kernel void q_a_kv_a_x16_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::q_a_kv_a_x16_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5022,7 +5267,7 @@ kernel void q_a_kv_a_x16_q4_k_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::q_a_kv_a_x16_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5090,21 +5335,22 @@ static inline void q_b_store_kv_x16_body(
     const uint slice = sg % 2u; // of the columns
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
     const rows_between which = {0u, 15u};
-    weight_rows<T_w_q_b_proj, 256u, 2u, 16u> w;
-    weight_rows<T_w_q_b_proj, 256u, 2u, 16u>::begin(w, w_q_b_proj, row, 383u, lane);
+    weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u> w;
+    weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 383u, room, lane);
     no_weights w_up;
     if (row + 16u <= 384u) {
       WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(256u) + slice * (16u * T_w_q_b_proj::row_bytes(256u) / 2u), 16u * T_w_q_b_proj::row_bytes(256u) / 2u);
     }
-    weight_rows<T_w_q_b_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
+    weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_q_b_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
-    threadgroup float * factors = scratch + 3584u;
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -5155,7 +5401,7 @@ kernel void q_b_store_kv_x16_q4_0_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5175,7 +5421,7 @@ kernel void q_b_store_kv_x16_q4_0_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5195,7 +5441,7 @@ kernel void q_b_store_kv_x16_q4_0_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5215,7 +5461,7 @@ kernel void q_b_store_kv_x16_q4_k_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5235,7 +5481,7 @@ kernel void q_b_store_kv_x16_q4_k_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5255,7 +5501,7 @@ kernel void q_b_store_kv_x16_q4_k_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5283,20 +5529,21 @@ static inline void k_b_x16_body(
   const uint slice = 0u;
   const uint row = (g % 4u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_k_b_proj, 64u, 2u, 16u> w;
-  weight_rows<T_w_k_b_proj, 64u, 2u, 16u>::begin(w, w_k_b_proj + entry * args.stride0, row, 255u, lane);
+  weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u> w;
+  weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * args.stride0, row, 255u, room, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
     WEIGHTS_SOON(w_k_b_proj + entry * args.stride0 + ulong(row) * T_w_k_b_proj::row_bytes(64u), 16u * T_w_k_b_proj::row_bytes(64u));
   }
-  weight_rows<T_w_k_b_proj, 64u, 2u, 16u>::fetch_step(w, 0u, lane);
+  weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<64u, 16u, 1u, 128u, weight_rows<T_w_k_b_proj, 64u, 2u, 16u>, no_weights, tile_inputs<act_t, 384u, 0u, rows_between>> product_t;
+  typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 384u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 384u, 0u, rows_between>{q_rope + entry * 96u, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 384u, 0u, rows_between>{q_rope + entry * 96u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -5330,7 +5577,7 @@ kernel void k_b_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[608];
+  threadgroup float4 scratch[576];
   mla::k_b_x16_body<mla::q4_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5345,7 +5592,7 @@ kernel void k_b_x16_q5_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[608];
+  threadgroup float4 scratch[576];
   mla::k_b_x16_body<mla::q5_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5623,20 +5870,21 @@ static inline void v_b_x16_body(
   const uint slice = sg % 2u; // of the columns
   const uint row = (g % 2u) * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_v_b_proj, 256u, 2u, 16u> w;
-  weight_rows<T_w_v_b_proj, 256u, 2u, 16u>::begin(w, w_v_b_proj + entry * args.stride0, row, 63u, lane);
+  weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u> w;
+  weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * args.stride0, row, 63u, room, lane);
   no_weights w_up;
   if (row + 16u <= 64u) {
     WEIGHTS_SOON(w_v_b_proj + entry * args.stride0 + ulong(row) * T_w_v_b_proj::row_bytes(256u) + slice * (16u * T_w_v_b_proj::row_bytes(256u) / 2u), 16u * T_w_v_b_proj::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_v_b_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_v_b_proj, 256u, 2u, 16u>, no_weights, tile_inputs<float, 1024u, 0u, rows_between>> product_t;
+  typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<float, 1024u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<float, 1024u, 0u, rows_between>{o_lat + entry * 256u, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<float, 1024u, 0u, rows_between>{o_lat + entry * 256u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -5669,7 +5917,7 @@ kernel void v_b_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[896];
+  threadgroup float4 scratch[576];
   mla::v_b_x16_body<mla::q4_0>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5684,7 +5932,7 @@ kernel void v_b_x16_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[896];
+  threadgroup float4 scratch[576];
   mla::v_b_x16_body<mla::q4_k>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5710,20 +5958,21 @@ static inline void o_proj_x16_body(
   const uint slice = sg % 2u; // of the columns
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_o_proj, 256u, 2u, 16u> w;
-  weight_rows<T_w_o_proj, 256u, 2u, 16u>::begin(w, w_o_proj, row, 255u, lane);
+  weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u> w;
+  weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 255u, room, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
     WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(256u) + slice * (16u * T_w_o_proj::row_bytes(256u) / 2u), 16u * T_w_o_proj::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_o_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_o_proj, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{attention, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -5770,7 +6019,7 @@ kernel void o_proj_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[896];
+  threadgroup float4 scratch[576];
   mla::o_proj_x16_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5788,7 +6037,7 @@ kernel void o_proj_x16_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[896];
+  threadgroup float4 scratch[576];
   mla::o_proj_x16_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5812,24 +6061,25 @@ static inline void gate_up_x16_body(
   const uint slice = sg % 2u; // of the columns
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_gate_proj, 256u, 2u, 16u> w;
-  weight_rows<T_w_gate_proj, 256u, 2u, 16u>::begin(w, w_gate_proj, row, 767u, lane);
-  weight_rows<T_w_up_proj, 256u, 2u, 16u> w_up;
-  weight_rows<T_w_up_proj, 256u, 2u, 16u>::begin(w_up, w_up_proj, row, 767u, lane);
+  weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u> w;
+  weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 767u, room, lane);
+  weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u> w_up;
+  weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>::begin(w_up, w_up_proj, row, 767u, room + 0u, lane);
   if (row + 16u <= 768u) {
     WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(256u) + slice * (16u * T_w_gate_proj::row_bytes(256u) / 2u), 16u * T_w_gate_proj::row_bytes(256u) / 2u);
     WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(256u) + slice * (16u * T_w_up_proj::row_bytes(256u) / 2u), 16u * T_w_up_proj::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_gate_proj, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
-  weight_rows<T_w_up_proj, 256u, 2u, 16u>::fetch_step(w_up, slice % 2u, lane);
+  weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
+  weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_gate_proj, 256u, 2u, 16u>, weight_rows<T_w_up_proj, 256u, 2u, 16u>, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
-  threadgroup float * factors = scratch + 3584u;
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  threadgroup float * factors = scratch + 2304u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -5868,7 +6118,7 @@ kernel void gate_up_x16_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::gate_up_x16_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5884,7 +6134,7 @@ kernel void gate_up_x16_q4_k_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::gate_up_x16_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5909,21 +6159,22 @@ static inline void down_x16_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_down_proj, 768u, 2u, 16u> w;
-  weight_rows<T_w_down_proj, 768u, 2u, 16u>::begin(w, w_down_proj, row, 255u, lane);
+  weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u> w;
+  weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 255u, room, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
     WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(768u) + slice * (16u * T_w_down_proj::row_bytes(768u) / 4u), 16u * T_w_down_proj::row_bytes(768u) / 4u);
   }
-  weight_rows<T_w_down_proj, 768u, 2u, 16u>::fetch_step(w, slice % 4u, lane);
+  weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<768u, 16u, 4u, 128u, weight_rows<T_w_down_proj, 768u, 2u, 16u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between>> product_t;
+  typedef typename tile_product<768u, 16u, 4u, 128u, false, weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between>{swiglu, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -5970,7 +6221,7 @@ kernel void down_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1440];
   mla::down_x16_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5988,7 +6239,7 @@ kernel void down_x16_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1440];
   mla::down_x16_body<mla::q4_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6006,7 +6257,7 @@ kernel void down_x16_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1440];
   mla::down_x16_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6080,21 +6331,22 @@ static inline void lm_head_x16_body(
   const uint slice = sg % 2u; // of the columns
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_embed_tokens, 256u, 2u, 16u> w;
-  weight_rows<T_w_embed_tokens, 256u, 2u, 16u>::begin(w, w_embed_tokens, row, 511u, lane);
+  weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u> w;
+  weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u>::begin(w, w_embed_tokens, row, 511u, room, lane);
   no_weights w_up;
   if (row + 16u <= 512u) {
     WEIGHTS_SOON(w_embed_tokens + ulong(row) * T_w_embed_tokens::row_bytes(256u) + slice * (16u * T_w_embed_tokens::row_bytes(256u) / 2u), 16u * T_w_embed_tokens::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_embed_tokens, 256u, 2u, 16u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<256u, 16u, 2u, 128u, weight_rows<T_w_embed_tokens, 256u, 2u, 16u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
-  threadgroup float * factors = scratch + 3584u;
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  threadgroup float * factors = scratch + 2304u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -6129,7 +6381,7 @@ kernel void lm_head_x16_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[900];
+  threadgroup float4 scratch[580];
   mla::lm_head_x16_body<mla::q6_k>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6210,21 +6462,22 @@ static inline void q_a_kv_a_x24_body(
     const uint slice = sg % 2u; // of the columns
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
     const rows_between which = {0u, 23u};
-    weight_rows<T_w_q_a_proj, 256u, 2u, 32u> w;
-    weight_rows<T_w_q_a_proj, 256u, 2u, 32u>::begin(w, w_q_a_proj, row, 255u, lane);
+    weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u> w;
+    weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u>::begin(w, w_q_a_proj, row, 255u, room, lane);
     no_weights w_up;
     if (row + 16u <= 256u) {
       WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(256u) + slice * (16u * T_w_q_a_proj::row_bytes(256u) / 2u), 16u * T_w_q_a_proj::row_bytes(256u) / 2u);
     }
-    weight_rows<T_w_q_a_proj, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
+    weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_q_a_proj, 256u, 2u, 32u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
-    threadgroup float * factors = scratch + 5888u;
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 3456u;
     norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -6253,21 +6506,22 @@ static inline void q_a_kv_a_x24_body(
     const uint slice = sg % 2u; // of the columns
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
     const rows_between which = {0u, 23u};
-    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u> w;
-    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u> w;
+    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, room, lane);
     no_weights w_up;
     if (row + 16u <= 288u) {
       WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(256u) + slice * (16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u);
     }
-    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
+    weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+    typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
-    threadgroup float * factors = scratch + 5888u;
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 3456u;
     norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -6307,7 +6561,7 @@ kernel void q_a_kv_a_x24_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
+  threadgroup float4 scratch[872];
   mla::q_a_kv_a_x24_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6326,7 +6580,7 @@ kernel void q_a_kv_a_x24_q4_k_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
+  threadgroup float4 scratch[872];
   mla::q_a_kv_a_x24_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6350,21 +6604,22 @@ static inline void q_b_x24_body(
   const uint slice = sg % 2u; // of the columns
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
   const rows_between which = {0u, 23u};
-  weight_rows<T_w_q_b_proj, 256u, 2u, 32u> w;
-  weight_rows<T_w_q_b_proj, 256u, 2u, 32u>::begin(w, w_q_b_proj, row, 383u, lane);
+  weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u> w;
+  weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u>::begin(w, w_q_b_proj, row, 383u, room, lane);
   no_weights w_up;
   if (row + 16u <= 384u) {
     WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(256u) + slice * (16u * T_w_q_b_proj::row_bytes(256u) / 2u), 16u * T_w_q_b_proj::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_q_b_proj, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_q_b_proj, 256u, 2u, 32u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
-  threadgroup float * factors = scratch + 5888u;
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  threadgroup float * factors = scratch + 3456u;
   norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -6410,7 +6665,7 @@ kernel void q_b_x24_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
+  threadgroup float4 scratch[872];
   mla::q_b_x24_body<mla::q4_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6426,7 +6681,7 @@ kernel void q_b_x24_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
+  threadgroup float4 scratch[872];
   mla::q_b_x24_body<mla::q4_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6747,20 +7002,21 @@ static inline void o_proj_x24_body(
   const uint slice = sg % 2u; // of the columns
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
   const rows_between which = {0u, 23u};
-  weight_rows<T_w_o_proj, 256u, 2u, 32u> w;
-  weight_rows<T_w_o_proj, 256u, 2u, 32u>::begin(w, w_o_proj, row, 255u, lane);
+  weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u> w;
+  weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u>::begin(w, w_o_proj, row, 255u, room, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
     WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(256u) + slice * (16u * T_w_o_proj::row_bytes(256u) / 2u), 16u * T_w_o_proj::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_o_proj, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_o_proj, 256u, 2u, 32u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{attention, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -6807,7 +7063,7 @@ kernel void o_proj_x24_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[864];
   mla::o_proj_x24_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6825,7 +7081,7 @@ kernel void o_proj_x24_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[864];
   mla::o_proj_x24_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6849,24 +7105,25 @@ static inline void gate_up_x24_body(
   const uint slice = sg % 2u; // of the columns
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
   const rows_between which = {0u, 23u};
-  weight_rows<T_w_gate_proj, 256u, 2u, 32u> w;
-  weight_rows<T_w_gate_proj, 256u, 2u, 32u>::begin(w, w_gate_proj, row, 767u, lane);
-  weight_rows<T_w_up_proj, 256u, 2u, 32u> w_up;
-  weight_rows<T_w_up_proj, 256u, 2u, 32u>::begin(w_up, w_up_proj, row, 767u, lane);
+  weight_rows<T_w_gate_proj, 256u, 2u, 32u, 0u> w;
+  weight_rows<T_w_gate_proj, 256u, 2u, 32u, 0u>::begin(w, w_gate_proj, row, 767u, room, lane);
+  weight_rows<T_w_up_proj, 256u, 2u, 32u, 0u> w_up;
+  weight_rows<T_w_up_proj, 256u, 2u, 32u, 0u>::begin(w_up, w_up_proj, row, 767u, room + 0u, lane);
   if (row + 16u <= 768u) {
     WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(256u) + slice * (16u * T_w_gate_proj::row_bytes(256u) / 2u), 16u * T_w_gate_proj::row_bytes(256u) / 2u);
     WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(256u) + slice * (16u * T_w_up_proj::row_bytes(256u) / 2u), 16u * T_w_up_proj::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_gate_proj, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
-  weight_rows<T_w_up_proj, 256u, 2u, 32u>::fetch_step(w_up, slice % 2u, lane);
+  weight_rows<T_w_gate_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
+  weight_rows<T_w_up_proj, 256u, 2u, 32u, 0u>::send_first(w_up, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_gate_proj, 256u, 2u, 32u>, weight_rows<T_w_up_proj, 256u, 2u, 32u>, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_gate_proj, 256u, 2u, 32u, 0u>, weight_rows<T_w_up_proj, 256u, 2u, 32u, 0u>, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
-  threadgroup float * factors = scratch + 5888u;
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  threadgroup float * factors = scratch + 3456u;
   norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -6905,7 +7162,7 @@ kernel void gate_up_x24_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
+  threadgroup float4 scratch[872];
   mla::gate_up_x24_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6921,7 +7178,7 @@ kernel void gate_up_x24_q4_k_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
+  threadgroup float4 scratch[872];
   mla::gate_up_x24_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6947,20 +7204,21 @@ static inline void down_x24_body(
   const uint slice = sg % 2u; // of the columns
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
   const rows_between which = {0u, 23u};
-  weight_rows<T_w_down_proj, 768u, 2u, 32u> w;
-  weight_rows<T_w_down_proj, 768u, 2u, 32u>::begin(w, w_down_proj, row, 255u, lane);
+  weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u> w;
+  weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u>::begin(w, w_down_proj, row, 255u, room, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
     WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(768u) + slice * (16u * T_w_down_proj::row_bytes(768u) / 2u), 16u * T_w_down_proj::row_bytes(768u) / 2u);
   }
-  weight_rows<T_w_down_proj, 768u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<768u, 32u, 2u, 128u, weight_rows<T_w_down_proj, 768u, 2u, 32u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between>> product_t;
+  typedef typename tile_product<768u, 32u, 2u, 128u, false, weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between>{swiglu, which}, tile, tid);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -7007,7 +7265,7 @@ kernel void down_x24_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[864];
   mla::down_x24_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -7025,7 +7283,7 @@ kernel void down_x24_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[864];
   mla::down_x24_body<mla::q4_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -7043,7 +7301,7 @@ kernel void down_x24_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[864];
   mla::down_x24_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -7066,21 +7324,22 @@ static inline void lm_head_x16_2_body(
   const uint slice = sg % 2u; // of the columns
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
   const rows_between which = {0u, 15u};
-  weight_rows<T_w_embed_tokens, 256u, 2u, 32u> w;
-  weight_rows<T_w_embed_tokens, 256u, 2u, 32u>::begin(w, w_embed_tokens, row, 511u, lane);
+  weight_rows<T_w_embed_tokens, 256u, 2u, 32u, 0u> w;
+  weight_rows<T_w_embed_tokens, 256u, 2u, 32u, 0u>::begin(w, w_embed_tokens, row, 511u, room, lane);
   no_weights w_up;
   if (row + 16u <= 512u) {
     WEIGHTS_SOON(w_embed_tokens + ulong(row) * T_w_embed_tokens::row_bytes(256u) + slice * (16u * T_w_embed_tokens::row_bytes(256u) / 2u), 16u * T_w_embed_tokens::row_bytes(256u) / 2u);
   }
-  weight_rows<T_w_embed_tokens, 256u, 2u, 32u>::fetch_step(w, slice % 2u, lane);
+  weight_rows<T_w_embed_tokens, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef tile_product<256u, 32u, 2u, 128u, weight_rows<T_w_embed_tokens, 256u, 2u, 32u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>> product_t;
+  typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_embed_tokens, 256u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, tid);
-  threadgroup float * factors = scratch + 5888u;
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  threadgroup float * factors = scratch + 3456u;
   norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -7115,7 +7374,7 @@ kernel void lm_head_x16_2_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1480];
+  threadgroup float4 scratch[872];
   mla::lm_head_x16_2_body<mla::q6_k>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 

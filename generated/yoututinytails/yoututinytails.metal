@@ -49,13 +49,16 @@ using namespace metal;
 //: act_t using MLA_ACT
 typedef MLA_ACT act_t; // element of the activation buffers
 
-//: COPIES_LAND sixteen_bytes
+//: COPIES_LAND COPIES_GROUP COPIES_LAND_BUT sixteen_bytes whole_copy
 // A copy of 16 bytes from device to threadgroup memory, of which the first 16, 8 or 0 are there and the
 // others 0: begun early and ended late, so that what stands between need not wait. The copies that
-// a thread has begun are there behind COPIES_LAND, for others behind a barrier too. A device that copies
-// without registers has its own.
+// a thread has begun are there behind COPIES_LAND, for others behind a barrier too; behind COPIES_LAND_BUT(n)
+// are those of all groups but the last n, which COPIES_GROUP ends. A device that copies without registers has
+// its own.
 #ifndef COPIES_LAND
 #define COPIES_LAND
+#define COPIES_GROUP
+#define COPIES_LAND_BUT(n)
 struct sixteen_bytes {
   uint4 v;
   static inline void begin_copy(thread sixteen_bytes & b, threadgroup uint4 *, device const uint4 * from, uint bytes) {
@@ -64,6 +67,12 @@ struct sixteen_bytes {
     else if (bytes == 8u) b.v.xy = *(device const uint2 *)from;
   }
   static inline void end_copy(thread const sixteen_bytes & b, threadgroup uint4 * to) { *to = b.v; }
+};
+
+// The same of a word or a vector, as soon as a device without such copies can.
+template <typename V>
+struct whole_copy {
+  static inline void begin_whole(threadgroup V * to, device const V * from) { *to = *from; }
 };
 #endif
 
@@ -726,6 +735,21 @@ struct weights_of {
     return v;
   }
 };
+
+//: lane_words using SIXTEENS
+// What a lane multiplies of a step, as weight_rows.msl copies it to threadgroup memory: SIXTEENS times sixteen
+// bytes, as aligned as multiples of ALIGN bytes are, and WORDS words. A format whose rows allow it says in
+// a specialisation where they are, and how they make a run; the weights of others come in registers.
+template <typename T, uint COLS>
+struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0 }; };
+
+//: half_of
+// Half i of a word.
+static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<half2>(word).x : as_type<half2>(word).y; }
+
+//: byte_of
+// Byte i of a word, signed.
+static inline char byte_of(uint word, uint i) { return char(word >> i % 4u * 8u & 0xffu); }
 //: dealt
 // Mat-vecs of the lanes of one or more simdgroups: how blocks are dealt out, and the sums over them.
 

@@ -60,8 +60,8 @@ func checkProduct(k *plan.Kernel, p plan.Part) error {
 	slices, simdgroups := max(SplitKOf(p), 1), k.Threads/SimdWidth
 	rows := perGroup * slices / simdgroups // of weights, for a simdgroup
 	switch {
-	case tokens%Block != 0 || tokens > TileInputs || slices > 1 && tokens*slices > 2*TileInputs || min(TileInputs, tokens*slices)*StepColumns/8%k.Threads != 0:
-		return fmt.Errorf("tiles of %d rows for %d threads, %d of %d simdgroups to a row; expected as many loads for each", tokens, k.Threads, slices, simdgroups)
+	case tokens%Block != 0 || tokens > TileInputs || slices > 2 && slices < simdgroups || slices > 2 && tokens > TileInputs/4:
+		return fmt.Errorf("tiles of %d rows for %d threads, %d of %d simdgroups to a row; expected one or two, or up to %d rows for all", tokens, k.Threads, slices, simdgroups, TileInputs/4)
 	case rows*simdgroups != perGroup*slices || rows != 2*Block && rows != 4*Block || Block*rows/SimdWidth%slices != 0:
 		return fmt.Errorf("%d rows of weights for a threadgroup of %d simdgroups, %d to a row; expected 16 or 32 for each", perGroup, simdgroups, slices)
 	}

@@ -37,7 +37,18 @@ struct sixteen_bytes {
   }
   METAL_FUNC static void end_copy(const sixteen_bytes &, uint4 *) {}
 };
+template <typename V>
+struct whole_copy {
+  METAL_FUNC static void begin_whole(V *to, const V *from) {
+    const uint at = uint(ulong((__attribute__((address_space(3))) void *)to));
+    const auto source = (__attribute__((address_space(1))) const void *)from;
+    if constexpr (sizeof(V) == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(at), "l"(source) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(at), "l"(source), "n"(sizeof(V)) : "memory");
+  }
+};
 #define COPIES_LAND asm volatile("cp.async.wait_all;" ::: "memory")
+#define COPIES_GROUP asm volatile("cp.async.commit_group;" ::: "memory")
+#define COPIES_LAND_BUT(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 
 enum memory_order : int { memory_order_relaxed, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst };
 enum thread_scope : int { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device };
