@@ -126,23 +126,36 @@ func (v *partView) UpRows() string {
 	return "no_weights"
 }
 
-// ResultTurns is how often a simdgroup's lanes go over results of eight inputs: those that share rows
-// share them out.
-func (v *partView) ResultTurns() int { return block * v.N / simdWidth / v.Slices() }
+// LaneRow is the first of a lane's two rows among its simdgroup's.
+func (v *partView) LaneRow() string { return fmt.Sprintf("lane %% %du * 2u", v.N/2) }
+
+// inputsPerTurn is how many inputs the lanes of all simdgroups that share rows have results of at a time.
+func (v *partView) inputsPerTurn() int { return 2 * simdWidth / v.N * v.Slices() }
+
+// ResultTurns is how often a simdgroup's lanes go over results of eight inputs.
+func (v *partView) ResultTurns() int { return max(block/v.inputsPerTurn(), 1) }
 
 // LaneTurns is how many of n numbers each lane has.
 func (v *partView) LaneTurns(n int) int { return ceil(n, simdWidth) }
 
-// InputOf is which of eight inputs a lane's result is of in turn i.
+// InputOf is which of eight inputs a lane's results are of in turn i. OneOfEight is a condition, behind others, that
+// it is the lane's own: where there are more lanes than results, some have the same.
 func (v *partView) InputOf(i string) string {
-	turn := i
 	if v.Slices() > 1 {
-		turn = fmt.Sprintf("(%s * %du + slice)", i, v.Slices())
+		i = fmt.Sprintf("(%s * %du + slice)", i, v.Slices())
 	}
-	if v.N == simdWidth {
-		return turn
+	input := fmt.Sprintf("%s * %du + lane / %du", i, 2*simdWidth/v.N, v.N/2)
+	if v.inputsPerTurn() > block {
+		return fmt.Sprintf("(%s) %% %du", input, block)
 	}
-	return fmt.Sprintf("%s * %du + lane / %du", turn, simdWidth/v.N, v.N)
+	return input
+}
+
+func (v *partView) OneOfEight() string {
+	if n := v.inputsPerTurn(); n > block {
+		return fmt.Sprintf(" && slice < %du", v.Slices()*block/n)
+	}
+	return ""
 }
 
 // ownTiles says whether simdgroups have tiles of their own: they have steps of their own.

@@ -163,16 +163,16 @@ const (
 	multiprocessors = 132
 	// wide is how many threads of 64 registers a multiprocessor holds.
 	wide = 1024
-	// promptThreads is how many threads of 168 registers it holds: enough for the products of a
-	// tile of prompt rows, whose copies and barriers hide behind each other's products. Weights
+	// tileThreads is how many threads of 168 registers it holds: enough for the products of a
+	// tile of rows, whose copies and barriers hide behind each other's products. Weights
 	// of four bytes each leave room for floatThreads of 255.
-	promptThreads = 384
-	floatThreads  = 256
+	tileThreads  = 384
+	floatThreads = 256
 )
 
 // resident is how many threadgroups of a kernel a multiprocessor has to hold; 0: any number. Those of
 // one row, so that all of them run side by side, unless that leaves a thread less than 64
-// registers; products of prompts as many as have their registers. Batches need more of them.
+// registers; products of several rows as many as have their registers.
 func resident(k *plan.Kernel, weights []quant.Type) int {
 	if k.Width == 0 {
 		n := (k.Groups() + multiprocessors - 1) / multiprocessors
@@ -181,13 +181,11 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 		}
 		return n
 	}
-	for _, p := range k.Parts {
-		if verify.IsPrompt(verify.TokensOf(p)) {
-			if slices.Contains(weights, quant.F32) {
-				return floatThreads / k.Threads
-			}
-			return promptThreads / k.Threads
+	if slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return verify.TokensOf(p) > 0 }) {
+		if slices.Contains(weights, quant.F32) {
+			return floatThreads / k.Threads
 		}
+		return tileThreads / k.Threads
 	}
 	return 0
 }

@@ -1794,15 +1794,71 @@ static inline void put_results(thread const simdgroup_float8x8 * d, threadgroup 
   UNROLL for (uint r = 0; r < R; ++r) simdgroup_store(d[r * N], block + 8u * r, result_block<R>::ROW, 0, true);
 }
 
-//: take_result using UNROLL result_block
-// The result of row r for input t of eight, summed over the SLICES simdgroups that share the rows:
-// blocks are those of the first of them, APART floats apart.
+//: take_results using UNROLL result_block
+// The results of rows r and r + 1 for input t of eight, summed over the SLICES simdgroups that share the
+// rows: blocks are those of the first of them, APART floats apart.
 template <uint R, uint SLICES, uint APART>
-static inline float take_result(threadgroup const float * blocks, uint t, uint r) {
-  float sum = 0.0f;
-  UNROLL for (uint s = 0; s < SLICES; ++s) sum += blocks[s * APART + t * result_block<R>::ROW + r];
+static inline float2 take_results(threadgroup const float * blocks, uint t, uint r) {
+  threadgroup const float * mine = blocks + t * result_block<R>::ROW + r;
+  float2 sum = *(threadgroup const float2 *)mine;
+  UNROLL for (uint s = 1; s < SLICES; ++s) sum += *(threadgroup const float2 *)(mine + s * APART);
   return sum;
 }
+
+//: load_pair
+// Two neighbours in memory.
+static inline float2 load_pair(device const float * p) { return *(device const float2 *)p; }
+//: load_pair using two_floats
+static inline float2 load_pair(device const half * p) { return two_floats(float(p[0]), float(p[1])); }
+//: store_pair
+static inline void store_pair(device float * p, float2 v) { *(device float2 *)p = v; }
+//: store_pair using two_halves
+static inline void store_pair(device half * p, float2 v) { *(device half2 *)p = two_halves(half(v.x), half(v.y)); }
+
+//: silu_for using silu
+// silu, as exact as activations are: of halves by the quick functions, which are some 2^-20 off, a half is 2^-11.
+template <typename X> struct silu_for { static inline float of(float v) { return silu(v); } };
+//: silu_for
+template <> struct silu_for<half> {
+  static inline float of(float v) {
+    const float root = fast::rsqrt(1.0f + fast::exp(-v));
+    return v * root * root;
+  }
+};
+
+//: add_halves using UNROLL
+// Lanes that are D apart give each other N of the 2 N values that they add up.
+template <uint N, uint D>
+static inline void add_halves(thread float * v, ushort lane) {
+  const bool upper = (lane & D) != 0u;
+  UNROLL for (uint i = 0; i < N; ++i) {
+    const float low = v[i], high = v[i + N]; // not chosen among as places, which would have addresses
+    v[i] = (upper ? high : low) + simd_shuffle_xor(upper ? low : high, ushort(D));
+  }
+}
+
+//: lane_sums using UNROLL add_halves sum_group
+// Sums each of COUNT values over every LANES neighbouring lanes, both powers of two up to 32. With as many lanes as
+// values each lane has one sum in the end, v[0], of value `which`: that takes a shuffle for every value, not
+// for every value and power of two.
+template <ushort LANES, uint COUNT>
+struct lane_sums {
+  enum : bool { SHARED = COUNT <= LANES };
+  enum : uint { EACH = SHARED ? LANES / COUNT : 1 }; // lanes that have the same sum
+  static inline uint which(ushort lane) { return lane % LANES / EACH; }
+  static inline void add(thread float * v, ushort lane) {
+    if (!SHARED) {
+      UNROLL for (uint i = 0; i < COUNT; ++i) v[i] = sum_group<LANES>(v[i]);
+      return;
+    }
+    add_halves<COUNT / 2u, LANES / 2u>(v, lane);
+    add_halves<COUNT / 4u, LANES / 4u>(v, lane);
+    add_halves<COUNT / 8u, LANES / 8u>(v, lane);
+    add_halves<COUNT / 16u, LANES / 16u>(v, lane);
+    add_halves<COUNT / 32u, LANES / 32u>(v, lane);
+    v[0] = sum_group<EACH>(v[0]);
+  }
+};
 
 //: angle_of
 // The cosine and sine by which RoPE of DIM columns turns a pair of them at a position. Nothing is loaded for
@@ -1814,13 +1870,21 @@ static inline float2 angle_of(device const float * pair, uint position, bool tur
   return angle;
 }
 
-//: norm_factors using UNROLL load_partials norm_factor sum_lanes sum_of
+//: power_of_two
+// The largest power of two up to N and MOST.
+template <uint N, uint MOST> struct power_of_two { enum : uint { VALUE = N < 2u || MOST < 2u ? 1u : 2u * power_of_two<N / 2u, MOST / 2u>::VALUE }; };
+//: power_of_two
+template <uint MOST> struct power_of_two<0, MOST> { enum : uint { VALUE = 1u }; };
+//: power_of_two
+template <uint MOST> struct power_of_two<1, MOST> { enum : uint { VALUE = 1u }; };
+
+//: norm_factors using UNROLL lane_sums load_partials norm_factor power_of_two sum_of
 // The factors of the norms of a tile's inputs, from the COUNT partial sums of squares of each. The loads
-// for several inputs are under way together.
+// for several inputs are under way together, and lanes make a factor each.
 template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
 static inline void norm_factors(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
   enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS };
-  enum : uint { TOGETHER = EACH * TURNS <= 32u ? TURNS : EACH * (TURNS / 2u) <= 32u && TURNS % 2u == 0u ? TURNS / 2u : EACH * (TURNS / 4u) <= 32u && TURNS % 4u == 0u ? TURNS / 4u : 1u };
+  enum : uint { TOGETHER = power_of_two<TURNS, (EACH < 32u ? 32u / EACH : 1u)>::VALUE };
   for (uint t = 0u; t < TURNS; t += TOGETHER) {
     float partials[EACH * TOGETHER], sums[TOGETHER];
     UNROLL for (uint i = 0; i < TOGETHER; ++i) {
@@ -1828,11 +1892,9 @@ static inline void norm_factors(device const float * squares, WHICH rows, float 
       load_partials<COUNT, 32u>(squares + ulong(WHICH::row_of(rows, input) / WHICH::K) * STRIDE, lane, partials + i * EACH);
     }
     UNROLL for (uint i = 0; i < TOGETHER; ++i) sums[i] = sum_of<EACH>(partials + i * EACH);
-    sum_lanes<TOGETHER>(sums);
-    UNROLL for (uint i = 0; i < TOGETHER; ++i) {
-      const uint input = (t + i) * SIMDGROUPS + sg;
-      if (lane == 0 && input < TOKENS) factors[input] = norm_factor(sums[i], n, eps);
-    }
+    lane_sums<32, TOGETHER>::add(sums, lane);
+    const uint input = (t + lane_sums<32, TOGETHER>::which(lane)) * SIMDGROUPS + sg;
+    if (lane % lane_sums<32, TOGETHER>::EACH == 0u && input < TOKENS) factors[input] = norm_factor(sums[0], n, eps);
   }
 }
 
@@ -4598,7 +4660,7 @@ kernel void embed_x16_q4_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
+//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -4641,22 +4703,33 @@ static inline void q_a_kv_a_x16_body(
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    const float next_norm = w_next_norm[min(row + lane % 16u, 255u)];
-    const uint at = row + lane % 16u;
+    const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 254u)]);
+    const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = (i * 2u + slice) * 2u + lane / 16u;
-        const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u;
+        v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
+        v[i] *= factors[8u * n + input];
+      }
+      float squares[1];
+      UNROLL for (uint i = 0; i < 1u; ++i) squares[i] = at < 256u ? fma(v[i].x, v[i].x, v[i].y * v[i].y) : 0.0f;
+      lane_sums<8, 1>::add(squares, lane);
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
         const bool mine = at < 256u && 0u + 8u * n + input < 16u;
-        float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
-        v *= factors[8u * n + input];
-        const float square = sum_group<16>(mine ? v * v : 0.0f);
-        if (mine) ready_2[batch_row * 256u + at] = v * next_norm;
-        if (mine && at % 16u == 0u) ready_squares_2[batch_row * 16u + at / 16u] = square;
+        if (mine) store_pair(&ready_2[batch_row * 256u + at], v[i] * next_norm);
+      }
+      typedef lane_sums<8, 1> sums_t;
+      UNROLL for (uint k = 0; k < (sums_t::SHARED ? 1u : 1u); ++k) {
+        const uint i = sums_t::SHARED ? sums_t::which(lane) : k;
+        const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const bool mine = at < 256u && 0u + 8u * n + input < 16u;
+        if (mine && (sums_t::SHARED ? lane % sums_t::EACH == 0u : at % 16u == 0u)) ready_squares_2[batch_row * 16u + at / 16u] = squares[k];
       }
     }
   } else {
@@ -4685,19 +4758,22 @@ static inline void q_a_kv_a_x16_body(
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    const uint at = row + lane % 16u;
+    const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = (i * 2u + slice) * 2u + lane / 16u;
-        const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u;
+        v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
+        v[i] *= factors[8u * n + input];
+      }
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
         const bool mine = at < 288u && 0u + 8u * n + input < 16u;
-        float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
-        v *= factors[8u * n + input];
-        if (mine) kv_a[batch_row * 288u + at] = v;
+        if (mine) store_pair(&kv_a[batch_row * 288u + at], v[i]);
       }
     }
   }
@@ -4726,7 +4802,7 @@ kernel void q_a_kv_a_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share take_result tile_inputs tile_product total turn_by weight_rows
+//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -4808,29 +4884,35 @@ static inline void q_b_store_kv_x16_body(
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    const uint dim = (row + lane % 16u) % 128u;
+    const uint dim = (row + lane % 8u * 2u) % 128u;
     const bool turns = dim >= 96u;
     uint positions[1]; // of the tile's rows, in the lanes
     UNROLL for (uint k = 0; k < 1u; ++k) positions[k] = current[rows_between::row_of(which, min(32u * k + lane, 15u))].pos;
-    device const float * pairs = rope + (turns ? dim - 96u : 0u) / 2u * 2u;
-    float2 angles[2][2]; // of a block of inputs, and of the next one
-    UNROLL for (uint i = 0; i < 2u; ++i) angles[0][i] = angle_of<32u>(pairs, simd_shuffle(positions[0], ushort((i * 2u + slice) * 2u + lane / 16u)), turns);
-    const uint at = row + lane % 16u;
+    device const float * pairs = rope + (turns ? dim - 96u : 0u);
+    float2 angles[2][1]; // of a block of inputs, and of the next one
+    UNROLL for (uint i = 0; i < 1u; ++i) angles[0][i] = angle_of<32u>(pairs, simd_shuffle(positions[0], ushort((i * 2u + slice) * 4u + lane / 8u)), turns);
+    const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = (i * 2u + slice) * 2u + lane / 16u;
-        const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u;
+        v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
+        v[i] *= factors[8u * n + input];
+      }
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const float2 angle = angles[n % 2u][i], pair = v[i];
+        if (turns) v[i].x = turn_by(pair.x, pair.y, angle.x, angle.y, false);
+        if (turns) v[i].y = turn_by(pair.y, pair.x, angle.x, angle.y, true);
+        if (n + 1u < 2u) angles[(n + 1u) % 2u][i] = angle_of<32u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + (i * 2u + slice) * 4u + lane / 8u)), turns);
+      }
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
         const bool mine = at < 512u && 0u + 8u * n + input < 16u;
-        float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
-        v *= factors[8u * n + input];
-        const float neighbour = simd_shuffle_xor(v, ushort(1));
-        if (turns) v = turn_by(v, neighbour, angles[n % 2u][i].x, angles[n % 2u][i].y, (at & 1u) != 0u);
-        if (n + 1u < 2u) angles[(n + 1u) % 2u][i] = angle_of<32u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + input)), turns);
-        if (mine) q_rope[batch_row * 512u + at] = v;
+        if (mine) store_pair(&q_rope[batch_row * 512u + at], v[i]);
       }
     }
   }
@@ -4905,7 +4987,7 @@ struct k_b_x16_args {
   ulong stride0; // bytes between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between take_result tile_inputs tile_product weight_rows
+//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -4940,19 +5022,22 @@ static inline void k_b_x16_body(
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 16u;
+  const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    UNROLL for (uint i = 0; i < 4u; ++i) {
-      const uint input = i * 2u + lane / 16u;
-      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = i * 4u + lane / 8u;
+      v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
+    }
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = i * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
       const bool mine = at < 256u && 0u + 8u * n + input < 16u;
-      float v = take_result<2, 1, 160>(blocks, input, lane % 16u);
-      if (mine) q_abs_[entry * 256u + batch_row * 1024u + at] = v;
+      if (mine) store_pair(&q_abs_[entry * 256u + batch_row * 1024u + at], v[i]);
     }
   }
 }
@@ -5231,7 +5316,7 @@ struct v_b_x16_args {
   ulong stride0; // bytes between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between take_result tile_inputs tile_product v_b_x16_args weight_rows
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -5266,18 +5351,21 @@ static inline void v_b_x16_body(
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 16u;
+  const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
     threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = (i * 2u + slice) * 2u + lane / 16u;
-      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u;
+      v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
       const bool mine = at < 64u && 0u + 8u * n + input < 16u;
-      float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
-      if (mine) attention[entry * 64u + batch_row * 256u + at] = v;
+      if (mine) store_pair(&attention[entry * 64u + batch_row * 256u + at], v[i]);
     }
   }
 }
@@ -5301,7 +5389,7 @@ kernel void v_b_x16_q4_k(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -5339,29 +5427,40 @@ static inline void o_proj_x16_body(
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float residuals[4]; // all of them under way together
-  UNROLL for (uint k = 0; k < 4u; ++k) {
-    const uint at = min(row + lane % 16u, 255u), i = k % 2u;
-    const uint batch_row = rows_between::row_of(which, k / 2u * 8u + (i * 2u + slice) * 2u + lane / 16u);
-    residuals[k] = float(x_[batch_row * 256u + at]);
+  float2 residuals[2]; // all of them under way together
+  UNROLL for (uint k = 0; k < 2u; ++k) {
+    const uint at = min(row + lane % 8u * 2u, 254u), i = k % 1u;
+    const uint batch_row = rows_between::row_of(which, k / 1u * 8u + (i * 2u + slice) * 4u + lane / 8u);
+    residuals[k] = load_pair(&x_[batch_row * 256u + at]);
   }
-  const float next_norm = w_next_norm[min(row + lane % 16u, 255u)];
-  const uint at = row + lane % 16u;
+  const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 254u)]);
+  const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
     threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = (i * 2u + slice) * 2u + lane / 16u;
-      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u;
+      v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) v[i] += residuals[n * 1u + i];
+    float squares[1];
+    UNROLL for (uint i = 0; i < 1u; ++i) squares[i] = at < 256u ? fma(v[i].x, v[i].x, v[i].y * v[i].y) : 0.0f;
+    lane_sums<8, 1>::add(squares, lane);
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
       const bool mine = at < 256u && 0u + 8u * n + input < 16u;
-      float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
-      v += residuals[n * 2u + i];
-      if (mine) x_2[batch_row * 256u + at] = v;
-      const float square = sum_group<16>(mine ? v * v : 0.0f);
-      if (mine) ready[batch_row * 256u + at] = v * next_norm;
-      if (mine && at % 16u == 0u) ready_squares[batch_row * 16u + at / 16u] = square;
+      if (mine) store_pair(&x_2[batch_row * 256u + at], v[i]);
+      if (mine) store_pair(&ready[batch_row * 256u + at], v[i] * next_norm);
+    }
+    typedef lane_sums<8, 1> sums_t;
+    UNROLL for (uint k = 0; k < (sums_t::SHARED ? 1u : 1u); ++k) {
+      const uint i = sums_t::SHARED ? sums_t::which(lane) : k;
+      const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 256u && 0u + 8u * n + input < 16u;
+      if (mine && (sums_t::SHARED ? lane % sums_t::EACH == 0u : at % 16u == 0u)) ready_squares[batch_row * 16u + at / 16u] = squares[k];
     }
   }
 }
@@ -5388,7 +5487,7 @@ kernel void o_proj_x16_q4_k(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -5429,22 +5528,30 @@ static inline void gate_up_x16_body(
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 16u;
+  const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
     threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
     put_results<2, 2>(d + n, scratch + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = (i * 2u + slice) * 2u + lane / 16u;
-      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u;
+      v[i] = take_results<2, 2, 320>(blocks, input, lane % 8u * 2u);
+      v[i] *= factors[8u * n + input];
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u;
+      float2 up = take_results<2, 2, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
+      up *= factors[8u * n + input];
+      v[i].x = silu_for<act_t>::of(v[i].x) * up.x;
+      v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
       const bool mine = at < 768u && 0u + 8u * n + input < 16u;
-      float v = take_result<2, 2, 320>(blocks, input, lane % 16u);
-      float up = take_result<2, 2, 320>(blocks + result_block<2>::FLOATS, input, lane % 16u);
-      v *= factors[8u * n + input];
-      v = silu(v) * (up * factors[8u * n + input]);
-      if (mine) swiglu[batch_row * 768u + at] = v;
+      if (mine) store_pair(&swiglu[batch_row * 768u + at], v[i]);
     }
   }
 }
@@ -5469,7 +5576,7 @@ kernel void gate_up_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between sum_group take_result tile_inputs tile_product weight_rows
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -5507,29 +5614,40 @@ static inline void down_x16_body(
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float residuals[2]; // all of them under way together
+  float2 residuals[2]; // all of them under way together
   UNROLL for (uint k = 0; k < 2u; ++k) {
-    const uint at = min(row + lane % 16u, 255u), i = k % 1u;
-    const uint batch_row = rows_between::row_of(which, k / 1u * 8u + (i * 4u + slice) * 2u + lane / 16u);
-    residuals[k] = float(x_[batch_row * 256u + at]);
+    const uint at = min(row + lane % 8u * 2u, 254u), i = k % 1u;
+    const uint batch_row = rows_between::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
+    residuals[k] = load_pair(&x_[batch_row * 256u + at]);
   }
-  const float next_norm = w_next_norm[min(row + lane % 16u, 255u)];
-  const uint at = row + lane % 16u;
+  const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 254u)]);
+  const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
     threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
     UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = (i * 4u + slice) * 2u + lane / 16u;
-      const uint batch_row = rows_between::row_of(which, 8u * n + input);
-      const bool mine = at < 256u && 0u + 8u * n + input < 16u;
-      float v = take_result<2, 4, 160>(blocks, input, lane % 16u);
-      v += residuals[n * 1u + i];
-      if (mine) x_2[batch_row * 256u + at] = v;
-      const float square = sum_group<16>(mine ? v * v : 0.0f);
-      if (mine) ready[batch_row * 256u + at] = v * next_norm;
-      if (mine && at % 16u == 0u) ready_squares[batch_row * 16u + at / 16u] = square;
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
+      v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) v[i] += residuals[n * 1u + i];
+    float squares[1];
+    UNROLL for (uint i = 0; i < 1u; ++i) squares[i] = at < 256u ? fma(v[i].x, v[i].x, v[i].y * v[i].y) : 0.0f;
+    lane_sums<8, 1>::add(squares, lane);
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 256u && 0u + 8u * n + input < 16u && slice < 2u;
+      if (mine) store_pair(&x_2[batch_row * 256u + at], v[i]);
+      if (mine) store_pair(&ready[batch_row * 256u + at], v[i] * next_norm);
+    }
+    typedef lane_sums<8, 1> sums_t;
+    UNROLL for (uint k = 0; k < (sums_t::SHARED ? 1u : 1u); ++k) {
+      const uint i = sums_t::SHARED ? sums_t::which(lane) : k;
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const bool mine = at < 256u && 0u + 8u * n + input < 16u && slice < 2u;
+      if (mine && (sums_t::SHARED ? lane % sums_t::EACH == 0u : at % 16u == 0u)) ready_squares[batch_row * 16u + at / 16u] = squares[k];
     }
   }
 }
@@ -5556,7 +5674,7 @@ kernel void down_x16_q4_k(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results result_block rows_between silu take_result tile_inputs tile_product weight_rows
+//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
 // router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
 // finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
 // five dispatches and the trips of what lies between through memory.
@@ -5598,19 +5716,22 @@ static inline void router_shared_gate_shared_up_x16_body(
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    const uint at = row + lane % 16u;
+    const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = (i * 2u + slice) * 2u + lane / 16u;
-        const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u;
+        v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
+        v[i] *= factors[8u * n + input];
+      }
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
         const bool mine = at < 6u && 0u + 8u * n + input < 16u;
-        float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
-        v *= factors[8u * n + input];
-        if (mine) router[batch_row * 16u + at] = v;
+        if (mine) store_pair(&router[batch_row * 16u + at], v[i]);
       }
     }
   } else {
@@ -5642,22 +5763,30 @@ static inline void router_shared_gate_shared_up_x16_body(
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    const uint at = row + lane % 16u;
+    const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
       threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
       put_results<2, 2>(d + n, scratch + sg * 320u);
       put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = (i * 2u + slice) * 2u + lane / 16u;
-        const uint batch_row = rows_between::row_of(which, 8u * n + input);
+      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u;
+        v[i] = take_results<2, 2, 320>(blocks, input, lane % 8u * 2u);
+        v[i] *= factors[8u * n + input];
+      }
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u;
+        float2 up = take_results<2, 2, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
+        up *= factors[8u * n + input];
+        v[i].x = silu_for<act_t>::of(v[i].x) * up.x;
+        v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
+      }
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
         const bool mine = at < 256u && 0u + 8u * n + input < 16u;
-        float v = take_result<2, 2, 320>(blocks, input, lane % 16u);
-        float up = take_result<2, 2, 320>(blocks + result_block<2>::FLOATS, input, lane % 16u);
-        v *= factors[8u * n + input];
-        v = silu(v) * (up * factors[8u * n + input]);
-        if (mine) shared_swiglu[batch_row * 256u + at] = v;
+        if (mine) store_pair(&shared_swiglu[batch_row * 256u + at], v[i]);
       }
     }
   }
@@ -5767,7 +5896,7 @@ struct experts_gate_experts_up_x16_args {
   ulong stride1; // bytes between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_gate_experts_up_x16_args norm_factors put_results result_block rows_selected silu take_result tile_inputs tile_product weight_rows
+//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_gate_experts_up_x16_args norm_factors put_results result_block rows_selected silu_for store_pair take_results tile_inputs tile_product weight_rows
 // experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
 // experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
 // between through memory.
@@ -5819,22 +5948,30 @@ static inline void experts_gate_experts_up_x16_body(
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 16u;
+  const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
     threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
     put_results<2, 2>(d + n, scratch + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = (i * 2u + slice) * 2u + lane / 16u;
-      const uint selection = selections[8u * n + input];
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u;
+      v[i] = take_results<2, 2, 320>(blocks, input, lane % 8u * 2u);
+      v[i] *= factors[8u * n + input];
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u;
+      float2 up = take_results<2, 2, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
+      up *= factors[8u * n + input];
+      v[i].x = silu_for<act_t>::of(v[i].x) * up.x;
+      v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u, selection = selections[8u * n + input];
       const uint batch_row = selection / 2u, nth = selection % 2u;
-      float v = take_result<2, 2, 320>(blocks, input, lane % 16u);
-      float up = take_result<2, 2, 320>(blocks + result_block<2>::FLOATS, input, lane % 16u);
-      v *= factors[8u * n + input];
-      v = silu(v) * (up * factors[8u * n + input]);
-      if (at < 256u && next + 8u * n + input < behind) experts_swiglu[nth * 256u + batch_row * 512u + at] = v;
+      if (at < 256u && next + 8u * n + input < behind) store_pair(&experts_swiglu[nth * 256u + batch_row * 512u + at], v[i]);
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the selections
@@ -5870,7 +6007,7 @@ struct experts_down_x16_args {
   ulong stride0; // bytes between the entries of w_experts_down_proj
 };
 
-//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_down_x16_args no_weights put_results rows_selected take_result tile_inputs tile_product weight_rows
+//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_down_x16_args no_weights put_results rows_selected store_pair take_results tile_inputs tile_product weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x16_body(
@@ -5913,18 +6050,21 @@ static inline void experts_down_x16_body(
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 16u;
+  const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
     threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = (i * 2u + slice) * 2u + lane / 16u;
-      const uint selection = selections[8u * n + input];
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u;
+      v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u, selection = selections[8u * n + input];
       const uint batch_row = selection / 2u, nth = selection % 2u;
-      float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
-      if (at < 256u && next + 8u * n + input < behind) experts_down[nth * 256u + batch_row * 512u + at] = v;
+      if (at < 256u && next + 8u * n + input < behind) store_pair(&experts_down[nth * 256u + batch_row * 512u + at], v[i]);
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the selections
@@ -5970,7 +6110,7 @@ kernel void experts_down_x16_q6_k(
 
 //:
 namespace mla {
-//: shared_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between take_result tile_inputs tile_product weight_rows
+//: shared_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // shared_down: multiplies.
 template <typename T_w_shared_experts_down_proj>
 static inline void shared_down_x16_body(
@@ -6003,18 +6143,21 @@ static inline void shared_down_x16_body(
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 16u;
+  const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
     threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = (i * 2u + slice) * 2u + lane / 16u;
-      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u;
+      v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
       const bool mine = at < 256u && 0u + 8u * n + input < 16u;
-      float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
-      if (mine) shared_down[batch_row * 256u + at] = v;
+      if (mine) store_pair(&shared_down[batch_row * 256u + at], v[i]);
     }
   }
 }
@@ -6228,7 +6371,7 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between take_result tile_inputs tile_product weight_rows
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
@@ -6265,19 +6408,22 @@ static inline void lm_head_x16_body(
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 16u;
+  const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
     threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = (i * 2u + slice) * 2u + lane / 16u;
-      const uint batch_row = rows_between::row_of(which, 8u * n + input);
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u;
+      v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
+      v[i] *= factors[8u * n + input];
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
       const bool mine = at < 4096u && 0u + 8u * n + input < 16u;
-      float v = take_result<2, 2, 160>(blocks, input, lane % 16u);
-      v *= factors[8u * n + input];
-      if (mine) lm_head[batch_row * 4096u + at] = v;
+      if (mine) store_pair(&lm_head[batch_row * 4096u + at], v[i]);
     }
   }
 }

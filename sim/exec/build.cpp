@@ -145,7 +145,7 @@ private:
   words compile_run_time(const std::string &object) const {
     words w = {"-r", "-nostdlib", "-o", object, "-x", "c++", "-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
                "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"};
-    for (const char *name : {"launch", "fiber", "memory", "check", "overlay", "touched"}) w.push_back(exec_ + "/runtime/" + name + ".cpp");
+    for (const char *name : {"launch", "fiber", "memory", "check", "copies", "overlay", "touched"}) w.push_back(exec_ + "/runtime/" + name + ".cpp");
     return w;
   }
 

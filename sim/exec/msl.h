@@ -57,6 +57,7 @@ const msl_kernel *msl_kernels(uint32_t *n);
 //   barrier-divergence  a threadgroup_barrier that not all threads come to
 //   simd-divergence     a simdgroup function or barrier with inactive lanes
 //   store-conflict      two threadgroups store to the same byte without a fence
+//   copy-pending        a copy that is still on its way at the end of its threadgroup
 // and in checked builds
 //   out-of-bounds       an access outside buffers (by sizes), threadgroup memory,
 //                       the thread's stack and the constants of the source

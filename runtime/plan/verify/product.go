@@ -48,6 +48,17 @@ func weightRowsOf(p plan.Part) int {
 	return 0
 }
 
+// matrixRows is how many rows a part's matrix has: lanes finish results of two of them.
+func matrixRows(p plan.Part) int {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.Rows
+	case *plan.Experts:
+		return p.Rows
+	}
+	return 0
+}
+
 // checkProduct wants simdgroups that share the tile's loads and results evenly.
 func checkProduct(k *plan.Kernel, p plan.Part) error {
 	tokens, perGroup := TokensOf(p), weightRowsOf(p)
@@ -62,6 +73,8 @@ func checkProduct(k *plan.Kernel, p plan.Part) error {
 	switch {
 	case tokens%Block != 0 || tokens > TileInputs || slices > 2 && slices < simdgroups || slices > 2 && tokens > TileInputs/4:
 		return fmt.Errorf("tiles of %d rows for %d threads, %d of %d simdgroups to a row; expected one or two, or up to %d rows for all", tokens, k.Threads, slices, simdgroups, TileInputs/4)
+	case matrixRows(p)%2 != 0:
+		return fmt.Errorf("%T of %d results; expected a multiple of 2", p, matrixRows(p))
 	case rows*simdgroups != perGroup*slices || rows != 2*Block && rows != 4*Block || Block*rows/SimdWidth%slices != 0:
 		return fmt.Errorf("%d rows of weights for a threadgroup of %d simdgroups, %d to a row; expected 16 or 32 for each", perGroup, simdgroups, slices)
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "check.h"
+#include "copies.h"
 #include "fiber.h"
 #include "memory.h"
 
@@ -115,6 +116,7 @@ bool run_threadgroup() {
   const uint n = launch.threads;
   memory_begin_threadgroup();
   check_begin_threadgroup();
+  copies_begin_threadgroup();
   for (uint i = 0; i < n; ++i) start(i);
   do {
     for (uint i = 0; i < n; i += msl_simd_width) {
@@ -123,7 +125,8 @@ bool run_threadgroup() {
     check_threadgroup_meeting(fibers[0].memory);
   } while (fibers[0].where != finished);
   check_end_threadgroup();
-  return true;
+  copies_end_threadgroup();
+  return !launch.failed;
 }
 
 // The order in which threadgroups run: a random permutation, by Fisher and Yates.

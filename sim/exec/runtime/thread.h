@@ -52,6 +52,19 @@ uint msl_lanes(); // of this simdgroup; less than 32 only in a last, partial one
 // The array number index of the kernel in threadgroup memory.
 void *msl_threadgroup_array(uint index, size_t size);
 
+// A copy from device to threadgroup memory: bytes, and zeros behind them.
+struct msl_copy {
+  void *to;
+  const void *from;
+  uint bytes, zeros;
+};
+
+// A thread begins a copy, ends a group of them, and asks for the next one that has to land: of all groups but
+// the last `but` of them, or of -1: of all, and those that are in no group. False: there is none.
+void msl_begin_copy(const msl_copy &);
+void msl_end_group();
+bool msl_next_copy(msl_copy *, int but);
+
 // atomic_thread_fence(memory, order, thread_scope_device).
 void msl_device_fence();
 
