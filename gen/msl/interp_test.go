@@ -113,7 +113,7 @@ func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignme
 		t.Fatal(err)
 	}
 	cases := twins(t, b)
-	l := launcherOf(t, b, "", cases, execute.Fast)
+	l := launcherOf(t, b, cases, execute.Fast)
 	l.compareWithInterpreter(t, p, b)
 	l.compareWithTwins(t, cases)
 }
@@ -136,7 +136,7 @@ func TestShippedInterpreter(t *testing.T) {
 				t.Fatal(err)
 			}
 			cases := slices.DeleteFunc(twins(t, b), func(c check.Case) bool { return c.Kernel.Width > 0 })
-			launcherOf(t, b, "", cases, execute.Fast).compareWithInterpreter(t, p, b)
+			launcherOf(t, b, cases, execute.Fast).compareWithInterpreter(t, p, b)
 		})
 	}
 }

@@ -103,7 +103,7 @@ func TestTailFormats(t *testing.T) {
 			}
 			b = alone(t, b, everyFormat)
 			cases := twins(t, b)
-			launcherOf(t, b, "", cases, execute.Checked).compareWithTwins(t, cases)
+			launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
 		})
 	}
 }
