@@ -56,7 +56,7 @@ func (l *launcher) Launch(c *check.Launch) error {
 const splitRows = "#define SPLIT_ROWS true\n"
 
 // lateCopies has copies land when they are waited for, no sooner; see sim/exec/include/metal_stdlib.
-const lateCopies = "#define MSL_LATE_COPIES\n"
+const lateCopies = "#define COPIES_LAND land_copies(-1)\n#define COPIES_GROUP msl_end_group()\n#define COPIES_LAND_BUT(n) land_copies(int(n))\n"
 
 // splitWeights is a matrix of a kernel laid out anew, if its format's rows are.
 func splitWeights(k *plan.Kernel, slot int, f *quant.Format, data []byte) []byte {
@@ -220,6 +220,7 @@ func TestCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Activations, s.Class = c.act, plan.ClassNVIDIA
+		s.Model.HiddenSize = 512 // so that all simdgroups of a batch share rows
 		b, err := gen.Compile(s.WithSequences(1, 16, 72), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
 // Copies that a kernel begins and that land as late as they may: what a thread has begun waits here until
-// it asks for it. See MSL_LATE_COPIES in <metal_stdlib>.
+// it asks for it. See land_copies in <metal_stdlib>.
 #include <deque>
 #include <vector>
 #include "copies.h"
