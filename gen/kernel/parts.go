@@ -140,7 +140,7 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 	case rescale != nil:
 		m.In, m.Rescale = b.vec(rescale.In[0]), b.rescale(rescale)
 	case combine != nil:
-		m.Combine = b.combine(combine)
+		m.Combine, m.Tokens = b.combine(combine), 0 // of each row by itself
 		m.In = plan.Vec{Slot: m.Combine.Out}
 	default:
 		m.In = b.vec(op.In[0])
@@ -190,9 +190,9 @@ func (b *builder) experts(ops chain) plan.Part {
 	op := ops.take(ir.ExpertsMatVec)
 	row := &b.p.Weights[op.W[0].Row]
 	e.W, e.K, e.Rows, e.Cols = b.weight(op.W[0]), op.K, row.Rows, row.Cols
-	e.Tokens, e.Shares = b.p.ExpertTokens(op.K), b.p.ExpertShares(op.K)
 	switch {
 	case op.Grouped():
+		e.Tokens, e.Shares = b.p.ExpertTokens(op.K), b.p.ExpertShares(op.K)
 		e.Routing, e.Grouping = -1, b.grouping(b.in(op.In[1].V), b.in(op.In[2].V))
 	case e.Gating != nil:
 		e.Routing = b.out(op.In[1].V)

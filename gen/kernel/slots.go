@@ -15,6 +15,7 @@ type builder struct {
 	p        *ir.Program
 	uses     *ir.Uses
 	shape    spec.Shape
+	matrices bool // it multiplies in simdgroup matrices
 	layer    int
 	head     bool // its rows are those whose logits are wanted
 	k        plan.Kernel

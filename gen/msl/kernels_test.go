@@ -173,6 +173,40 @@ func TestPromptKernels(t *testing.T) {
 	}
 }
 
+// TestFewRows runs the kernels of sequences of few rows: mat-vecs that take the inputs of all of them, and
+// experts and a combine that each row has threadgroups of its own for.
+func TestFewRows(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]string{"dsv2litemini": "f32", "glm47mini": "f16", "youtumini": "f32"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := spec.Load("../../specs/" + name + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Activations = act
+			b, err := gen.Compile(s.WithSequences(1, 2, 3, 4), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cases, err := check.Cases(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			several, apart := false, false
+			cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
+				m, ok := c.Kernel.Parts[0].(*plan.MatVec)
+				several, apart = several || ok && m.Tokens == 3, apart || c.Kernel.Width > 0 && ok && m.Combine != nil
+				return c.Kernel.Width == 0
+			}))
+			if !several || !apart {
+				t.Errorf("mat-vecs with three inputs: %t; of rows by themselves: %t", several, apart)
+			}
+			launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
+		})
+	}
+}
+
 // TestExpertShares runs products of experts whose selections several threadgroups share: as many as there are
 // tiles, fewer and more.
 func TestExpertShares(t *testing.T) {

@@ -47,8 +47,8 @@ var sharedParts = []struct {
 	template string
 	usedBy   func(plan.Part) bool
 }{
-	{"product.shared", func(p plan.Part) bool { return verify.TokensOf(p) > 0 || expandsHeads(p) }},
-	{"tile_product.shared", func(p plan.Part) bool { return verify.TokensOf(p) > 0 }},
+	{"product.shared", func(p plan.Part) bool { return verify.Matrices(p) || expandsHeads(p) }},
+	{"tile_product.shared", verify.Matrices},
 	{"route.shared", func(p plan.Part) bool { return verify.GatingOf(p) != nil }},
 	{"group_experts.shared", func(p plan.Part) bool { _, ok := p.(*plan.GroupExperts); return ok }},
 	{"experts_sum.shared", func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok }},
