@@ -229,10 +229,13 @@ func TestShared(t *testing.T) {
 
 // TestSharedSequences: a sequence that an earlier bundle has too is printed by that one's name.
 func TestSharedSequences(t *testing.T) {
-	b := &plan.Bundle{Name: "small", Kernels: []plan.Kernel{{Name: "lm_head"}}, Batches: []plan.Sequence{{Width: 16}, {Width: 32}}}
+	at := func(kernel int) []plan.Dispatch { return []plan.Dispatch{{Kernel: kernel}} }
+	b := &plan.Bundle{Name: "small", Kernels: []plan.Kernel{{Name: "lm_head"}, {Name: "lm_head_x24"}},
+		Batches: []plan.Sequence{{Width: 16}, {Width: 24, Dispatches: at(1)}, {Width: 32}}}
 	other := *b
 	other.Name, other.Class = "smallnvidia", plan.ClassNVIDIA
-	other.Batches = []plan.Sequence{{Width: 16}, {Width: 48}, {Width: 64}}
+	other.Kernels = []plan.Kernel{{Name: "lm_head"}, {Name: "lm_head_x4"}, {Name: "lm_head_x24"}}
+	other.Batches = []plan.Sequence{{Width: 16}, {Width: 24, Dispatches: at(2)}, {Width: 48}, {Width: 64}}
 	files, err := Print("small", []*plan.Bundle{b, &other}, "// header")
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +244,7 @@ func TestSharedSequences(t *testing.T) {
 	for _, f := range files {
 		text += string(f.Data)
 	}
-	for what, want := range map[string]int{"{Width: 16,": 1, "{Width: 32,": 1, "batchesNvidia = []plan.Sequence{\n\tbatches[0],\n\t{Width: 48,": 1, "{Width: 64,": 1} {
+	for what, want := range map[string]int{"{Width: 16,": 1, "{Width: 32,": 1, "batchesNvidia = []plan.Sequence{\n\tbatches[0],\n\tbatches[1].Shifted(kLmHeadX24Nvidia - kLmHeadX24),\n\t{Width: 48,": 1, "{Width: 64,": 1} {
 		if n := strings.Count(text, what); n != want {
 			t.Errorf("%q is there %d times; want %d:\n%s", what, n, want, text)
 		}

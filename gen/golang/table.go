@@ -78,7 +78,7 @@ func (p *printer) kernel(k *plan.Kernel, consts []string) jen.Code {
 }
 
 // batches prints the sequences of several rows of a bundle: those that an earlier bundle has
-// too by that one's name, as classes of devices may differ in their widest alone.
+// too by that one's name, as classes of devices may differ in some of them alone.
 func (p *printer) batches(bundle int) jen.Code {
 	var list []jen.Code
 	for _, q := range p.bundles[bundle].Batches {
@@ -102,7 +102,8 @@ func (p *printer) batches(bundle int) jen.Code {
 	return jen.Index().Qual(planPath, "Sequence").Add(rows(list))
 }
 
-// earlier is a sequence as an entry of the variable of a bundle before; nil: none has it.
+// earlier is a sequence as an entry of the variable of a bundle before, whose kernels may come
+// earlier or later; nil: none has it.
 func (p *printer) earlier(bundle int, q *plan.Sequence) jen.Code {
 	vars := p.vars["Batches"]
 	for i, b := range p.bundles[:bundle] {
@@ -110,8 +111,16 @@ func (p *printer) earlier(bundle int, q *plan.Sequence) jen.Code {
 			continue
 		}
 		for j := range b.Batches {
-			if reflect.DeepEqual(b.Batches[j], *q) {
-				return jen.Id(vars[i]).Index(jen.Lit(j))
+			same, from, to := &b.Batches[j], 0, 0
+			if len(same.Dispatches) > 0 && len(q.Dispatches) > 0 {
+				from, to = same.Dispatches[0].Kernel, q.Dispatches[0].Kernel
+			}
+			switch value := jen.Id(vars[i]).Index(jen.Lit(j)); {
+			case !reflect.DeepEqual(same.Shifted(to-from), *q):
+			case from == to:
+				return value
+			default:
+				return value.Dot("Shifted").Call(jen.Id(p.consts[bundle][to]).Op("-").Id(p.consts[i][from]))
 			}
 		}
 	}

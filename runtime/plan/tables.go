@@ -1,6 +1,10 @@
 package plan
 
-import "mla/runtime/quant"
+import (
+	"slices"
+
+	"mla/runtime/quant"
+)
 
 // What generated tables are written with, beside Expand: short, as every clone has them.
 
@@ -28,4 +32,13 @@ func Variants(kernel string, types [][]quant.Type) []Variant {
 // At is a byte range in the arena.
 func At(offset, bytes int64) Operand {
 	return Operand{Space: SpaceArena, Offset: offset, Bytes: bytes}
+}
+
+// Shifted is the same sequence in a bundle whose kernels come so many places later.
+func (q Sequence) Shifted(kernels int) Sequence {
+	q.Dispatches = slices.Clone(q.Dispatches)
+	for i := range q.Dispatches {
+		q.Dispatches[i].Kernel += kernels
+	}
+	return q
 }
