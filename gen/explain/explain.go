@@ -178,6 +178,9 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Step) string {
 	if t.program.Matrices(s) {
 		return text + "; " + spec.WhyProduct(t.program.Width, rows, cols)
 	}
+	if t.program.Few(s) {
+		return text + "; " + spec.WhyFew(t.program.Width, rows, cols)
+	}
 	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + tuning.WhyShape(s.ShapeName(), rows, cols)
 }
 

@@ -13,7 +13,7 @@ func (p *Program) Shape(s *Step) spec.Shape {
 		return spec.ProductShape(p.Width, rows, cols)
 	}
 	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
-	if p.Width > 1 && !s.apart() {
+	if p.Few(s) {
 		shape = spec.FewShape(shape, p.Width)
 	}
 	return shape
@@ -21,8 +21,12 @@ func (p *Program) Shape(s *Step) spec.Shape {
 
 // Matrices says whether the kernel of a step multiplies by the inputs of several rows in simdgroup
 // matrices.
-func (p *Program) Matrices(s *Step) bool {
-	return p.Width > 1 && !s.apart() && (!spec.TakesInputs(p.Width) || s.grouped())
+func (p *Program) Matrices(s *Step) bool { return p.Width > 1 && !s.apart() && !p.Few(s) }
+
+// Few says whether it is that of one row, with the inputs of all.
+func (p *Program) Few(s *Step) bool {
+	rows, cols := p.Results(s)
+	return p.Width > 1 && !s.apart() && !s.grouped() && spec.TakesInputs(p.Width, rows, cols)
 }
 
 // Apart says whether each of several rows has threadgroups of its own for a part that multiplies.
@@ -78,10 +82,13 @@ func (p *Program) ExpertShares(k int) int {
 	return 0
 }
 
-// Tokens is how many rows the program's products take at a time; 0 if it has but one.
-func (p *Program) Tokens() int {
-	if p.Width > 1 {
+// Tokens is how many rows the mat-vecs of a step take at a time; 0 if the program has but one.
+func (p *Program) Tokens(s *Step) int {
+	switch {
+	case p.Matrices(s):
 		return spec.ProductTokens(p.Width)
+	case p.Few(s):
+		return p.Width
 	}
 	return 0
 }

@@ -87,7 +87,7 @@ func indexOf(kernels []plan.Kernel, name string) int {
 // selectStep builds one kernel and the operands of its dispatch. Those of the head compute
 // the rows that are wanted.
 func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step, head bool) (plan.Kernel, []plan.Operand, error) {
-	b := &builder{p: p, uses: uses, head: head, shape: p.Shape(s), matrices: p.Matrices(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{},
+	b := &builder{p: p, uses: uses, head: head, shape: p.Shape(s), matrices: p.Matrices(s), tokens: p.Tokens(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{},
 		row: -1, rope: -1, tables: -1, maxPages: plan.Pages(p.Spec.Model.MaxPositionEmbeddings)}
 	b.k = plan.Kernel{Name: s.Name(), Doc: doc(s), Threads: threads(p, s)}
 	if p.Width > 1 {

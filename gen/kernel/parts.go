@@ -129,7 +129,7 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 
 // matVec is [norm | rescale | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | [add] [hand over]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
-	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.p.Tokens()}
+	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}
 	norm, rescale, combine := ops.take(ir.RMSNorm), ops.take(ir.Rescale), ops.take(ir.Combine)
 	op := ops.take(ir.MatVec)
 	row := &b.p.Weights[op.W[0].Row]
@@ -140,7 +140,7 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 	case rescale != nil:
 		m.In, m.Rescale = b.vec(rescale.In[0]), b.rescale(rescale)
 	case combine != nil:
-		m.Combine, m.Tokens = b.combine(combine), 0 // of each row by itself
+		m.Combine = b.combine(combine)
 		m.In = plan.Vec{Slot: m.Combine.Out}
 	default:
 		m.In = b.vec(op.In[0])

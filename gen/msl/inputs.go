@@ -47,7 +47,7 @@ func (v *partView) AllSquares() string {
 	case v.Slices() > 1:
 		of = fmt.Sprintf("total<%du>(slices + %du)", v.Simdgroups(), v.SquaresAt())
 	case several:
-		of = fmt.Sprintf("own<%d>(squares, batch_row)", v.Inputs())
+		of = "own_squares"
 	}
 	return of
 }

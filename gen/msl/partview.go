@@ -259,8 +259,9 @@ func (v *partView) Lane() string {
 	return "lane"
 }
 
-// Unroll is how many blocks of a row are under way at a time.
-func (v *partView) Unroll() int { return cmp.Or(unroll(v.P), plan.DefaultUnroll) }
+// Unroll is how many blocks of a row are under way at a time: of several inputs the fewer, as their
+// elements take the registers.
+func (v *partView) Unroll() int { return max(1, cmp.Or(unroll(v.P), plan.DefaultUnroll)/v.Inputs()) }
 
 func unroll(p plan.Part) int {
 	switch p := p.(type) {

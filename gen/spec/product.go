@@ -7,42 +7,14 @@ import "fmt"
 // take every SplitK-th step of 128 columns. The tile of inputs of all of them is what a threadgroup's
 // memory has room for.
 
-// Of few rows the kernels are those of one row, which wait for little but their weights: matrices of
-// eight inputs would be mostly copies, and their inputs go through threadgroup memory first. By
-// reasoning and by assembler (docs/performance.md), not measured.
-const (
-	// inputRows is up to how many rows a mat-vec decodes its weights once for the inputs of all
-	// rows: their sums take registers.
-	inputRows = 4
-	// apartRows is up to how many rows each row has threadgroups of its own for its experts, and for
-	// what combines its attention: rows select few experts in common, and what routes, sums and
-	// combines needs no dispatch. Weights that several rows do read come from the level-2 cache.
-	apartRows = 4
-)
-
-// TakesInputs says whether the mat-vecs of a sequence of so many rows are those of one row, with
-// the inputs of all.
-func TakesInputs(width int) bool { return width <= inputRows }
-
-// RowsApart says whether the rows of a sequence of so many go to their experts each by itself.
-func RowsApart(width int) bool { return width <= apartRows }
-
 // productTile is how many inputs of a step the tile holds: 18 kB of halves, beside 10 kB of weights
 // on their way where a platform passes them through memory.
 const productTile = 64
 
 // ProductTokens is how many of a sequence's rows a threadgroup takes at a time.
 func ProductTokens(width int) int {
-	if TakesInputs(width) {
-		return width
-	}
-	return tileOf(width)
-}
-
-// tileOf is the tile of inputs for so many rows.
-func tileOf(rows int) int {
 	tokens := 8
-	for tokens < rows && tokens < productTile {
+	for tokens < width && tokens < productTile {
 		tokens *= 2
 	}
 	return tokens
@@ -59,7 +31,7 @@ func ExpertTokens(width, perRow, experts int) int {
 	if mean >= half && mean <= most {
 		return productTile * 3 / 4
 	}
-	return tileOf(min(width, (2*width*perRow+experts-1)/experts))
+	return ProductTokens(min(width, (2*width*perRow+experts-1)/experts))
 }
 
 // ExpertShares is how many threadgroups share what selects an expert, for the same rows of its weights. A
@@ -77,7 +49,7 @@ const multiprocessors = 132
 // ProductShape is the shape of the threadgroups of a kernel of products with so many rows in all, of
 // cols columns each: measured on an NVIDIA H200 (docs/performance.md), not on Apple hardware.
 func ProductShape(width, rows, cols int) Shape {
-	if tokens := tileOf(width); tokens < productTile {
+	if tokens := ProductTokens(width); tokens < productTile {
 		return narrowShape(tokens, rows, cols)
 	}
 	switch threadgroups := (width + productTile - 1) / productTile * ((rows + 127) / 128); {
@@ -91,17 +63,10 @@ func ProductShape(width, rows, cols int) Shape {
 
 // WhyProduct says why ProductShape gives its shape.
 func WhyProduct(width, rows, cols int) string {
-	if tileOf(width) < productTile {
+	if ProductTokens(width) < productTile {
 		return fmt.Sprintf("so few rows wait for the weights (%d results of %d inputs each): simdgroups that share results read different columns; measured on an NVIDIA H200", rows, cols)
 	}
 	return fmt.Sprintf("%d results for tiles of %d rows: as many threadgroups as keep %d multiprocessors busy to the end; measured on an NVIDIA H200", rows, productTile, multiprocessors)
-}
-
-// FewShape is the shape of a kernel of one row for the inputs of so many: a lane of a simdgroup
-// for each result.
-func FewShape(s Shape, width int) Shape {
-	s.RowsPerSimdgroup = min(s.RowsPerSimdgroup, simdgroup/width/2*2)
-	return s
 }
 
 // narrowShape is for batches, where the weights' way from memory counts: simdgroups that share rows take

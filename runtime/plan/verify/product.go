@@ -26,6 +26,15 @@ func TokensOf(p plan.Part) int {
 	return 0
 }
 
+// Multiplies says whether a part multiplies by a matrix of weights.
+func Multiplies(p plan.Part) bool {
+	switch p.(type) {
+	case *plan.MatVec, *plan.Experts, *plan.ExpertsSum:
+		return true
+	}
+	return false
+}
+
 // Matrices says whether a part multiplies in simdgroup matrices: by a tile of inputs. Of fewer
 // inputs than a matrix has columns, lanes multiply each as they do the only one.
 func Matrices(p plan.Part) bool { return TokensOf(p) >= Block }
