@@ -3,7 +3,6 @@ package gen
 import (
 	"slices"
 
-	"mla/gen/kernel"
 	"mla/gen/msl"
 	"mla/runtime/plan"
 )
@@ -41,7 +40,7 @@ func forClass(b *plan.Bundle, i int, class string, threads int) plan.Kernel {
 	k.Class, k.Instead, k.Threads = class, i, threads
 	k.Variants = slices.Clone(k.Variants)
 	for v := range k.Variants {
-		k.Variants[v].Func = kernel.VariantName(k.Name, k.Variants[v].Types)
+		k.Variants[v].Func = plan.VariantName(k.Name, k.Variants[v].Types)
 	}
 	return k
 }

@@ -175,8 +175,11 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Step) string {
 	}
 	shape := t.program.Shape(s)
 	text += fmt.Sprintf(": rows_per_simdgroup %d, simdgroups %d, split_k %d", shape.RowsPerSimdgroup, shape.Simdgroups, max(shape.SplitK, 1))
-	if t.program.Width > 1 {
+	if t.program.Matrices(s) {
 		return text + "; " + spec.WhyProduct(t.program.Width, rows, cols)
+	}
+	if t.program.Few(s) {
+		return text + "; " + spec.WhyFew(t.program.Width, rows, cols)
 	}
 	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + tuning.WhyShape(s.ShapeName(), rows, cols)
 }

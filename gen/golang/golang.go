@@ -69,7 +69,7 @@ var files = []struct {
 		{"Joined", "joined", "joined lists what the host makes the inputs of a layer that predicts of; models have none.", weights},
 	}},
 	{"zkernels.go", []table{
-		{"Kernels", "kernels", "kernels lists every fused kernel: slots, parts, and one variant per combination of types.", kernels},
+		{"Kernels", "kernels", "kernels lists every fused kernel: slots, parts, and one variant per combination of types.", nil},
 	}},
 	{"zdispatch.go", []table{
 		{"Decode", "decode", "decode is one token: every dispatch in order, with the memory that it touches.", sequence},
@@ -104,6 +104,7 @@ func Print(pkg string, bundles []*plan.Bundle, header string) ([]File, error) {
 		case "zkernels.go":
 			f.Const().Id(arena).Op("=").Qual(planPath, "SpaceArena")
 			p.constants(f)
+			p.shareKernels(f)
 		}
 		for _, t := range files[i].tables {
 			p.table(f, t)
@@ -122,6 +123,8 @@ type printer struct {
 	bundles []*plan.Bundle
 	consts  [][]string          // per bundle, the constants of its kernels
 	vars    map[string][]string // by field of the bundle: per bundle, the variable that holds it
+
+	docs, slots, types shared // of kernels
 }
 
 // share names the variable of a table for each bundle: that of an earlier bundle whose
@@ -159,10 +162,13 @@ func (p *printer) table(f *jen.File, t table) {
 			f.Line()
 		}
 		var value jen.Code
-		if t.print == nil {
-			value = p.batches(i)
-		} else {
+		switch {
+		case t.print != nil:
 			value = t.print(reflect.ValueOf(t.value(b)), p.consts[i])
+		case t.field == "Kernels":
+			value = p.kernels(i)
+		default:
+			value = p.batches(i)
 		}
 		f.Var().Id(name).Op("=").Add(value)
 		done[name] = true

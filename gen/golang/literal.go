@@ -22,8 +22,8 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[plan.Space](): {"SpaceWeight", "SpaceArena", "SpaceKV", "SpaceRope", "SpaceRow", "SpaceTables", "SpaceLogits", "SpaceArgs", "SpaceSample", "SpaceCounters", "SpaceWanted", "SpacePick", "SpaceHeads"},
 }
 
-// arena is the constant of each package for plan.SpaceArena, which most operands and slots have:
-// a short name saves a clone 100 kB.
+// arena is the constant of each package for plan.SpaceArena, which most slots have: a short name
+// saves a clone 100 kB.
 const arena = "arena"
 
 // literal prints any value of the plan as a Go literal on one line; fields with
@@ -92,6 +92,9 @@ func elements(v reflect.Value) []jen.Code {
 }
 
 func element(e reflect.Value) *jen.Statement {
+	if o, ok := e.Interface().(plan.Operand); ok && o == plan.At(o.Offset, o.Bytes) {
+		return jen.Qual(planPath, "At").Call(jen.Lit(int(o.Offset)), jen.Lit(int(o.Bytes)))
+	}
 	switch e.Kind() {
 	case reflect.Struct:
 		return jen.Values(fields(e)...)

@@ -13,8 +13,8 @@ type table struct {
 	field    string // of plan.Bundle
 	variable string // that holds it; with a suffix where bundles differ
 	comment  string
-	// print gives the value; consts are the names of the bundle's kernels. nil: of Batches,
-	// which printer.batches prints, as bundles may have some of them alike.
+	// print gives the value; consts are the names of the bundle's kernels. nil: of Kernels and
+	// Batches, of which the printer prints once what there is several times.
 	print func(value reflect.Value, consts []string) jen.Code
 }
 
@@ -43,20 +43,23 @@ func profiles(v reflect.Value, _ []string) jen.Code {
 	return jen.Index().Qual(planPath, "Profile").Add(rows(list))
 }
 
-func kernels(v reflect.Value, consts []string) jen.Code {
+// kernels prints the kernels of a bundle.
+func (p *printer) kernels(bundle int) jen.Code {
+	b := p.bundles[bundle]
 	var list []jen.Code
-	for i := range v.Len() {
-		list = append(list, kernel(v.Index(i).Addr().Interface().(*plan.Kernel), consts))
+	for i := range b.Kernels {
+		list = append(list, p.kernel(&b.Kernels[i], p.consts[bundle]))
 	}
 	return jen.Index().Qual(planPath, "Kernel").Add(rows(list))
 }
 
-func kernel(k *plan.Kernel, consts []string) jen.Code {
+func (p *printer) kernel(k *plan.Kernel, consts []string) jen.Code {
+	doc, slots, types := kernelValues(k)
 	fields := []jen.Code{
 		jen.Id("Name").Op(":").Lit(k.Name),
-		jen.Id("Doc").Op(":").Lit(k.Doc),
+		jen.Id("Doc").Op(":").Add(p.docs.value("doc", doc)),
 		jen.Id("Threads").Op(":").Lit(k.Threads),
-		jen.Id("Slots").Op(":").Index().Qual(planPath, "Slot").Add(rows(elements(reflect.ValueOf(k.Slots)))),
+		jen.Id("Slots").Op(":").Add(p.slots.value("slots", slots)),
 	}
 	if k.Width > 0 {
 		fields = append(fields, jen.Id("Width").Op(":").Lit(k.Width))
@@ -71,12 +74,11 @@ func kernel(k *plan.Kernel, consts []string) jen.Code {
 	if len(k.Tails) > 0 {
 		fields = append(fields, jen.Id("Tails").Op(":").Index().Qual(planPath, "Tail").Add(rows(elements(reflect.ValueOf(k.Tails)))))
 	}
-	return rows(append(fields,
-		jen.Id("Variants").Op(":").Index().Qual(planPath, "Variant").Add(rows(elements(reflect.ValueOf(k.Variants))))))
+	return rows(append(fields, jen.Id("Variants").Op(":").Qual(planPath, "Variants").Call(jen.Lit(k.Name), p.types.value("types", types))))
 }
 
 // batches prints the sequences of several rows of a bundle: those that an earlier bundle has
-// too by that one's name, as classes of devices may differ in their widest alone.
+// too by that one's name, as classes of devices may differ in some of them alone.
 func (p *printer) batches(bundle int) jen.Code {
 	var list []jen.Code
 	for _, q := range p.bundles[bundle].Batches {
@@ -100,7 +102,8 @@ func (p *printer) batches(bundle int) jen.Code {
 	return jen.Index().Qual(planPath, "Sequence").Add(rows(list))
 }
 
-// earlier is a sequence as an entry of the variable of a bundle before; nil: none has it.
+// earlier is a sequence as an entry of the variable of a bundle before, whose kernels may come
+// earlier or later; nil: none has it.
 func (p *printer) earlier(bundle int, q *plan.Sequence) jen.Code {
 	vars := p.vars["Batches"]
 	for i, b := range p.bundles[:bundle] {
@@ -108,8 +111,16 @@ func (p *printer) earlier(bundle int, q *plan.Sequence) jen.Code {
 			continue
 		}
 		for j := range b.Batches {
-			if reflect.DeepEqual(b.Batches[j], *q) {
-				return jen.Id(vars[i]).Index(jen.Lit(j))
+			same, from, to := &b.Batches[j], 0, 0
+			if len(same.Dispatches) > 0 && len(q.Dispatches) > 0 {
+				from, to = same.Dispatches[0].Kernel, q.Dispatches[0].Kernel
+			}
+			switch value := jen.Id(vars[i]).Index(jen.Lit(j)); {
+			case !reflect.DeepEqual(same.Shifted(to-from), *q):
+			case from == to:
+				return value
+			default:
+				return value.Dot("Shifted").Call(jen.Id(p.consts[bundle][to]).Op("-").Id(p.consts[i][from]))
 			}
 		}
 	}

@@ -1,14 +1,45 @@
 package ir
 
-import "mla/gen/spec"
+import (
+	"slices"
+
+	"mla/gen/spec"
+)
 
 // Shape is the shape of the threadgroups of a step's kernel.
 func (p *Program) Shape(s *Step) spec.Shape {
 	rows, cols := p.Results(s)
-	if p.Width > 1 {
+	if p.Matrices(s) {
 		return spec.ProductShape(p.Width, rows, cols)
 	}
-	return p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
+	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
+	if p.Few(s) {
+		shape = spec.FewShape(shape, p.Width)
+	}
+	return shape
+}
+
+// Matrices says whether the kernel of a step multiplies by the inputs of several rows in simdgroup
+// matrices.
+func (p *Program) Matrices(s *Step) bool { return p.Width > 1 && !s.apart() && !p.Few(s) }
+
+// Few says whether it is that of one row, with the inputs of all.
+func (p *Program) Few(s *Step) bool {
+	rows, cols := p.Results(s)
+	return p.Width > 1 && !s.apart() && !s.grouped() && spec.TakesInputs(p.Width, rows, cols)
+}
+
+// Apart says whether each of several rows has threadgroups of its own for a part that multiplies.
+func (p *Part) Apart() bool {
+	experts := p.Find(ExpertsMatVec)
+	return experts != nil && !experts.Grouped() || p.Find(Combine) != nil && p.Find(MatVec) != nil
+}
+
+func (s *Step) apart() bool { return slices.ContainsFunc(s.Parts, (*Part).Apart) }
+
+// grouped says whether a step's experts take what all rows have selected.
+func (s *Step) grouped() bool {
+	return slices.ContainsFunc(s.Parts, func(p *Part) bool { e := p.Find(ExpertsMatVec); return e != nil && e.Grouped() })
 }
 
 // Results is what a shape follows from: how many results the matrices of a step give, of
@@ -51,10 +82,13 @@ func (p *Program) ExpertShares(k int) int {
 	return 0
 }
 
-// Tokens is how many rows the program's products take at a time; 0 if it has but one.
-func (p *Program) Tokens() int {
-	if p.Width > 1 {
+// Tokens is how many rows the mat-vecs of a step take at a time; 0 if the program has but one.
+func (p *Program) Tokens(s *Step) int {
+	switch {
+	case p.Matrices(s):
 		return spec.ProductTokens(p.Width)
+	case p.Few(s):
+		return p.Width
 	}
 	return 0
 }

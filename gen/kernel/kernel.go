@@ -87,7 +87,7 @@ func indexOf(kernels []plan.Kernel, name string) int {
 // selectStep builds one kernel and the operands of its dispatch. Those of the head compute
 // the rows that are wanted.
 func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step, head bool) (plan.Kernel, []plan.Operand, error) {
-	b := &builder{p: p, uses: uses, head: head, shape: p.Shape(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{},
+	b := &builder{p: p, uses: uses, head: head, shape: p.Shape(s), matrices: p.Matrices(s), tokens: p.Tokens(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{},
 		row: -1, rope: -1, tables: -1, maxPages: plan.Pages(p.Spec.Model.MaxPositionEmbeddings)}
 	b.k = plan.Kernel{Name: s.Name(), Doc: doc(s), Threads: threads(p, s)}
 	if p.Width > 1 {
@@ -150,7 +150,7 @@ func (b *builder) rowsPerGroup() int {
 
 // rowsOfTwo is how many rows of each of two matrices it makes: a product's simdgroup has blocks for 32.
 func (b *builder) rowsOfTwo() int {
-	if b.p.Width > 1 {
+	if b.matrices {
 		return 16 * b.shape.Simdgroups / b.shape.SplitK
 	}
 	return b.rowsPerGroup()
@@ -158,7 +158,7 @@ func (b *builder) rowsOfTwo() int {
 
 // unroll is how many blocks of a row are under way; 0 if as many as by default.
 func (b *builder) unroll() int {
-	if b.p.Width > 1 || b.shape.Unroll == plan.DefaultUnroll { // products have their own steps
+	if b.matrices || b.shape.Unroll == plan.DefaultUnroll { // products have their own steps
 		return 0
 	}
 	return b.shape.Unroll

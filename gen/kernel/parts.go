@@ -129,7 +129,7 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 
 // matVec is [norm | rescale | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | [add] [hand over]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
-	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.p.Tokens()}
+	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}
 	norm, rescale, combine := ops.take(ir.RMSNorm), ops.take(ir.Rescale), ops.take(ir.Combine)
 	op := ops.take(ir.MatVec)
 	row := &b.p.Weights[op.W[0].Row]
@@ -190,9 +190,9 @@ func (b *builder) experts(ops chain) plan.Part {
 	op := ops.take(ir.ExpertsMatVec)
 	row := &b.p.Weights[op.W[0].Row]
 	e.W, e.K, e.Rows, e.Cols = b.weight(op.W[0]), op.K, row.Rows, row.Cols
-	e.Tokens, e.Shares = b.p.ExpertTokens(op.K), b.p.ExpertShares(op.K)
 	switch {
 	case op.Grouped():
+		e.Tokens, e.Shares = b.p.ExpertTokens(op.K), b.p.ExpertShares(op.K)
 		e.Routing, e.Grouping = -1, b.grouping(b.in(op.In[1].V), b.in(op.In[2].V))
 	case e.Gating != nil:
 		e.Routing = b.out(op.In[1].V)

@@ -15,6 +15,8 @@ type builder struct {
 	p        *ir.Program
 	uses     *ir.Uses
 	shape    spec.Shape
+	matrices bool // it multiplies in simdgroup matrices
+	tokens   int  // rows that its mat-vecs take at a time
 	layer    int
 	head     bool // its rows are those whose logits are wanted
 	k        plan.Kernel

@@ -13,7 +13,7 @@ import (
 func kernelOf(name string, threads int, types ...quant.Type) plan.Kernel {
 	k := plan.Kernel{Name: name, Threads: threads}
 	for _, t := range types {
-		k.Variants = append(k.Variants, plan.Variant{Func: VariantName(name, []quant.Type{t}), Types: []quant.Type{t}})
+		k.Variants = append(k.Variants, plan.Variant{Func: plan.VariantName(name, []quant.Type{t}), Types: []quant.Type{t}})
 	}
 	return k
 }

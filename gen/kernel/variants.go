@@ -19,7 +19,7 @@ func Variants(b *plan.Bundle) {
 		for pi := range b.Profiles {
 			for _, kv := range b.Model.CacheTypes() {
 				types := dispatchTypes(b, &d, &b.Profiles[pi], kv)
-				name := VariantName(k.Name, types)
+				name := plan.VariantName(k.Name, types)
 				if !seen[d.Kernel][name] {
 					seen[d.Kernel][name] = true
 					k.Variants = append(k.Variants, plan.Variant{Func: name, Types: types})
@@ -58,15 +58,6 @@ func dispatchTypes(b *plan.Bundle, d *plan.Dispatch, p *plan.Profile, kv quant.T
 		types = append(types, p.At(o.Index, layer))
 	}
 	return types
-}
-
-// VariantName is the function of a kernel for some types.
-func VariantName(kernel string, types []quant.Type) string {
-	name := kernel
-	for _, t := range types {
-		name += "_" + t.String()
-	}
-	return name
 }
 
 // weightTypes fills in which types each weight may have and who reads it.

@@ -26,7 +26,7 @@ func (d dots) Indent() string {
 // Staged, Combined and Direct say where the mat-vec finds its input.
 func (v *partView) Staged() dots   { return dots{v, "in_shared{xs, c}", "c, c + n", true} }
 func (v *partView) Combined() dots { return dots{v, "in_shared{xs, 0u}", v.columns(), false} }
-func (v *partView) Direct() dots   { return dots{v, v.Input(v.input()), v.columns(), false} }
+func (v *partView) Direct() dots   { return dots{v, v.InputOfRows(v.input()), v.columns(), false} }
 
 // Held says whether a lane holds its first blocks before the inputs are there. Those that pass in
 // stages wait for all of the threadgroup between.

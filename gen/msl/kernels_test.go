@@ -136,9 +136,11 @@ func twins(t *testing.T, b *plan.Bundle) []check.Case {
 		return thin(cases)
 	}
 	// TestPromptKernels runs the text of kernels for prompts on a small model. Those of a
-	// batch of real width take long: what a format does in them is the same in small ones.
+	// batch of real width take long: what a format does in them is the same in small ones, and
+	// those of 4 and 8 rows are like those of 2 and 16.
 	return slices.DeleteFunc(cases, func(c check.Case) bool {
-		return c.Kernel.Width > plan.MaxBatch || c.Kernel.Width > 0 && c.Variant != &c.Kernel.Variants[0]
+		w := c.Kernel.Width
+		return w != 0 && w != 2 && w != plan.MaxBatch || w > 0 && c.Variant != &c.Kernel.Variants[0]
 	})
 }
 
@@ -273,6 +275,40 @@ func inAllFormats(k *plan.Kernel) []plan.Variant {
 		last = f.Type
 	}
 	return list
+}
+
+// TestFewRows runs the kernels of sequences of few rows: mat-vecs that take the inputs of all of them, and
+// experts and a combine that each row has threadgroups of its own for.
+func TestFewRows(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]string{"dsv2litemini": "f32", "glm47mini": "f16", "youtumini": "f32"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := spec.Load("../../specs/" + name + ".yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Activations = act
+			b, err := gen.Compile(s.WithSequences(1, 2, 3, 4), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cases, err := check.Cases(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			several, apart := false, false
+			cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
+				m, ok := c.Kernel.Parts[0].(*plan.MatVec)
+				several, apart = several || ok && m.Tokens == 3, apart || c.Kernel.Width > 0 && ok && m.Combine != nil
+				return c.Kernel.Width == 0
+			}))
+			if !several || !apart {
+				t.Errorf("mat-vecs with three inputs: %t; of rows by themselves: %t", several, apart)
+			}
+			launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
+		})
+	}
 }
 
 // TestExpertShares runs products of experts whose selections several threadgroups share: as many as there are

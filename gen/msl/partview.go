@@ -30,14 +30,14 @@ type partView struct {
 
 // partTemplate names the template of a kind of part.
 func partTemplate(p plan.Part) (string, error) {
-	switch p := p.(type) {
+	switch p.(type) {
 	case *plan.MatVec:
-		if p.Tokens > 0 {
+		if verify.Matrices(p) {
 			return "matmul.msl", nil
 		}
 		return "matvec.msl", nil
 	case *plan.Experts:
-		if p.Tokens > 0 {
+		if verify.Matrices(p) {
 			return "experts_matmul.msl", nil
 		}
 		return "experts.msl", nil
@@ -130,7 +130,7 @@ func (k *kernelView) part(p plan.Part, first int) (partView, error) {
 	switch p := p.(type) {
 	case *plan.MatVec:
 		v.Entries, v.N = p.Batch, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
-		if p.Tokens > 0 {
+		if verify.Matrices(p) {
 			v.N = k.productRows(p.RowsPerGroup, p.SplitK)
 		} else if p.Rope != nil {
 			v.N += v.N % 2 // a simdgroup turns whole pairs
@@ -259,8 +259,9 @@ func (v *partView) Lane() string {
 	return "lane"
 }
 
-// Unroll is how many blocks of a row are under way at a time.
-func (v *partView) Unroll() int { return cmp.Or(unroll(v.P), plan.DefaultUnroll) }
+// Unroll is how many blocks of a row are under way at a time: of several inputs the fewer, as their
+// elements take the registers.
+func (v *partView) Unroll() int { return max(1, cmp.Or(unroll(v.P), plan.DefaultUnroll)/v.Inputs()) }
 
 func unroll(p plan.Part) int {
 	switch p := p.(type) {
@@ -308,7 +309,7 @@ func (v *partView) SquaresLanes() int {
 
 // SquaresEarly says whether a lane has the registers to load them before the
 // mat-vec and to add them up after it.
-func (v *partView) SquaresEarly() bool { return v.SquaresPerLane() <= 16 }
+func (v *partView) SquaresEarly() bool { return v.SquaresPerLane()*v.Inputs() <= 16 }
 
 // matrix is the shape of one entry of a part's weights.
 func matrix(p plan.Part) (rows, cols int) {

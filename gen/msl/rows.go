@@ -10,8 +10,8 @@ import (
 )
 
 // Kernels of several rows. Mat-vecs and experts multiply their weights by a tile of rows, see
-// product.go. All other parts have threadgroups for every row, which run the text of a kernel of one
-// row on pointers to that row's vectors.
+// product.go, or mat-vecs by the inputs of few, see inputs.go. All other parts have threadgroups for
+// every row, which run the text of a kernel of one row on pointers to that row's vectors.
 
 // Batched says whether the kernel computes several rows.
 func (k *kernelView) Batched() bool { return k.Width > 0 }
@@ -107,7 +107,7 @@ func (v *partView) usesRow() bool {
 	case *plan.StoreKV, *plan.Attend, *plan.Embed, *plan.RopeVec, *plan.CombineVec:
 		return true
 	case *plan.MatVec:
-		return p.Rope != nil
+		return p.Rope != nil || p.Combine != nil
 	}
 	return false
 }

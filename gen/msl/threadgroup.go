@@ -37,7 +37,7 @@ func ThreadgroupBytes(k *plan.Kernel) (int, error) {
 
 // floats is the threadgroup memory of a part in floats.
 func (v *partView) floats() int {
-	if verify.TokensOf(v.P) > 0 {
+	if verify.Matrices(v.P) {
 		return v.productFloats()
 	}
 	switch p := v.P.(type) {
@@ -88,8 +88,8 @@ func (v *partView) SlicesAt() int {
 	return 0
 }
 
-// SliceFloats is one sum of every simdgroup for each of its rows.
-func (v *partView) SliceFloats() int { return v.Simdgroups() * v.N }
+// SliceFloats is one sum of every simdgroup for each of its results.
+func (v *partView) SliceFloats() int { return v.Simdgroups() * v.Sums() }
 
 // SquaresAt is where the simdgroups' sums of squares are, behind their other sums.
 func (v *partView) SquaresAt() int {
@@ -112,7 +112,7 @@ func (v *partView) slicesFloats(up int, r *plan.Rescale) int {
 		n *= 2
 	}
 	if r != nil {
-		n += v.Simdgroups()
+		n += v.Simdgroups() * v.Inputs()
 	}
 	return n
 }

@@ -50,9 +50,9 @@ var sharedParts = []struct {
 	{"product.shared", multipliesMany},
 	{"weight_rows.shared", multipliesMany},
 	{"matrices.shared", multipliesMany},
-	{"sent_eight.shared", multipliesTile},
-	{"batch_product.shared", multipliesTile},
-	{"prompt_product.shared", multipliesTile},
+	{"sent_eight.shared", verify.Matrices},
+	{"batch_product.shared", verify.Matrices},
+	{"prompt_product.shared", verify.Matrices},
 	{"route.shared", func(p plan.Part) bool { return verify.GatingOf(p) != nil }},
 	{"group_experts.shared", func(p plan.Part) bool { _, ok := p.(*plan.GroupExperts); return ok }},
 	{"experts_sum.shared", func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok }},
@@ -73,10 +73,7 @@ var sharedParts = []struct {
 }
 
 // multipliesMany says whether a part multiplies weights by the inputs of several rows.
-func multipliesMany(p plan.Part) bool { return multipliesTile(p) || expandsHeads(p) }
-
-// multipliesTile says whether it does so by tiles of inputs.
-func multipliesTile(p plan.Part) bool { return verify.TokensOf(p) > 0 }
+func multipliesMany(p plan.Part) bool { return verify.Matrices(p) || expandsHeads(p) }
 
 // attendOf returns a part's attention in the terms of one row, or nil.
 func attendOf(p plan.Part) *plan.Attend {

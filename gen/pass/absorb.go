@@ -2,8 +2,10 @@ package pass
 
 import (
 	"fmt"
+	"slices"
 
 	"mla/gen/ir"
+	"mla/runtime/plan"
 )
 
 // absorb uses q·(W_UK c) = (W_UKᵀ q)·c and Σ p_j (W_UV c_j) = W_UV Σ p_j c_j
@@ -54,20 +56,32 @@ func absorbed(p *ir.Program, layer int, attn, keys, values *ir.Op) []*ir.Op {
 	}
 }
 
-// leastRows is how many cache rows a split has at least where several rows attend side by
-// side: 16 rows at 512 cache rows each are 128 threadgroups then, one for every
-// multiprocessor of a large GPU. With 16 rows each a split loads and leaves as many bytes as
-// it reads of the cache.
-const leastRows = 64
+// leastRows are how many cache rows a split has at least where so many rows attend side by side:
+// 4, 8 and 16 rows at 512 cache rows each are 128 threadgroups then, one for every
+// multiprocessor of a large GPU. Up to 4 rows that is one tile, as of a row alone, whose sums they
+// then have. Fewer cache rows for more threadgroups would find no multiprocessor free, and each
+// split leaves its combine as many bytes as 28 rows of a cache of halves have. 64 for 16 rows is
+// measured on an NVIDIA H200 (docs/performance.md), the others follow from it.
+var leastRows = []struct{ width, rows int }{
+	{4, 0},
+	{8, 32},
+	{plan.MaxBatch, 64},
+}
+
+// least is the entry for a width, in whole tiles.
+func least(width, tile int) int {
+	if width <= 1 {
+		return 0
+	}
+	i := slices.IndexFunc(leastRows, func(l struct{ width, rows int }) bool { return width <= l.width })
+	return (leastRows[i].rows + tile - 1) / tile * tile
+}
 
 // splitKV cuts latent attention into a fixed number of splits of the cache
 // (flash-decoding) and an exact combine.
 func splitKV(p *ir.Program) error {
 	t := p.Spec.Tuning.Attention
-	least := 0
-	if p.Width > 1 {
-		least = (leastRows + t.Tile - 1) / t.Tile * t.Tile
-	}
+	least := least(p.Width, t.Tile)
 	var steps []*ir.Step
 	for _, s := range p.Steps {
 		steps = append(steps, s)

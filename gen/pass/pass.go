@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"mla/gen/ir"
+	"mla/gen/spec"
 	"mla/runtime/plan"
 )
 
@@ -27,8 +28,10 @@ type Pass struct {
 type Rows uint8
 
 // The programs: all, those of one row, those of several, of these those of a batch, those of no
-// more rows than a batch has, those that attend to latent rows, and those that attend to
-// expanded heads (spec.Expands).
+// more rows than a batch has, those that attend to latent rows, those that attend to expanded
+// heads (spec.Expands), those each of whose rows has its splits of attention combined by itself
+// (spec.CombinesApart), or goes to its experts by itself (spec.ExpertsApart), and those whose
+// rows go there together.
 const (
 	AnyRows Rows = iota
 	OneRow
@@ -37,6 +40,9 @@ const (
 	FewRows
 	Absorbed
 	Expanded
+	CombinesApart
+	ExpertsApart
+	ExpertsTogether
 )
 
 // has says whether a program is one of them.
@@ -47,6 +53,12 @@ func (r Rows) has(p *ir.Program) bool {
 		return !p.Spec.Expands(width)
 	case Expanded:
 		return p.Spec.Expands(width)
+	case CombinesApart:
+		return spec.CombinesApart(width)
+	case ExpertsApart:
+		return spec.ExpertsApart(width)
+	case ExpertsTogether:
+		return !spec.ExpertsApart(width)
 	case OneRow:
 		return width <= 1
 	case ManyRows:
@@ -87,22 +99,22 @@ var Pipeline = []Pass{
 		Doc: "the latent norm and the key's rope happen while the cache row is written"},
 	{Name: "fuse_rope", Run: fuseRope,
 		Doc: "the query is rotated by the mat-vec that makes it"},
-	{Name: "fuse_combine", Run: fuseCombine, Rows: OneRow,
+	{Name: "fuse_combine", Run: fuseCombine, Rows: CombinesApart,
 		Doc:   "each head's value projection combines the attention splits itself",
 		After: []Reason{{"split_kv", "it makes the combine"}}},
-	{Name: "group_experts", Required: true, Run: groupExperts, Rows: ManyRows,
+	{Name: "group_experts", Required: true, Run: groupExperts, Rows: ExpertsTogether,
 		Doc:   "what all rows have selected is listed by expert, whose weights are then read once for its rows",
 		After: []Reason{{"group_gating", "what routes is one part"}}},
 	{Name: "fuse_group_experts", Run: fuseGroupExperts, Rows: BatchRows,
 		Doc:   "one threadgroup routes the few rows of a batch and groups what they select: one dispatch less",
 		After: []Reason{{"group_experts", "it makes the step that is fused"}}},
-	{Name: "fuse_gating", Run: fuseGating, Rows: OneRow,
+	{Name: "fuse_gating", Run: fuseGating, Rows: ExpertsApart,
 		Doc: "every threadgroup of the routed gate/up recomputes top-k from the logits: no dispatch of its own",
 		After: []Reason{{"group_gating", "gating moves as a whole"},
 			{"fuse_swiglu", "so that gate and up recompute it once"}}},
-	{Name: "fuse_experts_sum", Run: fuseExpertsSum, Rows: OneRow,
+	{Name: "fuse_experts_sum", Run: fuseExpertsSum, Rows: ExpertsApart,
 		Doc: "the routed down projection adds up the experts with their weights"},
-	{Name: "fuse_shared_down", Run: fuseSharedDown, Rows: OneRow,
+	{Name: "fuse_shared_down", Run: fuseSharedDown, Rows: ExpertsApart,
 		Doc:   "the shared experts' down projection joins the routed one",
 		After: []Reason{{"fuse_experts_sum", "it joins the sum over the experts"}}},
 	{Name: "fuse_add_shared", Run: fuseAddShared, Rows: ManyRows,

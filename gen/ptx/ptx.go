@@ -161,8 +161,8 @@ func translate(b *plan.Bundle) (string, error) {
 const (
 	// multiprocessors of the GPUs that the kernels are compiled for, H100 and H200.
 	multiprocessors = 132
-	// wide is how many threads of 64 registers a multiprocessor holds.
-	wide = 1024
+	// wide and roomy are how many threads of 64 and of 128 registers a multiprocessor holds.
+	wide, roomy = 1024, 512
 	// tileThreads is how many threads of 168 registers it holds: enough for the products of a
 	// tile of rows, whose copies and barriers hide behind each other's products. Weights
 	// of four bytes each leave room for floatThreads of 255.
@@ -175,19 +175,48 @@ const (
 // registers; products of several rows as many as have their registers.
 func resident(k *plan.Kernel, weights []quant.Type) int {
 	if k.Width == 0 {
-		n := (k.Groups() + multiprocessors - 1) / multiprocessors
-		if n*k.Threads > wide {
-			return 0
-		}
-		return n
+		return sideBySide(k.Groups(), k.Threads)
 	}
-	if slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return verify.TokensOf(p) > 0 }) {
+	for _, p := range k.Parts {
+		if verify.Multiplies(p) && !verify.Matrices(p) {
+			return residentFew(k, verify.TokensOf(p))
+		}
+	}
+	if slices.ContainsFunc(k.Parts, verify.Matrices) {
 		if slices.Contains(weights, quant.F32) {
 			return floatThreads / k.Threads
 		}
 		return tileThreads / k.Threads
 	}
 	return 0
+}
+
+// sideBySide is how many of so many threadgroups a multiprocessor holds if all run side by side; 0:
+// a thread would have too few registers.
+func sideBySide(groups, threads int) int {
+	n := (groups + multiprocessors - 1) / multiprocessors
+	if n*threads > wide {
+		return 0
+	}
+	return n
+}
+
+// residentFew is resident of a kernel of one row that serves a few: each with threadgroups of its
+// own, of which there should be as many as of a row alone, or the inputs of all of them, which
+// take registers. By what NVIDIA's assembler makes of it, not measured.
+func residentFew(k *plan.Kernel, inputs int) int {
+	n := (k.Groups() + multiprocessors - 1) / multiprocessors
+	if inputs == 0 {
+		return max(sideBySide(k.Groups()/k.Width, k.Threads), min(n, roomy/k.Threads))
+	}
+	all, some := wide, 640 // threads, if all run side by side, and if they do not anyway: 102 registers
+	if inputs > 2 {
+		all, some = 768, roomy
+	}
+	if n*k.Threads <= all {
+		return n
+	}
+	return max(1, some/k.Threads)
 }
 
 // headOf is the head of b's file but for the version of clang.

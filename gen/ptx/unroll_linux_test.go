@@ -28,6 +28,25 @@ func TestUnroll(t *testing.T) {
 	}
 }
 
+// TestDecodesOnce: a mat-vec with the inputs of several rows decodes its weights no more often than
+// with one, though its text says so only to a compiler that finds common expressions.
+func TestDecodesOnce(t *testing.T) {
+	b := bundle(t, "youtu2bf16nvidia")
+	count := func(name, word string) int {
+		return strings.Count(alone(t, b, name, name+"_q4_0", 4), word)
+	}
+	const decode = "lop3.b32"
+	one, products := count("o_proj", decode), count("o_proj", "fma.rn.f16x2")
+	for _, name := range []string{"o_proj_x2", "o_proj_x4"} {
+		if n := count(name, decode); one == 0 || n > one+one/4 {
+			t.Errorf("%s takes weights apart %d times; of one row that is %d", name, n, one)
+		}
+		if n := count(name, "fma.rn.f16x2"); n <= products {
+			t.Errorf("%s has %d products; of one row that is %d", name, n, products)
+		}
+	}
+}
+
 // alone is the PTX of one variant of a bundle's kernel with so many blocks under way.
 func alone(t *testing.T, b *plan.Bundle, kernel, variant string, unroll int) string {
 	t.Helper()

@@ -110,6 +110,24 @@ static inline void sum_lanes(thread float * v) {
   UNROLL for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
 }
 
+//: sum_one using UNROLL own sum_lanes
+// The same of which each lane gets one: the sum of element which. The steps are those of simd_sum, but
+// in each one lanes pass on half of what they have left, and keep the other.
+template <ushort N>
+static inline float sum_one(thread float * v, uint which, ushort lane) {
+  if (N == 1 || N > 32 || (N & (N - 1)) != 0) {
+    sum_lanes<N>(v);
+    return own<N>(v, ushort(which));
+  }
+  UNROLL for (ushort n = N / 2; n > 0; n /= 2) {
+    const ushort d = 32 / N * n;
+    const bool upper = (lane & d) != 0;
+    UNROLL for (ushort i = 0; i < n; ++i) v[i] = (upper ? v[i + n] : v[i]) + simd_shuffle_xor(upper ? v[i] : v[i + n], d);
+  }
+  UNROLL for (ushort d = 16 / N; d > 0; d /= 2) v[0] += simd_shuffle_xor(v[0], d);
+  return simd_shuffle(v[0], ushort(which * (32 / N)));
+}
+
 //: stage_norm
 // Copies in[0..n) times a norm's weight to xs and returns what the thread saw of Σ in².
 // The norm's factor is left out: it multiplies what is made of xs.
@@ -761,20 +779,44 @@ struct dealt<T<SHARE>, BLOCKS, LANES> {
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
 
-//: dot_one using IN_FLIGHT dealt share
+//: in_rows
+// The inputs of ROWS rows, STRIDE elements apart, in the place of one.
+template <typename X, ushort ROWS, uint STRIDE> struct in_rows { X first; };
+
+//: input_of using in_rows
+// Input i of several.
+template <typename X, ushort ROWS, uint STRIDE>
+static inline X input_of(in_rows<X, ROWS, STRIDE> x, uint i) { return X{x.first.p + i * STRIDE}; }
+
+//: take_block
+// One block of N rows of weights times an input. Of several inputs sum[i * N + r] is that of input i,
+// which gets the sums that it has alone; that the block is loaded and decoded once is the
+// compiler's doing.
+template <typename T, ushort N, uint COLS, typename X>
+static inline void take_block(device const uchar * w, X x, uint b, uint part, thread float * sum) {
+  T::template step<N, COLS>(w, x, b, part, sum);
+}
+
+//: take_block if in_rows using UNROLL in_rows input_of
+template <typename T, ushort N, uint COLS, typename X, ushort ROWS, uint STRIDE>
+static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x, uint b, uint part, thread float * sum) {
+  UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, input_of(x, i), b, part, sum + i * N);
+}
+
+//: dot_one using IN_FLIGHT dealt share take_block
 // sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
-// LANES lanes.
+// LANES lanes. Of several inputs, those of all.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_one(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
   typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
-  IN_FLIGHT for (; b + pass <= last; b += pass) T::template step<N, COLS>(w, x, b + mine, part, sum);
-  if (b + mine < last) T::template step<N, COLS>(w, x, b + mine, part, sum);
+  IN_FLIGHT for (; b + pass <= last; b += pass) take_block<T, N, COLS>(w, x, b + mine, part, sum);
+  if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share
+//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
 // dot_one with two matrices. Where their blocks are dealt out alike each input is loaded
 // once for both.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
@@ -788,12 +830,12 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
     const uint mine = lane / share, part = lane % share;
     uint b = begin / T::COLUMNS;
     BOTH_IN_FLIGHT for (; b + pass <= last; b += pass) {
-      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
-      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
+      take_block<T, N, COLS>(w, x, b + mine, part, sum_w);
+      take_block<U, N, COLS>(u, x, b + mine, part, sum_u);
     }
     if (b + mine < last) {
-      T::template step<N, COLS>(w, x, b + mine, part, sum_w);
-      U::template step<N, COLS>(u, x, b + mine, part, sum_u);
+      take_block<T, N, COLS>(w, x, b + mine, part, sum_w);
+      take_block<U, N, COLS>(u, x, b + mine, part, sum_u);
     }
   } else {
     dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, end, lane, sum_w);
@@ -815,7 +857,20 @@ struct held {
   static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
 };
 
-//: first_pass using dealt held
+//: take_held
+// take_block of a block that is held.
+template <typename HELD, ushort N, typename X>
+static inline void take_held(thread const HELD & h, X x, uint b, uint part, thread float * sum) {
+  HELD::multiply(h, x, b, part, sum);
+}
+
+//: take_held if in_rows using UNROLL in_rows input_of
+template <typename HELD, ushort N, typename X, ushort ROWS, uint STRIDE>
+static inline void take_held(thread const HELD & h, in_rows<X, ROWS, STRIDE> x, uint b, uint part, thread float * sum) {
+  UNROLL for (ushort i = 0; i < ROWS; ++i) HELD::multiply(h, input_of(x, i), b, part, sum + i * N);
+}
+
+//: first_pass using dealt held take_held
 // The blocks of dot_one's first pass over whole rows of one of so many MATRICES. Lanes without one
 // hold the last one, and leave it out. More than 32 registers would be at the cost of threads.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
@@ -837,7 +892,7 @@ struct first_pass {
   template <typename X>
   static inline void add(thread const first_pass & p, X x, uint lane, thread float * sum) {
     const uint b = lane / T::share(COLS);
-    if (pass() <= blocks() || b < blocks()) block::multiply(p.h, x, b, lane % T::share(COLS), sum);
+    if (pass() <= blocks() || b < blocks()) take_held<block, N>(p.h, x, b, lane % T::share(COLS), sum);
   }
 };
 
@@ -3247,9 +3302,9 @@ static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); 
 //   S[TILE][heads] = Σ over simdgroups of rows · queries,  O[heads][columns] += P · rows
 // A query is the sum of TERMS halves. The weights P are e^(score - reference) in
 // halves, rounded as the cached values are; the reference follows the maximum only when
-// a weight would leave half's range, so that O is hardly ever rescaled. ALONE says that the
-// dispatches before have stored no more than the newest row.
-template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, bool ALONE, typename T>
+// a weight would leave half's range, so that O is hardly ever rescaled. The dispatches before have
+// stored no more than the NEW newest rows, as there are so many in a replay; 0: nobody knows.
+template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
   typedef typename cache_t::rows rows_t;
@@ -3261,7 +3316,7 @@ struct attend_matrix {
     KEYS = VALUES + (PE / 8u + SIMDGROUPS - 1u) / SIMDGROUPS,       // and of all columns
     TURNS = (HEADS * TILE + SIMDGROUPS * 32u - 1u) / (SIMDGROUPS * 32u), // of softmax, a lane per row and head
     QUERY_LOADS = (16u * KEYS + 31u) / 32u,                         // a lane's loads of 4 columns per 8 heads
-    EARLY = ALONE && WIDTH % (2u * cache_t::WIDEST) == 0u,          // whether only one row is new, and no two share the 32 bytes that a cache keeps as one
+    EARLY = NEW > 0u && WIDTH % (2u * cache_t::WIDEST) == 0u,       // whether few rows are new, and no two share the 32 bytes that a cache keeps as one
     SHARE_ROW = TILE + 4u,                                          // floats; the odd ends keep the rows
     WEIGHT_ROW = TILE + 8u,                                         // halves; of a block in banks of their own
     STAGE_ROW = (KEYS | 1u) * 8u,                                   // halves
@@ -3549,9 +3604,15 @@ struct attend_matrix {
     }
   }
 
-  // Attends over rows [from, to), of which there are some. All but the newest row, nkv - 1,
-  // have been there since the last token, so they need not wait for earlier dispatches;
-  // nor do the queries, which come last, wait for the rows' way into blocks.
+  // How many of the rows from from on have been there since the last replay.
+  static inline uint older(uint from, uint nkv) {
+    if (NEW <= 1u) return nkv - 1u - from;
+    return nkv > from + NEW ? nkv - from - NEW : 0u;
+  }
+
+  // Attends over rows [from, to), of which there are some. All but the newest have been there
+  // since the last replay, so they need not wait for earlier dispatches; nor do the queries,
+  // which come last, wait for the rows' way into blocks.
   template <typename Q>
   static inline void attend(device const uchar * cache, device const uint * pages, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
                          device float * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
@@ -3568,10 +3629,10 @@ struct attend_matrix {
     rows_t tile = cache_t::at(cache, pages[from / PAGE_ROWS], from % PAGE_ROWS);
     uint following = pages[min(from / PAGE_ROWS + 1u, last)];
     uint n = min(TILE - from % TILE, to - from);
-    if (EARLY) load_rows<true, false>(tile, n, nkv - 1u - from, next, sg, lane);
+    if (EARLY) load_rows<true, false>(tile, n, older(from, nkv), next, sg, lane);
     EARLIER_DONE;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
-    if (!EARLY || to == nkv) load_rows<!EARLY, true>(tile, n, nkv - 1u - from, next, sg, lane);
+    if (!EARLY || (NEW <= 1u ? to == nkv : to + NEW > nkv)) load_rows<!EARLY, true>(tile, n, older(from, nkv), next, sg, lane);
     load_scales(tile, n, next, sg, lane);
     if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
     form_rows(next, m, rows, sg, lane);
@@ -3949,7 +4010,7 @@ static inline void attend_f16_body(
     EARLIER_DONE;
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, true, T_cache>::attend(
+    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, 1u, T_cache>::attend(
         cache_, tables + row.w * 2560u, from, to, nkv, in_acts{q_abs_}, 256u, in_acts{q_rope + 64u}, 96u,
         0.16224054f, out, out_ml, scratch, sg, lane);
   }
@@ -3981,7 +4042,7 @@ static inline void attend_q8_0_body(
     EARLIER_DONE;
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, true, T_cache>::attend(
+    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, 1u, T_cache>::attend(
         cache_, tables + row.w * 2560u, from, to, nkv, in_acts{q_abs_}, 256u, in_acts{q_rope + 64u}, 96u,
         0.16224054f, out, out_ml, scratch, sg, lane);
   }
@@ -5108,7 +5169,7 @@ static inline void attend_x16_f16_body(
     EARLIER_DONE;
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, false, T_cache>::attend(
+    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, 16u, T_cache>::attend(
         cache_, tables + row.w * 2560u, from, to, nkv, in_acts{row_q_abs}, 256u, in_acts{row_q_rope + 64u}, 96u,
         0.16224054f, out, out_ml, scratch, sg, lane);
   }
@@ -5150,7 +5211,7 @@ static inline void attend_x16_q8_0_body(
     EARLIER_DONE;
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, false, T_cache>::attend(
+    attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, 16u, T_cache>::attend(
         cache_, tables + row.w * 2560u, from, to, nkv, in_acts{row_q_abs}, 256u, in_acts{row_q_rope + 64u}, 96u,
         0.16224054f, out, out_ml, scratch, sg, lane);
   }

@@ -45,11 +45,78 @@ const (
 	kPicksPick
 )
 
+// What several kernels do.
+const (
+	docEmbed                    = "embed: reads the token's embedding row, hands the next norm's input over."
+	docQKvA                     = "q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and the trips of what lies between through memory."
+	docStoreKvKB                = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docAttend                   = "attend: attends over one split of the latent cache for all heads."
+	docOProj                    = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docGateUp                   = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docDown                     = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docRouterSharedGateSharedUp = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
+	docLmHead                   = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+)
+
+// The combinations of types that several kernels have.
+var (
+	typesEmbed = [][]quant.Type{
+		{quant.Q4_K},
+	}
+	typesQKvA = [][]quant.Type{
+		{quant.Q4_K, quant.Q4_K},
+	}
+	typesStoreKvKB = [][]quant.Type{
+		{quant.F32, quant.Q5_0},
+		{quant.F16, quant.Q5_0},
+		{quant.Q8_0, quant.Q5_0},
+	}
+	typesAttend = [][]quant.Type{
+		{quant.F32},
+		{quant.F16},
+		{quant.Q8_0},
+	}
+	typesOProj = [][]quant.Type{
+		{quant.Q5_K},
+	}
+	typesDown = [][]quant.Type{
+		{quant.Q5_0},
+	}
+	typesRouterSharedGateSharedUp = [][]quant.Type{
+		{quant.F32, quant.Q4_K, quant.Q4_K},
+	}
+	typesLmHead = [][]quant.Type{
+		{quant.Q6_K},
+	}
+	typesCombineX16 = [][]quant.Type{
+		{},
+	}
+	typesExpertsDownX16 = [][]quant.Type{
+		{quant.Q5_0},
+		{quant.Q8_0},
+	}
+)
+
+// The slots of several kernels.
+var (
+	slotsAttnNormX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "experts_down", Space: arena, Stride: 768},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
+		{Name: "shared_down", Space: arena, Stride: 256},
+		{Name: "x", Space: arena, Stride: 256},
+		{Name: "x_2", Space: arena, Write: true, Stride: 256},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
+	}
+)
+
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
 var kernels = []plan.Kernel{
 	{
 		Name:    "embed",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -62,13 +129,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("embed", typesEmbed),
 	},
 	{
 		Name:    "q_kv_a",
-		Doc:     "q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and the trips of what lies between through memory.",
+		Doc:     docQKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_proj", Elem: plan.ElemTyped},
@@ -84,13 +149,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_kv_a_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("q_kv_a", typesQKvA),
 	},
 	{
 		Name:    "store_kv_k_b",
-		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docStoreKvKB,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
@@ -109,15 +172,11 @@ var kernels = []plan.Kernel{
 			&plan.StoreKV{Lat: plan.Vec{Stride: 256}, KPe: plan.Vec{Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
 			&plan.MatVec{W: 6, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "store_kv_k_b_f32_q5_0", Types: []quant.Type{quant.F32, quant.Q5_0}},
-			{Func: "store_kv_k_b_f16_q5_0", Types: []quant.Type{quant.F16, quant.Q5_0}},
-			{Func: "store_kv_k_b_q8_0_q5_0", Types: []quant.Type{quant.Q8_0, quant.Q5_0}},
-		},
+		Variants: plan.Variants("store_kv_k_b", typesStoreKvKB),
 	},
 	{
 		Name:    "attend",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
@@ -131,11 +190,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend", typesAttend),
 	},
 	{
 		Name:    "v_b",
@@ -153,13 +208,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("v_b", typesEmbed),
 	},
 	{
 		Name:    "o_proj",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
@@ -173,13 +226,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_q5_k", Types: []quant.Type{quant.Q5_K}},
-		},
+		Variants: plan.Variants("o_proj", typesOProj),
 	},
 	{
 		Name:    "gate_up",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
@@ -191,13 +242,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 608, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 608}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: 3, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("gate_up", typesQKvA),
 	},
 	{
 		Name:    "down",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
@@ -211,13 +260,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 608, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 608}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_q5_0", Types: []quant.Type{quant.Q5_0}},
-		},
+		Variants: plan.Variants("down", typesDown),
 	},
 	{
 		Name:    "router_shared_gate_shared_up",
-		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate", Elem: plan.ElemTyped},
@@ -232,9 +279,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
 			&plan.MatVec{W: 4, Batch: 1, Rows: 320, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 320}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: 5, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
 	{
 		Name:    "experts_gate_experts_up",
@@ -254,9 +299,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: 5, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 160}, Rescale: &plan.Rescale{Squares: 4, Count: 64, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up", typesQKvA),
 	},
 	{
 		Name:    "experts_down_shared_down",
@@ -279,14 +322,14 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ExpertsSum{K: 3, Rows: 256, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Routing: 2, Shared: 3, SharedCols: 320, SharedIn: plan.Vec{Slot: 4, Stride: 320}, Add: 5, Out: plan.Vec{Slot: 6}, HandOver: &plan.HandOver{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_shared_down_q5_0_q5_0", Types: []quant.Type{quant.Q5_0, quant.Q5_0}},
-			{Func: "experts_down_shared_down_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_down_shared_down", [][]quant.Type{
+			{quant.Q5_0, quant.Q5_0},
+			{quant.Q8_0, quant.Q8_0},
+		}),
 	},
 	{
 		Name:    "lm_head",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_lm_head", Elem: plan.ElemTyped},
@@ -297,13 +340,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("lm_head", typesLmHead),
 	},
 	{
 		Name:    "embed_x16",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -317,13 +358,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
 	{
 		Name:    "q_kv_a_x16",
-		Doc:     "q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and the trips of what lies between through memory.",
+		Doc:     docQKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -340,13 +379,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_kv_a_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("q_kv_a_x16", typesQKvA),
 	},
 	{
 		Name:    "store_kv_k_b_x16",
-		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docStoreKvKB,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -366,15 +403,11 @@ var kernels = []plan.Kernel{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 256}, KPe: plan.Vec{Slot: 1, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
 			&plan.MatVec{W: 6, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "store_kv_k_b_x16_f32_q5_0", Types: []quant.Type{quant.F32, quant.Q5_0}},
-			{Func: "store_kv_k_b_x16_f16_q5_0", Types: []quant.Type{quant.F16, quant.Q5_0}},
-			{Func: "store_kv_k_b_x16_q8_0_q5_0", Types: []quant.Type{quant.Q8_0, quant.Q5_0}},
-		},
+		Variants: plan.Variants("store_kv_k_b_x16", typesStoreKvKB),
 	},
 	{
 		Name:    "attend_x16",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -389,11 +422,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_x16_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend_x16", typesAttend),
 	},
 	{
 		Name:    "combine_x16",
@@ -409,9 +438,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 256}, Dim: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "combine_x16"},
-		},
+		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
 	{
 		Name:    "v_b_x16",
@@ -429,13 +456,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
 	{
 		Name:    "o_proj_x16",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -451,13 +476,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_x16_q5_k", Types: []quant.Type{quant.Q5_K}},
-		},
+		Variants: plan.Variants("o_proj_x16", typesOProj),
 	},
 	{
 		Name:    "gate_up_x16",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -471,13 +494,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 608, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 608}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("gate_up_x16", typesQKvA),
 	},
 	{
 		Name:    "down_x16",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -493,13 +514,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 608, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 608}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_x16_q5_0", Types: []quant.Type{quant.Q5_0}},
-		},
+		Variants: plan.Variants("down_x16", typesDown),
 	},
 	{
 		Name:    "router_shared_gate_shared_up_x16",
-		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -516,9 +535,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 320, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 320}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_x16_f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
 		Name:    "group_experts_x16",
@@ -535,9 +552,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 8, K: 3}},
 		},
-		Variants: []plan.Variant{
-			{Func: "group_experts_x16"},
-		},
+		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
 		Name:    "experts_gate_experts_up_x16",
@@ -559,9 +574,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: 6, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 160}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Tokens: 16, Shares: 1},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -581,10 +594,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: -1, K: 3, Rows: 256, Cols: 160, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 160}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Tokens: 16, Shares: 1},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_x16_q5_0", Types: []quant.Type{quant.Q5_0}},
-			{Func: "experts_down_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_down_x16", typesExpertsDownX16),
 	},
 	{
 		Name:    "shared_down_x16",
@@ -600,56 +610,29 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 320, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 320}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "shared_down_x16_q5_0", Types: []quant.Type{quant.Q5_0}},
-			{Func: "shared_down_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("shared_down_x16", typesExpertsDownX16),
 	},
 	{
 		Name:    "attn_norm_x16",
 		Doc:     "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "experts_down", Space: arena, Stride: 768},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "shared_down", Space: arena, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 3, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attn_norm_x16"},
-		},
+		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "final_norm_x16",
 		Doc:     "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "experts_down", Space: arena, Stride: 768},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "shared_down", Space: arena, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 3, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "final_norm_x16"},
-		},
+		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "gather_x16",
@@ -665,13 +648,11 @@ var kernels = []plan.Kernel{
 			&plan.GatherVec{Vec: 1, Dim: 256, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 16, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "gather_x16"},
-		},
+		Variants: plan.Variants("gather_x16", typesCombineX16),
 	},
 	{
 		Name:    "lm_head_x16",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
@@ -684,9 +665,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
 	{
 		Name:    "sample_scan",
@@ -704,9 +683,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 512, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_scan"},
-		},
+		Variants: plan.Variants("sample_scan", typesCombineX16),
 	},
 	{
 		Name:    "sample_pick",
@@ -727,9 +704,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 512, Scanned: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_pick"},
-		},
+		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",
@@ -747,9 +722,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 512, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_scan"},
-		},
+		Variants: plan.Variants("picks_scan", typesCombineX16),
 	},
 	{
 		Name:    "picks_pick",
@@ -767,8 +740,6 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 512, Scanned: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_pick"},
-		},
+		Variants: plan.Variants("picks_pick", typesCombineX16),
 	},
 }

@@ -24,6 +24,19 @@ const (
 	kSamplePick
 )
 
+// The combinations of types that several kernels have.
+var (
+	typesEmbed = [][]quant.Type{
+		{quant.Q4_K},
+	}
+	typesGateUp = [][]quant.Type{
+		{quant.Q4_K, quant.Q4_K},
+	}
+	typesSampleScan = [][]quant.Type{
+		{},
+	}
+)
+
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
 var kernels = []plan.Kernel{
 	{
@@ -41,9 +54,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("embed", typesEmbed),
 	},
 	{
 		Name:    "q_kv_a_store_kv_k_b",
@@ -76,11 +87,11 @@ var kernels = []plan.Kernel{
 			{Part: &plan.StoreKV{Lat: plan.Vec{Slot: 7, Stride: 256}, KPe: plan.Vec{Slot: 7, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 9, Tables: 10, MaxPages: 2560}, Norm: &plan.Norm{Weight: 8, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}}, After: 1, Counters: 11},
 			{Part: &plan.MatVec{W: 12, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 256, In: plan.Vec{Slot: 5, Stride: 96}, Out: plan.Vec{Slot: 13, Stride: 256}, Up: -1, Add: -1}, Counters: 14},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_kv_a_store_kv_k_b_q4_k_q4_k_f32_q5_0", Types: []quant.Type{quant.Q4_K, quant.Q4_K, quant.F32, quant.Q5_0}},
-			{Func: "q_kv_a_store_kv_k_b_q4_k_q4_k_f16_q5_0", Types: []quant.Type{quant.Q4_K, quant.Q4_K, quant.F16, quant.Q5_0}},
-			{Func: "q_kv_a_store_kv_k_b_q4_k_q4_k_q8_0_q5_0", Types: []quant.Type{quant.Q4_K, quant.Q4_K, quant.Q8_0, quant.Q5_0}},
-		},
+		Variants: plan.Variants("q_kv_a_store_kv_k_b", [][]quant.Type{
+			{quant.Q4_K, quant.Q4_K, quant.F32, quant.Q5_0},
+			{quant.Q4_K, quant.Q4_K, quant.F16, quant.Q5_0},
+			{quant.Q4_K, quant.Q4_K, quant.Q8_0, quant.Q5_0},
+		}),
 	},
 	{
 		Name:    "attend",
@@ -98,11 +109,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend", [][]quant.Type{
+			{quant.F32},
+			{quant.F16},
+			{quant.Q8_0},
+		}),
 	},
 	{
 		Name:    "v_b",
@@ -120,9 +131,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("v_b", typesEmbed),
 	},
 	{
 		Name:    "o_proj",
@@ -140,9 +149,9 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_q5_k", Types: []quant.Type{quant.Q5_K}},
-		},
+		Variants: plan.Variants("o_proj", [][]quant.Type{
+			{quant.Q5_K},
+		}),
 	},
 	{
 		Name:    "gate_up",
@@ -158,9 +167,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 608, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 608}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: 3, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("gate_up", typesGateUp),
 	},
 	{
 		Name:    "down",
@@ -178,9 +185,9 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 608, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 608}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_q5_0", Types: []quant.Type{quant.Q5_0}},
-		},
+		Variants: plan.Variants("down", [][]quant.Type{
+			{quant.Q5_0},
+		}),
 	},
 	{
 		Name:    "router_shared_gate_shared_up",
@@ -199,9 +206,9 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
 			&plan.MatVec{W: 4, Batch: 1, Rows: 320, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 320}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: 5, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up", [][]quant.Type{
+			{quant.F32, quant.Q4_K, quant.Q4_K},
+		}),
 	},
 	{
 		Name:    "experts_gate_experts_up",
@@ -221,9 +228,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: 5, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 160}, Rescale: &plan.Rescale{Squares: 4, Count: 64, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up", typesGateUp),
 	},
 	{
 		Name:    "experts_down_shared_down",
@@ -246,10 +251,10 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ExpertsSum{K: 3, Rows: 256, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Routing: 2, Shared: 3, SharedCols: 320, SharedIn: plan.Vec{Slot: 4, Stride: 320}, Add: 5, Out: plan.Vec{Slot: 6}, HandOver: &plan.HandOver{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_shared_down_q5_0_q5_0", Types: []quant.Type{quant.Q5_0, quant.Q5_0}},
-			{Func: "experts_down_shared_down_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_down_shared_down", [][]quant.Type{
+			{quant.Q5_0, quant.Q5_0},
+			{quant.Q8_0, quant.Q8_0},
+		}),
 	},
 	{
 		Name:    "lm_head",
@@ -264,9 +269,9 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("lm_head", [][]quant.Type{
+			{quant.Q6_K},
+		}),
 	},
 	{
 		Name:    "sample_scan",
@@ -284,9 +289,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 512, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_scan"},
-		},
+		Variants: plan.Variants("sample_scan", typesSampleScan),
 	},
 	{
 		Name:    "sample_pick",
@@ -307,8 +310,6 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 512, Scanned: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_pick"},
-		},
+		Variants: plan.Variants("sample_pick", typesSampleScan),
 	},
 }

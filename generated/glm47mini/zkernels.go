@@ -47,11 +47,79 @@ const (
 	kPicksPick
 )
 
+// What several kernels do.
+const (
+	docEmbed                    = "embed: reads the token's embedding row, hands the next norm's input over."
+	docQAKvA                    = "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docQBStoreKv                = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
+	docKB                       = "k_b: multiplies."
+	docAttend                   = "attend: attends over one split of the latent cache for all heads."
+	docOProj                    = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docGateUp                   = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docDown                     = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docRouterSharedGateSharedUp = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
+	docLmHead                   = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+)
+
+// The combinations of types that several kernels have.
+var (
+	typesEmbed = [][]quant.Type{
+		{quant.Q4_K},
+	}
+	typesQAKvA = [][]quant.Type{
+		{quant.Q4_K, quant.Q4_K},
+	}
+	typesQBStoreKv = [][]quant.Type{
+		{quant.Q4_K, quant.F32},
+		{quant.Q4_K, quant.F16},
+		{quant.Q4_K, quant.Q8_0},
+	}
+	typesKB = [][]quant.Type{
+		{quant.Q5_0},
+	}
+	typesAttend = [][]quant.Type{
+		{quant.F32},
+		{quant.F16},
+		{quant.Q8_0},
+	}
+	typesOProj = [][]quant.Type{
+		{quant.Q5_1},
+	}
+	typesRouterSharedGateSharedUp = [][]quant.Type{
+		{quant.F32, quant.Q4_K, quant.Q4_K},
+	}
+	typesLmHead = [][]quant.Type{
+		{quant.Q6_K},
+	}
+	typesCombineX16 = [][]quant.Type{
+		{},
+	}
+	typesExpertsDownX16 = [][]quant.Type{
+		{quant.Q4_K},
+		{quant.Q6_K},
+	}
+)
+
+// The slots of several kernels.
+var (
+	slotsAttnNormX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "experts_down", Space: arena, Stride: 1024},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
+		{Name: "shared_down", Space: arena, Stride: 256},
+		{Name: "x", Space: arena, Stride: 256},
+		{Name: "x_2", Space: arena, Write: true, Stride: 256},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
+	}
+)
+
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
 var kernels = []plan.Kernel{
 	{
 		Name:    "embed",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -64,13 +132,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("embed", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
@@ -86,13 +152,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docQBStoreKv,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
@@ -110,15 +174,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 640, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 640}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
 	{
 		Name:    "k_b",
-		Doc:     "k_b: multiplies.",
+		Doc:     docKB,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
@@ -130,13 +190,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 5, Rows: 256, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 2, Stride: 256}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "k_b_q5_0", Types: []quant.Type{quant.Q5_0}},
-		},
+		Variants: plan.Variants("k_b", typesKB),
 	},
 	{
 		Name:    "attend",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
@@ -150,11 +208,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 96, Stride: 128}, Heads: 5, LatDim: 256, PeDim: 32, Scale: 0.08838834764831843, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend", typesAttend),
 	},
 	{
 		Name:    "v_b",
@@ -172,13 +226,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 5, Rows: 128, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 5}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("v_b", typesEmbed),
 	},
 	{
 		Name:    "o_proj",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
@@ -192,13 +244,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 640, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 640}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_q5_1", Types: []quant.Type{quant.Q5_1}},
-		},
+		Variants: plan.Variants("o_proj", typesOProj),
 	},
 	{
 		Name:    "gate_up",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
@@ -210,13 +260,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 768}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: 3, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
 	{
 		Name:    "down",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
@@ -230,13 +278,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("down", typesEmbed),
 	},
 	{
 		Name:    "router_shared_gate_shared_up",
-		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate", Elem: plan.ElemTyped},
@@ -251,9 +297,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
 			&plan.MatVec{W: 4, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 256}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: 5, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
 	{
 		Name:    "experts_gate_experts_up",
@@ -274,9 +318,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Experts{W: 2, Up: 6, K: 4, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 256}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_shared_down",
@@ -299,14 +341,14 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ExpertsSum{K: 4, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Routing: 2, Shared: 3, SharedCols: 256, SharedIn: plan.Vec{Slot: 4, Stride: 256}, Add: 5, Out: plan.Vec{Slot: 6}, HandOver: &plan.HandOver{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_shared_down_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-			{Func: "experts_down_shared_down_q6_k_q6_k", Types: []quant.Type{quant.Q6_K, quant.Q6_K}},
-		},
+		Variants: plan.Variants("experts_down_shared_down", [][]quant.Type{
+			{quant.Q4_K, quant.Q4_K},
+			{quant.Q6_K, quant.Q6_K},
+		}),
 	},
 	{
 		Name:    "lm_head",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_lm_head", Elem: plan.ElemTyped},
@@ -317,13 +359,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("lm_head", typesLmHead),
 	},
 	{
 		Name:    "embed_x16",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -337,13 +377,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a_x16",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -361,13 +399,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
 			&plan.MatVec{W: 7, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv_x16",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docQBStoreKv,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -386,15 +422,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 640, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 640}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x16_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_x16_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_x16_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
 	{
 		Name:    "k_b_x16",
-		Doc:     "k_b: multiplies.",
+		Doc:     docKB,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -408,13 +440,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 5, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "k_b_x16_q5_0", Types: []quant.Type{quant.Q5_0}},
-		},
+		Variants: plan.Variants("k_b_x16", typesKB),
 	},
 	{
 		Name:    "attend_x16",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -429,11 +459,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 96, Stride: 128}, Heads: 5, LatDim: 256, PeDim: 32, Scale: 0.08838834764831843, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_x16_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend_x16", typesAttend),
 	},
 	{
 		Name:    "combine_x16",
@@ -449,9 +475,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 5}, Out: plan.Vec{Slot: 3, Stride: 256}, Dim: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "combine_x16"},
-		},
+		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
 	{
 		Name:    "v_b_x16",
@@ -469,13 +493,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 5, Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
 	{
 		Name:    "o_proj_x16",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -491,13 +513,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 640, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 640}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_x16_q5_1", Types: []quant.Type{quant.Q5_1}},
-		},
+		Variants: plan.Variants("o_proj_x16", typesOProj),
 	},
 	{
 		Name:    "gate_up_x16",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -511,13 +531,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "down_x16",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -533,13 +551,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("down_x16", typesEmbed),
 	},
 	{
 		Name:    "router_shared_gate_shared_up_x16",
-		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -556,9 +572,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 256}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_x16_f32_q4_k_q4_k", Types: []quant.Type{quant.F32, quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
 		Name:    "group_experts_x16",
@@ -576,9 +590,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 8, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 8, K: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "group_experts_x16"},
-		},
+		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
 		Name:    "experts_gate_experts_up_x16",
@@ -600,9 +612,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 256}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 4}, Tokens: 16, Shares: 1},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -622,10 +632,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 4}, Tokens: 16, Shares: 1},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
-			{Func: "experts_down_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("experts_down_x16", typesExpertsDownX16),
 	},
 	{
 		Name:    "shared_down_x16",
@@ -641,56 +648,29 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "shared_down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
-			{Func: "shared_down_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("shared_down_x16", typesExpertsDownX16),
 	},
 	{
 		Name:    "attn_norm_x16",
 		Doc:     "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "experts_down", Space: arena, Stride: 1024},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "shared_down", Space: arena, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attn_norm_x16"},
-		},
+		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "final_norm_x16",
 		Doc:     "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "experts_down", Space: arena, Stride: 1024},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "shared_down", Space: arena, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "final_norm_x16"},
-		},
+		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "gather_x16",
@@ -706,13 +686,11 @@ var kernels = []plan.Kernel{
 			&plan.GatherVec{Vec: 1, Dim: 256, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 16, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "gather_x16"},
-		},
+		Variants: plan.Variants("gather_x16", typesCombineX16),
 	},
 	{
 		Name:    "lm_head_x16",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
@@ -725,9 +703,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
 	{
 		Name:    "sample_scan",
@@ -745,9 +721,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 512, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_scan"},
-		},
+		Variants: plan.Variants("sample_scan", typesCombineX16),
 	},
 	{
 		Name:    "sample_pick",
@@ -768,9 +742,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 512, Scanned: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_pick"},
-		},
+		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",
@@ -788,9 +760,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 512, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_scan"},
-		},
+		Variants: plan.Variants("picks_scan", typesCombineX16),
 	},
 	{
 		Name:    "picks_pick",
@@ -808,8 +778,6 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 512, Scanned: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_pick"},
-		},
+		Variants: plan.Variants("picks_pick", typesCombineX16),
 	},
 }

@@ -47,11 +47,67 @@ const (
 	kPicksPick
 )
 
+// What several kernels do.
+const (
+	docEmbed                    = "embed: reads the token's embedding row, hands the next norm's input over."
+	docQAKvA                    = "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docQBStoreKv                = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
+	docKB                       = "k_b: multiplies."
+	docAttend                   = "attend: attends over one split of the latent cache for all heads."
+	docOProj                    = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docGateUp                   = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docDown                     = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docRouterSharedGateSharedUp = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
+	docLmHead                   = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+)
+
+// The combinations of types that several kernels have.
+var (
+	typesEmbed = [][]quant.Type{
+		{quant.Q4_0},
+	}
+	typesQAKvA = [][]quant.Type{
+		{quant.Q4_0, quant.Q4_0},
+	}
+	typesQBStoreKv = [][]quant.Type{
+		{quant.Q4_0, quant.F32},
+		{quant.Q4_0, quant.F16},
+	}
+	typesKB = [][]quant.Type{
+		{quant.F16},
+	}
+	typesAttend = [][]quant.Type{
+		{quant.F32},
+		{quant.F16},
+	}
+	typesRouterSharedGateSharedUp = [][]quant.Type{
+		{quant.F32, quant.Q4_0, quant.Q4_0},
+	}
+	typesCombineX16 = [][]quant.Type{
+		{},
+	}
+)
+
+// The slots of several kernels.
+var (
+	slotsAttnNormX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "experts_down", Space: arena, Stride: 384},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
+		{Name: "shared_down", Space: arena, Stride: 96},
+		{Name: "x", Space: arena, Stride: 96},
+		{Name: "x_2", Space: arena, Write: true, Stride: 96},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
+	}
+)
+
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
 var kernels = []plan.Kernel{
 	{
 		Name:    "embed",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -64,13 +120,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 96, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("embed", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
@@ -86,13 +140,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 80}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-05}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-		},
+		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docQBStoreKv,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
@@ -110,14 +162,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 320, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 320}, Rescale: &plan.Rescale{Squares: 2, Count: 16, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-		},
+		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
 	{
 		Name:    "k_b",
-		Doc:     "k_b: multiplies.",
+		Doc:     docKB,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
@@ -129,13 +178,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 5, Rows: 64, Cols: 48, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 64}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "k_b_f16", Types: []quant.Type{quant.F16}},
-		},
+		Variants: plan.Variants("k_b", typesKB),
 	},
 	{
 		Name:    "attend",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
@@ -149,10 +196,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 64}, QPe: plan.Vec{Slot: 1, Offset: 48, Stride: 64}, Heads: 5, LatDim: 64, PeDim: 16, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
-		},
+		Variants: plan.Variants("attend", typesAttend),
 	},
 	{
 		Name:    "v_b",
@@ -170,13 +214,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 5, Rows: 64, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 5}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("v_b", typesEmbed),
 	},
 	{
 		Name:    "o_proj",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
@@ -190,13 +232,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 96, Cols: 320, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 320}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("o_proj", typesEmbed),
 	},
 	{
 		Name:    "gate_up",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
@@ -208,13 +248,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-05}, Up: 3, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-		},
+		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
 	{
 		Name:    "down",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
@@ -228,13 +266,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("down", typesEmbed),
 	},
 	{
 		Name:    "router_shared_gate_shared_up",
-		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate", Elem: plan.ElemTyped},
@@ -249,9 +285,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 16, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 16}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-05}, Up: -1, Add: -1},
 			&plan.MatVec{W: 4, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 6, Stride: 64}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-05}, Up: 5, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_f32_q4_0_q4_0", Types: []quant.Type{quant.F32, quant.Q4_0, quant.Q4_0}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
 	{
 		Name:    "experts_gate_experts_up",
@@ -272,9 +306,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Experts{W: 2, Up: 6, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, Rescale: &plan.Rescale{Squares: 5, Count: 24, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_shared_down",
@@ -297,13 +329,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ExpertsSum{K: 4, Rows: 96, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Routing: 2, Shared: 3, SharedCols: 64, SharedIn: plan.Vec{Slot: 4, Stride: 64}, Add: 5, Out: plan.Vec{Slot: 6}, HandOver: &plan.HandOver{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_shared_down_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-		},
+		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
 	{
 		Name:    "lm_head",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_lm_head", Elem: plan.ElemTyped},
@@ -314,13 +344,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 384}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-05}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("lm_head", typesEmbed),
 	},
 	{
 		Name:    "embed_x16",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -334,13 +362,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 96, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a_x16",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -358,13 +384,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
 			&plan.MatVec{W: 7, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-		},
+		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv_x16",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docQBStoreKv,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -383,14 +407,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 320, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 320}, Rescale: &plan.Rescale{Squares: 3, Count: 4, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x16_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_x16_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-		},
+		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
 	{
 		Name:    "k_b_x16",
-		Doc:     "k_b: multiplies.",
+		Doc:     docKB,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -404,13 +425,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 5, Rows: 64, Cols: 48, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "k_b_x16_f16", Types: []quant.Type{quant.F16}},
-		},
+		Variants: plan.Variants("k_b_x16", typesKB),
 	},
 	{
 		Name:    "attend_x16",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -425,10 +444,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 48, Stride: 64}, Heads: 5, LatDim: 64, PeDim: 16, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_x16_f16", Types: []quant.Type{quant.F16}},
-		},
+		Variants: plan.Variants("attend_x16", typesAttend),
 	},
 	{
 		Name:    "combine_x16",
@@ -444,9 +460,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 5}, Out: plan.Vec{Slot: 3, Stride: 64}, Dim: 64},
 		},
-		Variants: []plan.Variant{
-			{Func: "combine_x16"},
-		},
+		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
 	{
 		Name:    "v_b_x16",
@@ -464,13 +478,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 5, Rows: 64, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
 	{
 		Name:    "o_proj_x16",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -486,13 +498,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 320, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 320}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
 	{
 		Name:    "gate_up_x16",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -506,13 +516,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-		},
+		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "down_x16",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -528,13 +536,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("down_x16", typesEmbed),
 	},
 	{
 		Name:    "router_shared_gate_shared_up_x16",
-		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -551,9 +557,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 16, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 16}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_x16_f32_q4_0_q4_0", Types: []quant.Type{quant.F32, quant.Q4_0, quant.Q4_0}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
 		Name:    "group_experts_x16",
@@ -571,9 +575,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 16, K: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "group_experts_x16"},
-		},
+		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
 		Name:    "experts_gate_experts_up_x16",
@@ -595,9 +597,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, Rescale: &plan.Rescale{Squares: 5, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -617,9 +617,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 96}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
 	{
 		Name:    "shared_down_x16",
@@ -635,55 +633,29 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "shared_down_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("shared_down_x16", typesEmbed),
 	},
 	{
 		Name:    "attn_norm_x16",
 		Doc:     "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "experts_down", Space: arena, Stride: 384},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "shared_down", Space: arena, Stride: 96},
-			{Name: "x", Space: arena, Stride: 96},
-			{Name: "x_2", Space: arena, Write: true, Stride: 96},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 96, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attn_norm_x16"},
-		},
+		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "final_norm_x16",
 		Doc:     "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "experts_down", Space: arena, Stride: 384},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "shared_down", Space: arena, Stride: 96},
-			{Name: "x", Space: arena, Stride: 96},
-			{Name: "x_2", Space: arena, Write: true, Stride: 96},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 96, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "final_norm_x16"},
-		},
+		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "gather_x16",
@@ -699,13 +671,11 @@ var kernels = []plan.Kernel{
 			&plan.GatherVec{Vec: 1, Dim: 96, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 6, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "gather_x16"},
-		},
+		Variants: plan.Variants("gather_x16", typesCombineX16),
 	},
 	{
 		Name:    "lm_head_x16",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
@@ -718,9 +688,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-		},
+		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
 	{
 		Name:    "sample_scan",
@@ -738,9 +706,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 384, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_scan"},
-		},
+		Variants: plan.Variants("sample_scan", typesCombineX16),
 	},
 	{
 		Name:    "sample_pick",
@@ -761,9 +727,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 384, Scanned: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_pick"},
-		},
+		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",
@@ -781,9 +745,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 384, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_scan"},
-		},
+		Variants: plan.Variants("picks_scan", typesCombineX16),
 	},
 	{
 		Name:    "picks_pick",
@@ -801,8 +763,6 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 384, Scanned: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_pick"},
-		},
+		Variants: plan.Variants("picks_pick", typesCombineX16),
 	},
 }

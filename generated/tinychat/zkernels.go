@@ -80,11 +80,332 @@ const (
 	kPicksPickNextN
 )
 
+// What several kernels do.
+const (
+	docEmbed                    = "embed: reads the token's embedding row, hands the next norm's input over."
+	docQAKvA                    = "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docQBStoreKv                = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
+	docKB                       = "k_b: multiplies."
+	docAttend                   = "attend: attends over one split of the latent cache for all heads."
+	docVB                       = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docOProj                    = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docGateUp                   = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docDown                     = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docRouterSharedGateSharedUp = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
+	docExpertsGateExpertsUp     = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
+	docExpertsDownSharedDown    = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
+	docLmHead                   = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docCombineX16               = "combine: merges the attention splits."
+	docVBX16                    = "v_b: multiplies."
+	docGroupExpertsX16          = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory."
+	docExpertsGateExpertsUpX16  = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docExpertsDownX16           = "experts_down: multiplies by the selected experts."
+	docSharedDownX16            = "shared_down: multiplies."
+	docFinalNormX16             = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
+	docGatherX16                = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
+	docSampleScan               = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
+	docSamplePick               = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
+	docPicksScan                = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
+	docPicksPick                = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
+	docEhProjNextN              = "eh_proj: multiplies, hands the next norm's input over."
+)
+
+// The combinations of types that several kernels have.
+var (
+	typesEmbed = [][]quant.Type{
+		{quant.Q8_0},
+	}
+	typesQAKvA = [][]quant.Type{
+		{quant.Q8_0, quant.Q8_0},
+	}
+	typesQBStoreKv = [][]quant.Type{
+		{quant.Q8_0, quant.F32},
+		{quant.Q8_0, quant.F16},
+		{quant.Q8_0, quant.Q8_0},
+	}
+	typesAttend = [][]quant.Type{
+		{quant.F32},
+		{quant.F16},
+		{quant.Q8_0},
+	}
+	typesRouterSharedGateSharedUp = [][]quant.Type{
+		{quant.F32, quant.Q8_0, quant.Q8_0},
+	}
+	typesCombineX16 = [][]quant.Type{
+		{},
+	}
+)
+
+// The slots of several kernels.
+var (
+	slotsQAKvA = []plan.Slot{
+		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct},
+		{Name: "ready_squares", Space: arena},
+		{Name: "w_next_norm"},
+		{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true},
+		{Name: "ready_squares_2", Space: arena, Write: true},
+		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
+	}
+	slotsQBStoreKv = []plan.Slot{
+		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct},
+		{Name: "ready_squares", Space: arena},
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "rope", Space: plan.SpaceRope},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
+		{Name: "w_kv_a_layernorm"},
+		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+	}
+	slotsKB = []plan.Slot{
+		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
+		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsAttend = []plan.Slot{
+		{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
+		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		{Name: "attend_out", Space: arena, Write: true},
+		{Name: "attend_ml", Space: arena, Write: true},
+	}
+	slotsVB = []plan.Slot{
+		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "attend_out", Space: arena},
+		{Name: "attend_ml", Space: arena},
+		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsOProj = []plan.Slot{
+		{Name: "w_o_proj", Elem: plan.ElemTyped},
+		{Name: "attention", Space: arena, Elem: plan.ElemAct},
+		{Name: "x", Space: arena},
+		{Name: "x_2", Space: arena, Write: true},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
+		{Name: "ready_squares", Space: arena, Write: true},
+	}
+	slotsRouterSharedGateSharedUp = []plan.Slot{
+		{Name: "w_gate", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct},
+		{Name: "ready_squares", Space: arena},
+		{Name: "router", Space: arena, Write: true},
+		{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
+	}
+	slotsExpertsGateExpertsUp = []plan.Slot{
+		{Name: "router", Space: arena},
+		{Name: "w_e_score_correction_bias"},
+		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct},
+		{Name: "ready_squares", Space: arena},
+		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsExpertsDownSharedDown = []plan.Slot{
+		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute},
+		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct},
+		{Name: "x", Space: arena},
+		{Name: "x_2", Space: arena, Write: true},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
+		{Name: "ready_squares", Space: arena, Write: true},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsLmHead = []plan.Slot{
+		{Name: "w_lm_head", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct},
+		{Name: "ready_squares", Space: arena},
+		{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
+	}
+	slotsQAKvAX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "ready_squares", Space: arena, Stride: 16},
+		{Name: "w_next_norm"},
+		{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 128},
+		{Name: "ready_squares_2", Space: arena, Write: true, Stride: 16},
+		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 160},
+	}
+	slotsQBStoreKvX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 128},
+		{Name: "ready_squares", Space: arena, Stride: 16},
+		{Name: "rope", Space: plan.SpaceRope},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 160},
+		{Name: "w_kv_a_layernorm"},
+		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+	}
+	slotsKBX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 512},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsAttendX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 512},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		{Name: "attend_out", Space: arena, Write: true, Stride: 65536},
+		{Name: "attend_ml", Space: arena, Write: true, Stride: 1024},
+	}
+	slotsCombineX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "attend_out", Space: arena, Stride: 65536},
+		{Name: "attend_ml", Space: arena, Stride: 1024},
+		{Name: "o_lat", Space: arena, Write: true, Stride: 512},
+	}
+	slotsVBX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
+		{Name: "o_lat", Space: arena, Stride: 512},
+		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsOProjX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_o_proj", Elem: plan.ElemTyped},
+		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "x", Space: arena, Stride: 256},
+		{Name: "x_2", Space: arena, Write: true, Stride: 256},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
+	}
+	slotsRouterSharedGateSharedUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_gate", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "ready_squares", Space: arena, Stride: 16},
+		{Name: "router", Space: arena, Write: true, Stride: 16},
+		{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
+	}
+	slotsGroupExpertsX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "router", Space: arena, Stride: 16},
+		{Name: "w_e_score_correction_bias"},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
+	}
+	slotsExpertsGateExpertsUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "ready_squares", Space: arena, Stride: 16},
+		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 192},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsExpertsDownX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 192},
+		{Name: "experts_down", Space: arena, Write: true, Stride: 512},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsSharedDownX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 96},
+		{Name: "shared_down", Space: arena, Write: true, Stride: 256},
+	}
+	slotsAttnNormX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "experts_down", Space: arena, Stride: 512},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
+		{Name: "shared_down", Space: arena, Stride: 256},
+		{Name: "x", Space: arena, Stride: 256},
+		{Name: "x_2", Space: arena, Write: true, Stride: 256},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
+	}
+	slotsGatherX16 = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
+	}
+	slotsLmHeadX16 = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "w_lm_head", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "ready_squares", Space: arena, Stride: 16},
+		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 1024},
+	}
+	slotsSampleScan = []plan.Slot{
+		{Name: "logits", Space: plan.SpaceLogits},
+		{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling},
+		{Name: "bias", Space: plan.SpaceSample},
+		{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32},
+		{Name: "values", Space: plan.SpaceSample, Write: true},
+		{Name: "tops", Space: plan.SpaceSample, Write: true},
+		{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
+	}
+	slotsSamplePick = []plan.Slot{
+		{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
+		{Name: "picks", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
+		{Name: "recent", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
+		{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
+		{Name: "values", Space: plan.SpaceSample},
+		{Name: "tops", Space: plan.SpaceSample},
+		{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
+		{Name: "kept", Space: plan.SpaceSample, Write: true},
+		{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
+	}
+	slotsPicksScan = []plan.Slot{
+		{Name: "logits", Space: plan.SpaceLogits},
+		{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+		{Name: "adjusts", Space: plan.SpacePick, Elem: plan.ElemAdjust},
+		{Name: "masks", Space: plan.SpacePick, Elem: plan.ElemU32},
+		{Name: "values", Space: plan.SpacePick, Write: true},
+		{Name: "tops", Space: plan.SpacePick, Write: true},
+		{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+	}
+	slotsPicksPick = []plan.Slot{
+		{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+		{Name: "tokens", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+		{Name: "values", Space: plan.SpacePick},
+		{Name: "tops", Space: plan.SpacePick},
+		{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32},
+		{Name: "kept", Space: plan.SpacePick, Write: true},
+		{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+	}
+)
+
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
 var kernels = []plan.Kernel{
 	{
 		Name:    "embed",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -97,141 +418,75 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("embed", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: arena},
-			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "ready_squares_2", Space: arena, Write: true},
-			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
-		},
+		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 128, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 160, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 160}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docQBStoreKv,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: arena},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "rope", Space: plan.SpaceRope},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
-			{Name: "w_kv_a_layernorm"},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		},
+		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, Rescale: &plan.Rescale{Squares: 2, Count: 32, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_q8_0_f32", Types: []quant.Type{quant.Q8_0, quant.F32}},
-			{Func: "q_b_store_kv_q8_0_f16", Types: []quant.Type{quant.Q8_0, quant.F16}},
-			{Func: "q_b_store_kv_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
 	{
 		Name:    "k_b",
-		Doc:     "k_b: multiplies.",
+		Doc:     docKB,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
-			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Args: []int{0},
+		Slots:   slotsKB,
+		Args:    []int{0},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 4, Rows: 128, Cols: 32, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 128}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "k_b_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("k_b", typesEmbed),
 	},
 	{
 		Name:    "attend",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-			{Name: "attend_out", Space: arena, Write: true},
-			{Name: "attend_ml", Space: arena, Write: true},
-		},
+		Slots:   slotsAttend,
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 128}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend", typesAttend),
 	},
 	{
 		Name:    "v_b",
-		Doc:     "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docVB,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "attend_out", Space: arena},
-			{Name: "attend_ml", Space: arena},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Args: []int{0},
+		Slots:   slotsVB,
+		Args:    []int{0},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("v_b", typesEmbed),
 	},
 	{
 		Name:    "o_proj",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct},
-			{Name: "x", Space: arena},
-			{Name: "x_2", Space: arena, Write: true},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "ready_squares", Space: arena, Write: true},
-		},
+		Slots:   slotsOProj,
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("o_proj", typesEmbed),
 	},
 	{
 		Name:    "gate_up",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
@@ -243,13 +498,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: 3, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
 	{
 		Name:    "down",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
@@ -263,99 +516,54 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 512, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("down", typesEmbed),
 	},
 	{
 		Name:    "router_shared_gate_shared_up",
-		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: arena},
-			{Name: "router", Space: arena, Write: true},
-			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
-		},
+		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
 			&plan.MatVec{W: 4, Batch: 1, Rows: 96, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 96}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: 5, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_f32_q8_0_q8_0", Types: []quant.Type{quant.F32, quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
 	{
 		Name:    "experts_gate_experts_up",
-		Doc:     "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory.",
+		Doc:     docExpertsGateExpertsUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "router", Space: arena},
-			{Name: "w_e_score_correction_bias"},
-			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: arena},
-			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Args: []int{2, 6},
+		Slots:   slotsExpertsGateExpertsUp,
+		Args:    []int{2, 6},
 		Parts: []plan.Part{
 			&plan.Experts{W: 2, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_shared_down",
-		Doc:     "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory.",
+		Doc:     docExpertsDownSharedDown,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute},
-			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct},
-			{Name: "x", Space: arena},
-			{Name: "x_2", Space: arena, Write: true},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "ready_squares", Space: arena, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Args: []int{0},
+		Slots:   slotsExpertsDownSharedDown,
+		Args:    []int{0},
 		Parts: []plan.Part{
 			&plan.ExpertsSum{K: 2, Rows: 256, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Routing: 2, Shared: 3, SharedCols: 96, SharedIn: plan.Vec{Slot: 4, Stride: 96}, Add: 5, Out: plan.Vec{Slot: 6}, HandOver: &plan.HandOver{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_shared_down_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
 	{
 		Name:    "lm_head",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: arena},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
-		},
+		Slots:   slotsLmHead,
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 1024, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 1024}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("lm_head", typesEmbed),
 	},
 	{
 		Name:    "embed_x16",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -369,167 +577,92 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a_x16",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 128},
-			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 16},
-			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 160},
-		},
-		Width: 16,
+		Slots:   slotsQAKvAX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
 			&plan.MatVec{W: 7, Batch: 1, Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 160}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_x16_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv_x16",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docQBStoreKv,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 128},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "rope", Space: plan.SpaceRope},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 160},
-			{Name: "w_kv_a_layernorm"},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		},
-		Width: 16,
+		Slots:   slotsQBStoreKvX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, Rescale: &plan.Rescale{Squares: 3, Count: 8, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x16_q8_0_f32", Types: []quant.Type{quant.Q8_0, quant.F32}},
-			{Func: "q_b_store_kv_x16_q8_0_f16", Types: []quant.Type{quant.Q8_0, quant.F16}},
-			{Func: "q_b_store_kv_x16_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
 	{
 		Name:    "k_b_x16",
-		Doc:     "k_b: multiplies.",
+		Doc:     docKB,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 512},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 16,
-		Args:  []int{1},
+		Slots:   slotsKBX16,
+		Width:   16,
+		Args:    []int{1},
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 4, Rows: 128, Cols: 32, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "k_b_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("k_b_x16", typesEmbed),
 	},
 	{
 		Name:    "attend_x16",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 512},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-			{Name: "attend_out", Space: arena, Write: true, Stride: 65536},
-			{Name: "attend_ml", Space: arena, Write: true, Stride: 1024},
-		},
-		Width: 16,
+		Slots:   slotsAttendX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_x16_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend_x16", typesAttend),
 	},
 	{
 		Name:    "combine_x16",
-		Doc:     "combine: merges the attention splits.",
+		Doc:     docCombineX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "attend_out", Space: arena, Stride: 65536},
-			{Name: "attend_ml", Space: arena, Stride: 1024},
-			{Name: "o_lat", Space: arena, Write: true, Stride: 512},
-		},
-		Width: 16,
+		Slots:   slotsCombineX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
 		},
-		Variants: []plan.Variant{
-			{Func: "combine_x16"},
-		},
+		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
 	{
 		Name:    "v_b_x16",
-		Doc:     "v_b: multiplies.",
+		Doc:     docVBX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "o_lat", Space: arena, Stride: 512},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 16,
-		Args:  []int{1},
+		Slots:   slotsVBX16,
+		Width:   16,
+		Args:    []int{1},
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
 	{
 		Name:    "o_proj_x16",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsOProjX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
 	{
 		Name:    "gate_up_x16",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -543,13 +676,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_x16_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "down_x16",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -565,289 +696,157 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("down_x16", typesEmbed),
 	},
 	{
 		Name:    "router_shared_gate_shared_up_x16",
-		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "router", Space: arena, Write: true, Stride: 16},
-			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
-		},
-		Width: 16,
+		Slots:   slotsRouterSharedGateSharedUpX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_x16_f32_q8_0_q8_0", Types: []quant.Type{quant.F32, quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
 		Name:    "group_experts_x16",
-		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGroupExpertsX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "router", Space: arena, Stride: 16},
-			{Name: "w_e_score_correction_bias"},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
-			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
-			{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
-		},
-		Width: 16,
+		Slots:   slotsGroupExpertsX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 8, K: 2}},
 		},
-		Variants: []plan.Variant{
-			{Func: "group_experts_x16"},
-		},
+		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
 		Name:    "experts_gate_experts_up_x16",
-		Doc:     "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 192},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 16,
-		Args:  []int{1, 6},
+		Slots:   slotsExpertsGateExpertsUpX16,
+		Width:   16,
+		Args:    []int{1, 6},
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_x16_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_x16",
-		Doc:     "experts_down: multiplies by the selected experts.",
+		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 192},
-			{Name: "experts_down", Space: arena, Write: true, Stride: 512},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 16,
-		Args:  []int{1},
+		Slots:   slotsExpertsDownX16,
+		Width:   16,
+		Args:    []int{1},
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
 	{
 		Name:    "shared_down_x16",
-		Doc:     "shared_down: multiplies.",
+		Doc:     docSharedDownX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 96},
-			{Name: "shared_down", Space: arena, Write: true, Stride: 256},
-		},
-		Width: 16,
+		Slots:   slotsSharedDownX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "shared_down_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("shared_down_x16", typesEmbed),
 	},
 	{
 		Name:    "attn_norm_x16",
 		Doc:     "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "experts_down", Space: arena, Stride: 512},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "shared_down", Space: arena, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attn_norm_x16"},
-		},
+		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "final_norm_x16",
-		Doc:     "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
+		Doc:     docFinalNormX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "experts_down", Space: arena, Stride: 512},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "shared_down", Space: arena, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "final_norm_x16"},
-		},
+		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "gather_x16",
-		Doc:     "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others.",
+		Doc:     docGatherX16,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsGatherX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 256, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 16, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "gather_x16"},
-		},
+		Variants: plan.Variants("gather_x16", typesCombineX16),
 	},
 	{
 		Name:    "lm_head_x16",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 1024},
-		},
-		Width: 16,
+		Slots:   slotsLmHeadX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 1024}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
 	{
 		Name:    "sample_scan",
-		Doc:     "logits without NaN and infinities, with bias and penalties; the best of each threadgroup.",
+		Doc:     docSampleScan,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "logits", Space: plan.SpaceLogits},
-			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling},
-			{Name: "bias", Space: plan.SpaceSample},
-			{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32},
-			{Name: "values", Space: plan.SpaceSample, Write: true},
-			{Name: "tops", Space: plan.SpaceSample, Write: true},
-			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		},
+		Slots:   slotsSampleScan,
 		Parts: []plan.Part{
 			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 1024, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_scan"},
-		},
+		Variants: plan.Variants("sample_scan", typesCombineX16),
 	},
 	{
 		Name:    "sample_pick",
-		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.",
+		Doc:     docSamplePick,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
-			{Name: "picks", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "recent", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "values", Space: plan.SpaceSample},
-			{Name: "tops", Space: plan.SpaceSample},
-			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
-			{Name: "kept", Space: plan.SpaceSample, Write: true},
-			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
-		},
+		Slots:   slotsSamplePick,
 		Parts: []plan.Part{
 			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 1024, Scanned: 4},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_pick"},
-		},
+		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",
-		Doc:     "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.",
+		Doc:     docPicksScan,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "logits", Space: plan.SpaceLogits},
-			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
-			{Name: "adjusts", Space: plan.SpacePick, Elem: plan.ElemAdjust},
-			{Name: "masks", Space: plan.SpacePick, Elem: plan.ElemU32},
-			{Name: "values", Space: plan.SpacePick, Write: true},
-			{Name: "tops", Space: plan.SpacePick, Write: true},
-			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
-		},
+		Slots:   slotsPicksScan,
 		Parts: []plan.Part{
 			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 1024, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_scan"},
-		},
+		Variants: plan.Variants("picks_scan", typesCombineX16),
 	},
 	{
 		Name:    "picks_pick",
-		Doc:     "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each.",
+		Doc:     docPicksPick,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
-			{Name: "tokens", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
-			{Name: "values", Space: plan.SpacePick},
-			{Name: "tops", Space: plan.SpacePick},
-			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32},
-			{Name: "kept", Space: plan.SpacePick, Write: true},
-			{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
-		},
+		Slots:   slotsPicksPick,
 		Parts: []plan.Part{
 			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 1024, Scanned: 4},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_pick"},
-		},
+		Variants: plan.Variants("picks_pick", typesCombineX16),
 	},
 }
 
 var kernelsNextN = []plan.Kernel{
 	{
 		Name:    "eh_proj",
-		Doc:     "eh_proj: multiplies, hands the next norm's input over.",
+		Doc:     docEhProjNextN,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_eh_proj", Elem: plan.ElemTyped},
@@ -860,227 +859,118 @@ var kernelsNextN = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 512, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 512}, Out: plan.Vec{Slot: 2, Stride: 256}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "eh_proj_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("eh_proj", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: arena},
-			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "ready_squares_2", Space: arena, Write: true},
-			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
-		},
+		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 128, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 160, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 160}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docQBStoreKv,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: arena},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "rope", Space: plan.SpaceRope},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
-			{Name: "w_kv_a_layernorm"},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		},
+		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, Rescale: &plan.Rescale{Squares: 2, Count: 32, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_q8_0_f32", Types: []quant.Type{quant.Q8_0, quant.F32}},
-			{Func: "q_b_store_kv_q8_0_f16", Types: []quant.Type{quant.Q8_0, quant.F16}},
-			{Func: "q_b_store_kv_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
 	{
 		Name:    "k_b",
-		Doc:     "k_b: multiplies.",
+		Doc:     docKB,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
-			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Args: []int{0},
+		Slots:   slotsKB,
+		Args:    []int{0},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 4, Rows: 128, Cols: 32, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 128}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "k_b_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("k_b", typesEmbed),
 	},
 	{
 		Name:    "attend",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-			{Name: "attend_out", Space: arena, Write: true},
-			{Name: "attend_ml", Space: arena, Write: true},
-		},
+		Slots:   slotsAttend,
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 128}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend", typesAttend),
 	},
 	{
 		Name:    "v_b",
-		Doc:     "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docVB,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "attend_out", Space: arena},
-			{Name: "attend_ml", Space: arena},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Args: []int{0},
+		Slots:   slotsVB,
+		Args:    []int{0},
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("v_b", typesEmbed),
 	},
 	{
 		Name:    "o_proj",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct},
-			{Name: "x", Space: arena},
-			{Name: "x_2", Space: arena, Write: true},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "ready_squares", Space: arena, Write: true},
-		},
+		Slots:   slotsOProj,
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("o_proj", typesEmbed),
 	},
 	{
 		Name:    "router_shared_gate_shared_up",
-		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: arena},
-			{Name: "router", Space: arena, Write: true},
-			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
-		},
+		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
 			&plan.MatVec{W: 4, Batch: 1, Rows: 96, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 96}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: 5, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_f32_q8_0_q8_0", Types: []quant.Type{quant.F32, quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
 	{
 		Name:    "experts_gate_experts_up",
-		Doc:     "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory.",
+		Doc:     docExpertsGateExpertsUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "router", Space: arena},
-			{Name: "w_e_score_correction_bias"},
-			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: arena},
-			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Args: []int{2, 6},
+		Slots:   slotsExpertsGateExpertsUp,
+		Args:    []int{2, 6},
 		Parts: []plan.Part{
 			&plan.Experts{W: 2, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_shared_down",
-		Doc:     "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory.",
+		Doc:     docExpertsDownSharedDown,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute},
-			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct},
-			{Name: "x", Space: arena},
-			{Name: "x_2", Space: arena, Write: true},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "ready_squares", Space: arena, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Args: []int{0},
+		Slots:   slotsExpertsDownSharedDown,
+		Args:    []int{0},
 		Parts: []plan.Part{
 			&plan.ExpertsSum{K: 2, Rows: 256, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Routing: 2, Shared: 3, SharedCols: 96, SharedIn: plan.Vec{Slot: 4, Stride: 96}, Add: 5, Out: plan.Vec{Slot: 6}, HandOver: &plan.HandOver{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_shared_down_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
 	{
 		Name:    "lm_head",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct},
-			{Name: "ready_squares", Space: arena},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
-		},
+		Slots:   slotsLmHead,
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 1024, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 1024}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("lm_head", typesEmbed),
 	},
 	{
 		Name:    "eh_proj_x16",
-		Doc:     "eh_proj: multiplies, hands the next norm's input over.",
+		Doc:     docEhProjNextN,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -1095,412 +985,219 @@ var kernelsNextN = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "eh_proj_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("eh_proj_x16", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a_x16",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 128},
-			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 16},
-			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 160},
-		},
-		Width: 16,
+		Slots:   slotsQAKvAX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
 			&plan.MatVec{W: 7, Batch: 1, Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 160}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_x16_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv_x16",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docQBStoreKv,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 128},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "rope", Space: plan.SpaceRope},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 160},
-			{Name: "w_kv_a_layernorm"},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		},
-		Width: 16,
+		Slots:   slotsQBStoreKvX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, Rescale: &plan.Rescale{Squares: 3, Count: 8, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x16_q8_0_f32", Types: []quant.Type{quant.Q8_0, quant.F32}},
-			{Func: "q_b_store_kv_x16_q8_0_f16", Types: []quant.Type{quant.Q8_0, quant.F16}},
-			{Func: "q_b_store_kv_x16_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
 	{
 		Name:    "k_b_x16",
-		Doc:     "k_b: multiplies.",
+		Doc:     docKB,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 512},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 16,
-		Args:  []int{1},
+		Slots:   slotsKBX16,
+		Width:   16,
+		Args:    []int{1},
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 4, Rows: 128, Cols: 32, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "k_b_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("k_b_x16", typesEmbed),
 	},
 	{
 		Name:    "attend_x16",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 512},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-			{Name: "attend_out", Space: arena, Write: true, Stride: 65536},
-			{Name: "attend_ml", Space: arena, Write: true, Stride: 1024},
-		},
-		Width: 16,
+		Slots:   slotsAttendX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_x16_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend_x16", typesAttend),
 	},
 	{
 		Name:    "combine_x16",
-		Doc:     "combine: merges the attention splits.",
+		Doc:     docCombineX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "attend_out", Space: arena, Stride: 65536},
-			{Name: "attend_ml", Space: arena, Stride: 1024},
-			{Name: "o_lat", Space: arena, Write: true, Stride: 512},
-		},
-		Width: 16,
+		Slots:   slotsCombineX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
 		},
-		Variants: []plan.Variant{
-			{Func: "combine_x16"},
-		},
+		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
 	{
 		Name:    "v_b_x16",
-		Doc:     "v_b: multiplies.",
+		Doc:     docVBX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "o_lat", Space: arena, Stride: 512},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 16,
-		Args:  []int{1},
+		Slots:   slotsVBX16,
+		Width:   16,
+		Args:    []int{1},
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
 	{
 		Name:    "o_proj_x16",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsOProjX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
 	{
 		Name:    "router_shared_gate_shared_up_x16",
-		Doc:     "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "router", Space: arena, Write: true, Stride: 16},
-			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
-		},
-		Width: 16,
+		Slots:   slotsRouterSharedGateSharedUpX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "router_shared_gate_shared_up_x16_f32_q8_0_q8_0", Types: []quant.Type{quant.F32, quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
 		Name:    "group_experts_x16",
-		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGroupExpertsX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "router", Space: arena, Stride: 16},
-			{Name: "w_e_score_correction_bias"},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
-			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
-			{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
-		},
-		Width: 16,
+		Slots:   slotsGroupExpertsX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 8, K: 2}},
 		},
-		Variants: []plan.Variant{
-			{Func: "group_experts_x16"},
-		},
+		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
 		Name:    "experts_gate_experts_up_x16",
-		Doc:     "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 192},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 16,
-		Args:  []int{1, 6},
+		Slots:   slotsExpertsGateExpertsUpX16,
+		Width:   16,
+		Args:    []int{1, 6},
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_gate_experts_up_x16_q8_0_q8_0", Types: []quant.Type{quant.Q8_0, quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_x16",
-		Doc:     "experts_down: multiplies by the selected experts.",
+		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 192},
-			{Name: "experts_down", Space: arena, Write: true, Stride: 512},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 16,
-		Args:  []int{1},
+		Slots:   slotsExpertsDownX16,
+		Width:   16,
+		Args:    []int{1},
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
-		Variants: []plan.Variant{
-			{Func: "experts_down_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
 	{
 		Name:    "shared_down_x16",
-		Doc:     "shared_down: multiplies.",
+		Doc:     docSharedDownX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 96},
-			{Name: "shared_down", Space: arena, Write: true, Stride: 256},
-		},
-		Width: 16,
+		Slots:   slotsSharedDownX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "shared_down_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("shared_down_x16", typesEmbed),
 	},
 	{
 		Name:    "final_norm_x16",
-		Doc:     "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory.",
+		Doc:     docFinalNormX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "experts_down", Space: arena, Stride: 512},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "shared_down", Space: arena, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "final_norm_x16"},
-		},
+		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "gather_x16",
-		Doc:     "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others.",
+		Doc:     docGatherX16,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsGatherX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 256, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 16, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "gather_x16"},
-		},
+		Variants: plan.Variants("gather_x16", typesCombineX16),
 	},
 	{
 		Name:    "lm_head_x16",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 1024},
-		},
-		Width: 16,
+		Slots:   slotsLmHeadX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 1024}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
 	{
 		Name:    "sample_scan",
-		Doc:     "logits without NaN and infinities, with bias and penalties; the best of each threadgroup.",
+		Doc:     docSampleScan,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "logits", Space: plan.SpaceLogits},
-			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling},
-			{Name: "bias", Space: plan.SpaceSample},
-			{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32},
-			{Name: "values", Space: plan.SpaceSample, Write: true},
-			{Name: "tops", Space: plan.SpaceSample, Write: true},
-			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		},
+		Slots:   slotsSampleScan,
 		Parts: []plan.Part{
 			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 1024, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_scan"},
-		},
+		Variants: plan.Variants("sample_scan", typesCombineX16),
 	},
 	{
 		Name:    "sample_pick",
-		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.",
+		Doc:     docSamplePick,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
-			{Name: "picks", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "recent", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "values", Space: plan.SpaceSample},
-			{Name: "tops", Space: plan.SpaceSample},
-			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
-			{Name: "kept", Space: plan.SpaceSample, Write: true},
-			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
-		},
+		Slots:   slotsSamplePick,
 		Parts: []plan.Part{
 			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 1024, Scanned: 4},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_pick"},
-		},
+		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",
-		Doc:     "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.",
+		Doc:     docPicksScan,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "logits", Space: plan.SpaceLogits},
-			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
-			{Name: "adjusts", Space: plan.SpacePick, Elem: plan.ElemAdjust},
-			{Name: "masks", Space: plan.SpacePick, Elem: plan.ElemU32},
-			{Name: "values", Space: plan.SpacePick, Write: true},
-			{Name: "tops", Space: plan.SpacePick, Write: true},
-			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
-		},
+		Slots:   slotsPicksScan,
 		Parts: []plan.Part{
 			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 1024, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_scan"},
-		},
+		Variants: plan.Variants("picks_scan", typesCombineX16),
 	},
 	{
 		Name:    "picks_pick",
-		Doc:     "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each.",
+		Doc:     docPicksPick,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
-			{Name: "tokens", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
-			{Name: "values", Space: plan.SpacePick},
-			{Name: "tops", Space: plan.SpacePick},
-			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32},
-			{Name: "kept", Space: plan.SpacePick, Write: true},
-			{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
-		},
+		Slots:   slotsPicksPick,
 		Parts: []plan.Part{
 			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 1024, Scanned: 4},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_pick"},
-		},
+		Variants: plan.Variants("picks_pick", typesCombineX16),
 	},
 }

@@ -47,11 +47,122 @@ const (
 	kPicksPick
 )
 
+// What several kernels do.
+const (
+	docEmbed     = "embed: reads the token's embedding row, hands the next norm's input over."
+	docQAKvA     = "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docQBStoreKv = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
+	docKB        = "k_b: multiplies."
+	docAttend    = "attend: attends over one split of the latent cache for all heads."
+	docOProj     = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docGateUp    = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docDown      = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docLmHead    = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+)
+
+// The combinations of types that several kernels have.
+var (
+	typesEmbed = [][]quant.Type{
+		{quant.Q6_K},
+	}
+	typesQAKvA = [][]quant.Type{
+		{quant.Q4_0, quant.Q4_0},
+		{quant.Q4_K, quant.Q4_K},
+	}
+	typesQBStoreKv = [][]quant.Type{
+		{quant.Q4_0, quant.F32},
+		{quant.Q4_0, quant.F16},
+		{quant.Q4_0, quant.Q8_0},
+		{quant.Q4_K, quant.F32},
+		{quant.Q4_K, quant.F16},
+		{quant.Q4_K, quant.Q8_0},
+	}
+	typesKB = [][]quant.Type{
+		{quant.Q4_0},
+		{quant.Q5_0},
+	}
+	typesAttend = [][]quant.Type{
+		{quant.F32},
+		{quant.F16},
+		{quant.Q8_0},
+	}
+	typesVB = [][]quant.Type{
+		{quant.Q4_0},
+		{quant.Q4_K},
+	}
+	typesDown = [][]quant.Type{
+		{quant.Q4_0},
+		{quant.Q4_K},
+		{quant.Q6_K},
+	}
+	typesCombineX16 = [][]quant.Type{
+		{},
+	}
+)
+
+// The slots of several kernels.
+var (
+	slotsEmbedX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+		{Name: "x", Space: arena, Write: true, Stride: 256},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
+	}
+	slotsQAKvAX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "ready_squares", Space: arena, Stride: 16},
+		{Name: "w_next_norm"},
+		{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "ready_squares_2", Space: arena, Write: true, Stride: 16},
+		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 288},
+	}
+	slotsOProjX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_o_proj", Elem: plan.ElemTyped},
+		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "x", Space: arena, Stride: 256},
+		{Name: "x_2", Space: arena, Write: true, Stride: 256},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
+	}
+	slotsGateUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_gate_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "ready_squares", Space: arena, Stride: 16},
+		{Name: "w_up_proj", Elem: plan.ElemTyped},
+		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
+	}
+	slotsDownX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_down_proj", Elem: plan.ElemTyped},
+		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 768},
+		{Name: "x", Space: arena, Stride: 256},
+		{Name: "x_2", Space: arena, Write: true, Stride: 256},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
+	}
+	slotsLmHeadX16 = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
+		{Name: "ready_squares", Space: arena, Stride: 16},
+		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 512},
+	}
+)
+
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
 var kernels = []plan.Kernel{
 	{
 		Name:    "embed",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -64,13 +175,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("embed", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
@@ -86,14 +195,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-			{Func: "q_a_kv_a_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docQBStoreKv,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
@@ -111,18 +217,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-			{Func: "q_b_store_kv_q4_0_q8_0", Types: []quant.Type{quant.Q4_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
 	{
 		Name:    "k_b",
-		Doc:     "k_b: multiplies.",
+		Doc:     docKB,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
@@ -134,14 +233,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 2, Stride: 256}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "k_b_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "k_b_q5_0", Types: []quant.Type{quant.Q5_0}},
-		},
+		Variants: plan.Variants("k_b", typesKB),
 	},
 	{
 		Name:    "attend",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
@@ -155,11 +251,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.10206207261596577, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend", typesAttend),
 	},
 	{
 		Name:    "v_b",
@@ -177,14 +269,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "v_b_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("v_b", typesVB),
 	},
 	{
 		Name:    "o_proj",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
@@ -198,14 +287,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "o_proj_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("o_proj", typesVB),
 	},
 	{
 		Name:    "gate_up",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
@@ -217,14 +303,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 768}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: 3, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-			{Func: "gate_up_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
 	{
 		Name:    "down",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
@@ -238,15 +321,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "down_q4_k", Types: []quant.Type{quant.Q4_K}},
-			{Func: "down_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("down", typesDown),
 	},
 	{
 		Name:    "lm_head",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
@@ -257,58 +336,34 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Rescale: &plan.Rescale{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("lm_head", typesEmbed),
 	},
 	{
 		Name:    "embed_x16",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "x", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsEmbedX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a_x16",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 16},
-			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 288},
-		},
-		Width: 16,
+		Slots:   slotsQAKvAX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
 			&plan.MatVec{W: 7, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-			{Func: "q_a_kv_a_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv_x16",
-		Doc:     "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory.",
+		Doc:     docQBStoreKv,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -327,18 +382,11 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_x16_q4_0_f32", Types: []quant.Type{quant.Q4_0, quant.F32}},
-			{Func: "q_b_store_kv_x16_q4_0_f16", Types: []quant.Type{quant.Q4_0, quant.F16}},
-			{Func: "q_b_store_kv_x16_q4_0_q8_0", Types: []quant.Type{quant.Q4_0, quant.Q8_0}},
-			{Func: "q_b_store_kv_x16_q4_k_f32", Types: []quant.Type{quant.Q4_K, quant.F32}},
-			{Func: "q_b_store_kv_x16_q4_k_f16", Types: []quant.Type{quant.Q4_K, quant.F16}},
-			{Func: "q_b_store_kv_x16_q4_k_q8_0", Types: []quant.Type{quant.Q4_K, quant.Q8_0}},
-		},
+		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
 	{
 		Name:    "k_b_x16",
-		Doc:     "k_b: multiplies.",
+		Doc:     docKB,
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -352,14 +400,11 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "k_b_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "k_b_x16_q5_0", Types: []quant.Type{quant.Q5_0}},
-		},
+		Variants: plan.Variants("k_b_x16", typesKB),
 	},
 	{
 		Name:    "attend_x16",
-		Doc:     "attend: attends over one split of the latent cache for all heads.",
+		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -374,11 +419,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.10206207261596577, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_x16_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_x16_f16", Types: []quant.Type{quant.F16}},
-			{Func: "attend_x16_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("attend_x16", typesAttend),
 	},
 	{
 		Name:    "combine_x16",
@@ -394,9 +435,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 256}, Dim: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "combine_x16"},
-		},
+		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
 	{
 		Name:    "v_b_x16",
@@ -414,78 +453,40 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "v_b_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("v_b_x16", typesVB),
 	},
 	{
 		Name:    "o_proj_x16",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsOProjX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "o_proj_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("o_proj_x16", typesVB),
 	},
 	{
 		Name:    "gate_up_x16",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "w_up_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
-		},
-		Width: 16,
+		Slots:   slotsGateUpX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_x16_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-			{Func: "gate_up_x16_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "down_x16",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_down_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 768},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 16,
+		Slots:   slotsDownX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_x16_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "down_x16_q4_k", Types: []quant.Type{quant.Q4_K}},
-			{Func: "down_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("down_x16", typesDown),
 	},
 	{
 		Name:    "gather_x16",
@@ -501,73 +502,41 @@ var kernels = []plan.Kernel{
 			&plan.GatherVec{Vec: 1, Dim: 256, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 16, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "gather_x16"},
-		},
+		Variants: plan.Variants("gather_x16", typesCombineX16),
 	},
 	{
 		Name:    "lm_head_x16",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 512},
-		},
-		Width: 16,
+		Slots:   slotsLmHeadX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_x16_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
 	{
 		Name:    "embed_x24",
-		Doc:     "embed: reads the token's embedding row, hands the next norm's input over.",
+		Doc:     docEmbed,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "x", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 24,
+		Slots:   slotsEmbedX16,
+		Width:   24,
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 256, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_x24_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("embed_x24", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a_x24",
-		Doc:     "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docQAKvA,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 16},
-			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 288},
-		},
-		Width: 24,
+		Slots:   slotsQAKvAX16,
+		Width:   24,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 32},
 			&plan.MatVec{W: 7, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 32},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_x24_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-			{Func: "q_a_kv_a_x24_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("q_a_kv_a_x24", typesQAKvA),
 	},
 	{
 		Name:    "q_b_x24",
@@ -585,10 +554,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1, Tokens: 32},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_x24_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "q_b_x24_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("q_b_x24", typesVB),
 	},
 	{
 		Name:    "store_kv_x24",
@@ -606,11 +572,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 256}, KPe: plan.Vec{Slot: 1, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
 		},
-		Variants: []plan.Variant{
-			{Func: "store_kv_x24_f32", Types: []quant.Type{quant.F32}},
-			{Func: "store_kv_x24_f16", Types: []quant.Type{quant.F16}},
-			{Func: "store_kv_x24_q8_0", Types: []quant.Type{quant.Q8_0}},
-		},
+		Variants: plan.Variants("store_kv_x24", typesAttend),
 	},
 	{
 		Name:    "expand_keys_expand_values_x24",
@@ -631,14 +593,14 @@ var kernels = []plan.Kernel{
 			&plan.ExpandHeads{W: 1, Keys: true, Heads: 4, Dim: 64, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 32},
 			&plan.ExpandHeads{W: 5, Heads: 4, Dim: 64, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 32},
 		},
-		Variants: []plan.Variant{
-			{Func: "expand_keys_expand_values_x24_q4_0_f32_q4_0", Types: []quant.Type{quant.Q4_0, quant.F32, quant.Q4_0}},
-			{Func: "expand_keys_expand_values_x24_q4_0_f16_q4_0", Types: []quant.Type{quant.Q4_0, quant.F16, quant.Q4_0}},
-			{Func: "expand_keys_expand_values_x24_q4_0_q8_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q8_0, quant.Q4_0}},
-			{Func: "expand_keys_expand_values_x24_q5_0_f32_q4_k", Types: []quant.Type{quant.Q5_0, quant.F32, quant.Q4_K}},
-			{Func: "expand_keys_expand_values_x24_q5_0_f16_q4_k", Types: []quant.Type{quant.Q5_0, quant.F16, quant.Q4_K}},
-			{Func: "expand_keys_expand_values_x24_q5_0_q8_0_q4_k", Types: []quant.Type{quant.Q5_0, quant.Q8_0, quant.Q4_K}},
-		},
+		Variants: plan.Variants("expand_keys_expand_values_x24", [][]quant.Type{
+			{quant.Q4_0, quant.F32, quant.Q4_0},
+			{quant.Q4_0, quant.F16, quant.Q4_0},
+			{quant.Q4_0, quant.Q8_0, quant.Q4_0},
+			{quant.Q5_0, quant.F32, quant.Q4_K},
+			{quant.Q5_0, quant.F16, quant.Q4_K},
+			{quant.Q5_0, quant.Q8_0, quant.Q4_K},
+		}),
 	},
 	{
 		Name:    "attention_x24",
@@ -655,96 +617,51 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 96}, QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, NopeDim: 64, PeDim: 32, VDim: 64, Scale: 0.10206207261596577, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, RowsPerGroup: 32, SplitK: 2, Tile: 16},
 		},
-		Variants: []plan.Variant{
-			{Func: "attention_x24"},
-		},
+		Variants: plan.Variants("attention_x24", typesCombineX16),
 	},
 	{
 		Name:    "o_proj_x24",
-		Doc:     "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docOProj,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 24,
+		Slots:   slotsOProjX16,
+		Width:   24,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 32},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_x24_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "o_proj_x24_q4_k", Types: []quant.Type{quant.Q4_K}},
-		},
+		Variants: plan.Variants("o_proj_x24", typesVB),
 	},
 	{
 		Name:    "gate_up_x24",
-		Doc:     "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGateUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "w_up_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
-		},
-		Width: 24,
+		Slots:   slotsGateUpX16,
+		Width:   24,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 32},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_x24_q4_0_q4_0", Types: []quant.Type{quant.Q4_0, quant.Q4_0}},
-			{Func: "gate_up_x24_q4_k_q4_k", Types: []quant.Type{quant.Q4_K, quant.Q4_K}},
-		},
+		Variants: plan.Variants("gate_up_x24", typesQAKvA),
 	},
 	{
 		Name:    "down_x24",
-		Doc:     "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docDown,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_down_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 768},
-			{Name: "x", Space: arena, Stride: 256},
-			{Name: "x_2", Space: arena, Write: true, Stride: 256},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-		},
-		Width: 24,
+		Slots:   slotsDownX16,
+		Width:   24,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 32},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_x24_q4_0", Types: []quant.Type{quant.Q4_0}},
-			{Func: "down_x24_q4_k", Types: []quant.Type{quant.Q4_K}},
-			{Func: "down_x24_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("down_x24", typesDown),
 	},
 	{
 		Name:    "lm_head_x16_2",
-		Doc:     "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory.",
+		Doc:     docLmHead,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-			{Name: "ready_squares", Space: arena, Stride: 16},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 512},
-		},
-		Width: 16,
+		Slots:   slotsLmHeadX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 32},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_x16_2_q6_k", Types: []quant.Type{quant.Q6_K}},
-		},
+		Variants: plan.Variants("lm_head_x16_2", typesEmbed),
 	},
 	{
 		Name:    "sample_scan",
@@ -762,9 +679,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 512, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_scan"},
-		},
+		Variants: plan.Variants("sample_scan", typesCombineX16),
 	},
 	{
 		Name:    "sample_pick",
@@ -785,9 +700,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 512, Scanned: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_pick"},
-		},
+		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",
@@ -805,9 +718,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 512, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_scan"},
-		},
+		Variants: plan.Variants("picks_scan", typesCombineX16),
 	},
 	{
 		Name:    "picks_pick",
@@ -825,8 +736,6 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 512, Scanned: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "picks_pick"},
-		},
+		Variants: plan.Variants("picks_pick", typesCombineX16),
 	},
 }

@@ -22,6 +22,19 @@ const (
 	kSamplePick
 )
 
+// The combinations of types that several kernels have.
+var (
+	typesEmbed = [][]quant.Type{
+		{quant.F32},
+	}
+	typesQAKvA = [][]quant.Type{
+		{quant.F32, quant.F32},
+	}
+	typesSampleScan = [][]quant.Type{
+		{},
+	}
+)
+
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
 var kernels = []plan.Kernel{
 	{
@@ -39,9 +52,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 96, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "embed_f32", Types: []quant.Type{quant.F32}},
-		},
+		Variants: plan.Variants("embed", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a",
@@ -61,9 +72,7 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 80}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-06}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_a_kv_a_f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
-		},
+		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv_k_b",
@@ -93,10 +102,10 @@ var kernels = []plan.Kernel{
 		Tails: []plan.Tail{
 			{Part: &plan.MatVec{W: 10, Batch: 3, Rows: 64, Cols: 32, RowsPerGroup: 64, In: plan.Vec{Slot: 5, Stride: 48}, Out: plan.Vec{Slot: 11, Stride: 64}, Up: -1, Add: -1}, Counters: 12},
 		},
-		Variants: []plan.Variant{
-			{Func: "q_b_store_kv_k_b_f32_f32_f32", Types: []quant.Type{quant.F32, quant.F32, quant.F32}},
-			{Func: "q_b_store_kv_k_b_f32_f16_f32", Types: []quant.Type{quant.F32, quant.F16, quant.F32}},
-		},
+		Variants: plan.Variants("q_b_store_kv_k_b", [][]quant.Type{
+			{quant.F32, quant.F32, quant.F32},
+			{quant.F32, quant.F16, quant.F32},
+		}),
 	},
 	{
 		Name:    "attend",
@@ -114,10 +123,10 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 64}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
-		Variants: []plan.Variant{
-			{Func: "attend_f32", Types: []quant.Type{quant.F32}},
-			{Func: "attend_f16", Types: []quant.Type{quant.F16}},
-		},
+		Variants: plan.Variants("attend", [][]quant.Type{
+			{quant.F32},
+			{quant.F16},
+		}),
 	},
 	{
 		Name:    "v_b",
@@ -135,9 +144,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 3, Rows: 32, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 32}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 3}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "v_b_f32", Types: []quant.Type{quant.F32}},
-		},
+		Variants: plan.Variants("v_b", typesEmbed),
 	},
 	{
 		Name:    "o_proj",
@@ -155,9 +162,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 96, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "o_proj_f32", Types: []quant.Type{quant.F32}},
-		},
+		Variants: plan.Variants("o_proj", typesEmbed),
 	},
 	{
 		Name:    "gate_up",
@@ -173,9 +178,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-06}, Up: 3, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "gate_up_f32_f32", Types: []quant.Type{quant.F32, quant.F32}},
-		},
+		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
 	{
 		Name:    "down",
@@ -193,9 +196,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
 		},
-		Variants: []plan.Variant{
-			{Func: "down_f32", Types: []quant.Type{quant.F32}},
-		},
+		Variants: plan.Variants("down", typesEmbed),
 	},
 	{
 		Name:    "lm_head",
@@ -210,9 +211,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.MatVec{Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 384}, Rescale: &plan.Rescale{Squares: 2, Count: 24, Eps: 1e-06}, Up: -1, Add: -1},
 		},
-		Variants: []plan.Variant{
-			{Func: "lm_head_f32", Types: []quant.Type{quant.F32}},
-		},
+		Variants: plan.Variants("lm_head", typesEmbed),
 	},
 	{
 		Name:    "sample_scan",
@@ -230,9 +229,7 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 384, PerGroup: 256},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_scan"},
-		},
+		Variants: plan.Variants("sample_scan", typesSampleScan),
 	},
 	{
 		Name:    "sample_pick",
@@ -253,8 +250,6 @@ var kernels = []plan.Kernel{
 		Parts: []plan.Part{
 			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 384, Scanned: 2},
 		},
-		Variants: []plan.Variant{
-			{Func: "sample_pick"},
-		},
+		Variants: plan.Variants("sample_pick", typesSampleScan),
 	},
 }

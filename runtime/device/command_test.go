@@ -60,6 +60,16 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestFor: rows run in the narrowest sequence that holds them.
+func TestFor(t *testing.T) {
+	c := device.Commands{Sequences: []device.Recording{{Width: 1}, {Width: 2}, {Width: 4}, {Width: 16}}}
+	for rows, want := range map[int]int{1: 0, 2: 1, 3: 2, 4: 2, 5: 3, 16: 3, 17: -1} {
+		if got := c.For(rows); got != want {
+			t.Errorf("%d rows run in sequence %d; want %d", rows, got, want)
+		}
+	}
+}
+
 // TestHostile bends bundle, binding and configuration, and wants an error.
 func TestHostile(t *testing.T) {
 	op := func(m *device.Model, i int) *plan.Operand { return &m.Bundle.Decode[1].Operands[i] }

@@ -98,7 +98,7 @@ type MatVec struct {
 	Rope              *RopeAt
 	Add               int // slot added to the result, same layout as Out; -1: none
 	HandOver          *HandOver
-	Tokens            int // of a kernel with a Width: rows that a threadgroup multiplies by its weights, see Product; 0: of one without
+	Tokens            int // of a kernel with a Width: rows that a threadgroup multiplies by its weights; 0: each row has threadgroups of its own
 }
 
 // DefaultUnroll is how many blocks mat-vecs have under way unless they say otherwise.
@@ -140,8 +140,8 @@ type Experts struct {
 	Rescale      *Rescale
 	Gating       *Gating   // recomputed by every threadgroup; one of them writes Routing
 	Routing      int       // [K]Routing; read when Gating is nil; -1 with a Grouping
-	Grouping     *Grouping // of a kernel with a Width, which takes what it lists; nil: of one without
-	Tokens       int       // as in MatVec: selections of its expert that a threadgroup takes at a time
+	Grouping     *Grouping // takes what it lists of all rows of a kernel with a Width; nil: each row has threadgroups of its own
+	Tokens       int       // with Grouping, as in MatVec: selections of its expert that a threadgroup takes at a time
 	Shares       int       // with Tokens: threadgroups for the same weights, each of which takes every Shares-th Tokens
 }
 

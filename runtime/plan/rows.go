@@ -70,18 +70,24 @@ func (k *Kernel) GroupsOf(p Part) int {
 	if k.Width == 0 {
 		return p.Groups()
 	}
-	if t, ok := p.(together); ok {
-		return t.groupsOfAll(k)
+	if Together(p) {
+		return p.(together).groupsOfAll(k)
 	}
 	return k.Width * p.Groups()
 }
 
-// together is a part that computes several rows in one threadgroup.
+// together is a part that can compute several rows in one threadgroup.
 type together interface{ groupsOfAll(k *Kernel) int }
 
 // Together says whether a part of a kernel with a Width computes several rows in one
 // threadgroup.
 func Together(p Part) bool {
+	switch p := p.(type) {
+	case *MatVec:
+		return p.Tokens > 0
+	case *Experts:
+		return p.Tokens > 0
+	}
 	_, ok := p.(together)
 	return ok
 }

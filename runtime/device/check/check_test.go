@@ -234,7 +234,7 @@ func TestWorst(t *testing.T) {
 			bad = append(bad, r.Case.Variant.Func+" "+r.Measured())
 		}
 	}
-	if len(worst) != 26 || len(bad) != 1 || !strings.HasPrefix(bad[0], "attend_f16 attend_out: ") {
+	if len(worst) != 39 || len(bad) != 1 || !strings.HasPrefix(bad[0], "attend_f16 attend_out: ") {
 		t.Errorf("%d results, of which bad: %q", len(worst), bad)
 	}
 }

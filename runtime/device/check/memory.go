@@ -57,13 +57,14 @@ func newMemory(c *Case) (*memory, error) {
 			m.config.KV = c.Variant.Types[i]
 		}
 	}
-	for i := range max(min(width, 2), width-1) { // the last of many is dead
+	live := max(min(width, 2), width-1) // the last of many is dead
+	for i := range live {
 		session := i / each
 		m.sessions = session + 1
 		pos := uint32(max(c.Pos-session-each+1, 0) + i%each) // a session's rows follow each other
 		row := plan.Row{Token: uint32(embedRows-2+i) % embedRows, Pos: pos, NKV: pos + 1, Table: uint32(rowTable + session)}
 		if slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceWanted }) {
-			row.Token = uint32(i + i/8) // a place; one is left out
+			row.Token = uint32(i + width - live) // a place; the first is left out, so that others move there, unless there are but two
 		}
 		m.live = append(m.live, row)
 	}

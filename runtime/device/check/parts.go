@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
 )
 
 // contents is what a kernel argument holds before a launch.
@@ -158,14 +159,14 @@ func (a *arguments) handOver(h *plan.HandOver, terms int) {
 	}
 }
 
-// products notes that what a part of several rows makes are products of matrices.
-func (a *arguments) products(tokens, up, out int, h *plan.HandOver) {
+// products notes that what a part of several rows makes are products of matrices, if they are.
+func (a *arguments) products(p plan.Part, up, out int, h *plan.HandOver) {
 	slots := []int{out}
 	if h != nil {
 		slots = append(slots, h.Ready, h.Squares)
 	}
 	for _, slot := range slots {
-		if use, ok := a.slots[slot]; ok && tokens > 0 {
+		if use, ok := a.slots[slot]; ok && verify.Matrices(p) {
 			use.product, use.gated = true, up >= 0
 			a.slots[slot] = use
 		}
@@ -216,7 +217,7 @@ func (a *arguments) part(p plan.Part) {
 		a.all(signal, p.Add)
 		a.out(p.Out.Slot, p.Cols)
 		a.handOver(p.HandOver, p.Cols)
-		a.products(p.Tokens, p.Up, p.Out.Slot, p.HandOver)
+		a.products(p, p.Up, p.Out.Slot, p.HandOver)
 	case *plan.Experts:
 		a.all(matrix, p.W, p.Up)
 		a.all(signal, p.In.Slot)
@@ -229,7 +230,7 @@ func (a *arguments) part(p plan.Part) {
 			a.gating(p.Gating, p.Routing)
 		}
 		a.out(p.Out.Slot, p.Cols)
-		a.products(p.Tokens, p.Up, p.Out.Slot, nil)
+		a.products(p, p.Up, p.Out.Slot, nil)
 	case *plan.ExpertsSum:
 		a.all(matrix, p.W, p.Shared)
 		a.all(signal, p.In.Slot, p.Add)

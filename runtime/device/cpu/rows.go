@@ -13,13 +13,13 @@ import (
 func (b *binder) bindRows(p plan.Part) twin {
 	switch p := p.(type) {
 	case *plan.MatVec:
-		return &matVecs{perRow(b, func() *matVec { return bindMatVec(b, p) })}
-	case *plan.Experts:
-		if p.Grouping == nil {
-			b.fail("experts of several rows without groups")
-			return nil
+		if p.Tokens > 0 {
+			return &matVecs{perRow(b, func() *matVec { return bindMatVec(b, p) })}
 		}
-		return bindGroupedExperts(b, p)
+	case *plan.Experts:
+		if p.Grouping != nil {
+			return bindGroupedExperts(b, p)
+		}
 	case *plan.RouteBatch:
 		return &routeBatch{
 			rows:   perRow(b, func() *routeVec { return bindRouteVec(b, &plan.RouteVec{Gating: p.Gating, Routing: p.Routing}) }),

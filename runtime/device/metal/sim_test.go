@@ -124,7 +124,7 @@ func TestSimulator(t *testing.T) {
 		{"a cache of q8_0, sessions", "sessions q8", fast, ""},
 		{"chains misused", "misuse", []string{"METALSIM_KERNELS=fast"}, ""},
 		// One core: pipelines are made on all cores, in an order that is not settled.
-		{"no pipeline for the sampler", "no sampler", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=pipeline:23", "GOMAXPROCS=1"}, ""},
+		{"no pipeline for the sampler", "no sampler", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=pipeline:34", "GOMAXPROCS=1"}, ""},
 		{"a chain that fails", "lost chain", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=replay:4"}, "command buffer"},
 		{"a virtual GPU", "auto", []string{"METALSIM_KERNELS=fast", "METALSIM_GPU=paravirtual"}, ""},
 		{"automatic replay", "auto", fast, ""},

@@ -14,7 +14,8 @@ const (
 	TileInputs  = 64  // inputs of a step that a tile holds, or those of several steps
 )
 
-// TokensOf is how many rows a part multiplies its weights by at a time; 0 for parts of one row.
+// TokensOf is how many rows a part multiplies its weights by at a time; 0 for parts of one row, or
+// that have threadgroups for each.
 func TokensOf(p plan.Part) int {
 	switch p := p.(type) {
 	case *plan.MatVec:
@@ -24,6 +25,19 @@ func TokensOf(p plan.Part) int {
 	}
 	return 0
 }
+
+// Multiplies says whether a part multiplies by a matrix of weights.
+func Multiplies(p plan.Part) bool {
+	switch p.(type) {
+	case *plan.MatVec, *plan.Experts, *plan.ExpertsSum:
+		return true
+	}
+	return false
+}
+
+// Matrices says whether a part multiplies in simdgroup matrices: by a tile of inputs. Of fewer
+// inputs than a matrix has columns, lanes multiply each as they do the only one.
+func Matrices(p plan.Part) bool { return TokensOf(p) >= Block }
 
 // RescaleOf is the norm that a part finishes, or nil.
 func RescaleOf(p plan.Part) *plan.Rescale {
@@ -59,14 +73,18 @@ func matrixRows(p plan.Part) int {
 	return 0
 }
 
-// checkProduct wants simdgroups that share the tile's loads and results evenly.
+// checkProduct wants simdgroups that share the tile's loads and results evenly, and of few inputs a
+// lane for each result.
 func checkProduct(k *plan.Kernel, p plan.Part) error {
 	tokens, perGroup := TokensOf(p), weightRowsOf(p)
-	if tokens < 0 || (tokens > 0) != (k.Width > 0 && perGroup > 0) {
+	if tokens < 0 || tokens > 0 && k.Width == 0 {
 		return fmt.Errorf("%T of %d rows at a time in a kernel of %d", p, tokens, k.Width)
 	}
 	if tokens == 0 {
 		return nil
+	}
+	if !Matrices(p) {
+		return checkInputsOf(k, p, tokens)
 	}
 	slices, simdgroups := max(SplitKOf(p), 1), k.Threads/SimdWidth
 	rows := perGroup * slices / simdgroups // of weights, for a simdgroup
@@ -80,6 +98,16 @@ func checkProduct(k *plan.Kernel, p plan.Part) error {
 	}
 	if r := RescaleOf(p); r != nil && r.Count < 1 {
 		return fmt.Errorf("a norm of no sums of squares")
+	}
+	return nil
+}
+
+// checkInputsOf wants a mat-vec that takes the few rows of its kernel at once.
+func checkInputsOf(k *plan.Kernel, p plan.Part, tokens int) error {
+	m, ok := p.(*plan.MatVec)
+	perSimdgroup := ceil(weightRowsOf(p), k.Threads/SimdWidth/max(SplitKOf(p), 1))
+	if !ok || tokens != k.Width || m.Combine != nil || perSimdgroup*tokens > SimdWidth {
+		return fmt.Errorf("%T of %d rows at a time in a kernel of %d, %d results for each in a simdgroup; expected a mat-vec of all rows, and a lane for each result", p, tokens, k.Width, perSimdgroup)
 	}
 	return nil
 }

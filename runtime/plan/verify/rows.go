@@ -22,17 +22,18 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 	wrong := func(what string) error { return fmt.Errorf("%T with %s in a kernel of %d rows", p, what, k.Width) }
 	switch p := p.(type) {
 	case *plan.MatVec:
-		if several && (p.Norm != nil || p.Combine != nil) {
+		if several && (p.Norm != nil || p.Combine != nil && p.Tokens > 0) {
 			return wrong("a norm or a combine of its own")
 		}
 	case *plan.Experts:
-		if several != (p.Grouping != nil) || several && (p.Norm != nil || p.Gating != nil) {
-			return wrong("a norm or gating of its own, or without groups")
+		grouped := p.Grouping != nil
+		if several && p.Norm != nil || grouped && (!several || p.Gating != nil) || grouped != (p.Tokens > 0) {
+			return wrong("a norm of its own, or gating or no tile with groups")
 		}
-		if several && (p.Grouping.K != p.K || p.Grouping.Experts < 1) {
+		if grouped && (p.Grouping.K != p.K || p.Grouping.Experts < 1) {
 			return wrong(fmt.Sprintf("groups of %d of %d experts", p.Grouping.K, p.Grouping.Experts))
 		}
-		if several != (p.Shares > 0) || p.Shares < 0 || p.Shares > plan.MaxShares {
+		if grouped != (p.Shares > 0) || p.Shares < 0 || p.Shares > plan.MaxShares {
 			return wrong(fmt.Sprintf("%d threadgroups for the same weights of an expert", p.Shares))
 		}
 	case *plan.RouteBatch:
@@ -64,10 +65,6 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 	case *plan.GatherVec:
 		if !several || p.PerGroup != k.Threads || k.Slots[p.Vec].Stride < p.Dim {
 			return wrong(fmt.Sprintf("%d elements per threadgroup, of vectors of %d that are %d apart", p.PerGroup, p.Dim, k.Slots[p.Vec].Stride))
-		}
-	case *plan.ExpertsSum:
-		if several {
-			return wrong("experts of one row")
 		}
 	}
 	return nil

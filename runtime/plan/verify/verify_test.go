@@ -231,7 +231,7 @@ func TestRefuses(t *testing.T) {
 		{"youtumini", func(b *plan.Bundle) { p, k := partOf[*plan.ExpandHeads](b); k.Slots[p.Out].Elem = plan.ElemF32 }, "in space"},
 		{"youtumini", func(b *plan.Bundle) { first(b, plan.SpaceHeads, true).Barrier = false }, "does not wait"},
 		{"youtumini", func(b *plan.Bundle) { first(b, plan.SpaceHeads, false).Barrier = false }, "does not wait"},
-		{"glm47tiny", func(b *plan.Bundle) { productOf(b).Tokens = 0 }, "of 0 rows at a time in a kernel of"},
+		{"glm47tiny", func(b *plan.Bundle) { productOf(b).Tokens = 4 }, "of 4 rows at a time in a kernel of 16"},
 		{"glm47tiny", func(b *plan.Bundle) { productOf(b).Tokens = 12 }, "tiles of 12 rows"},
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.MatVec](b); p.Tokens = -8 }, "of -8 rows at a time"},
 		{"yoututiny", func(b *plan.Bundle) { b.Decode = append(b.Decode, b.Sample...) }, "only the sampler has its memory"},
