@@ -50,6 +50,14 @@ func (v *partView) QueryBlocks() int {
 	return p.RowsPerGroup * p.SplitK / v.Simdgroups() / block
 }
 
+// Roomy says whether threadgroup memory has room for more than a tile of halves.
+func (v *partView) Roomy() bool { return v.headsBytes(true) <= maxThreadgroupBytes }
+
+func (v *partView) headsBytes(roomy bool) int {
+	p := v.P.(*plan.AttendHeads)
+	return spec.AttendHeadsBytes(p.NopeDim+p.PeDim, p.VDim, p.Tile, v.Simdgroups(), p.SplitK, v.QueryBlocks(), roomy)
+}
+
 // headsFloats is the threadgroup memory of a part about expanded heads.
 func (v *partView) headsFloats() int {
 	switch p := v.P.(type) {
@@ -59,16 +67,16 @@ func (v *partView) headsFloats() int {
 		}
 		return valuesTile / 2
 	case *plan.AttendHeads:
-		return ceil(spec.AttendHeadsBytes(p.NopeDim+p.PeDim, p.VDim, p.Tile, v.Simdgroups(), p.SplitK, v.QueryBlocks()), 4)
+		return ceil(v.headsBytes(v.Roomy()), 4)
 	}
 	return 0
 }
 
 // headsRegisters is of attention over heads of halves: a simdgroup's blocks of results and scores, those of
-// queries, of keys for two blocks of columns, and a thread's part of the next tile.
+// queries, of keys for two blocks of columns, and a thread's part of the next keys or values.
 func headsRegisters(p *plan.AttendHeads, threads int) Registers {
 	blocks, columns, each := p.RowsPerGroup*p.SplitK/block*simdWidth/threads, (p.NopeDim+p.PeDim)/block, p.Tile/p.SplitK/block
-	loads := ceil(p.Tile/block*(p.NopeDim+p.PeDim+p.VDim), threads)
+	loads := ceil(p.Tile/block*max(p.NopeDim+p.PeDim, p.VDim), threads)
 	return Registers{
 		Form: MatrixForm, Cache: quant.F16, Tile: p.Tile,
 		Accumulators: 2*blocks*(p.VDim/block) + 2*blocks*each,

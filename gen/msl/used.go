@@ -65,6 +65,7 @@ var sharedParts = []struct {
 	{"attend_rows.shared", func(p plan.Part) bool { _, ok := p.(*plan.AttendRows); return ok }},
 	{"attend_rows_matrix.shared", func(p plan.Part) bool { a, ok := p.(*plan.AttendRows); return ok && wholeBlocks(asHeads(a)) }},
 	{"expand_heads.shared", expandsHeads},
+	{"head_rows.shared", attendsHeads},
 	{"attend_heads.shared", attendsHeads},
 }
 

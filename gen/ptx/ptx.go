@@ -144,7 +144,7 @@ func translate(b *plan.Bundle) (string, error) {
 			k.Constant = append(k.Constant, constant[s.Space])
 		}
 		for _, v := range b.Kernels[i].Variants {
-			k.Resident = resident(&b.Kernels[i], v.Types)
+			k.Resident = resident(&b.Kernels[i], v.Types, b.Activations)
 			kernels[v.Func] = k
 		}
 	}
@@ -172,8 +172,9 @@ const (
 
 // resident is how many threadgroups of a kernel a multiprocessor has to hold; 0: any number. Those of
 // one row, so that all of them run side by side, unless that leaves a thread less than 64
-// registers; products of prompts as many as have their registers. Batches need more of them.
-func resident(k *plan.Kernel, weights []quant.Type) int {
+// registers; products of prompts, and attention to heads, as many as have their registers. Batches need more
+// of them.
+func resident(k *plan.Kernel, weights []quant.Type, act plan.Elem) int {
 	if k.Width == 0 {
 		n := (k.Groups() + multiprocessors - 1) / multiprocessors
 		if n*k.Threads > wide {
@@ -182,6 +183,9 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 		return n
 	}
 	for _, p := range k.Parts {
+		if p, ok := p.(*plan.AttendHeads); ok {
+			return attentionThreads(p, k.Threads, act) / k.Threads
+		}
 		if verify.IsPrompt(verify.TokensOf(p)) {
 			if slices.Contains(weights, quant.F32) {
 				return floatThreads / k.Threads
@@ -190,6 +194,17 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 		}
 	}
 	return 0
+}
+
+// attentionThreads is how many threads that attend to heads a multiprocessor holds: more of them hide softmax
+// and barriers behind each other's products, but lanes keep blocks of queries and results in registers,
+// and floats as two halves.
+func attentionThreads(p *plan.AttendHeads, threads int, act plan.Elem) int {
+	blocks := p.RowsPerGroup * p.SplitK * verify.SimdWidth / threads / verify.Block
+	if act == plan.ElemF32 || blocks*(p.NopeDim+p.PeDim+2*p.VDim)/verify.Block > 120 {
+		return floatThreads
+	}
+	return promptThreads
 }
 
 // headOf is the head of b's file but for the version of clang.
