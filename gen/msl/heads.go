@@ -10,19 +10,20 @@ import (
 
 // Expanded heads: templates/msl/expand_heads.msl and attend_heads.msl.
 
-// The threadgroup memory of the kernel that makes heads, in halves: a page's rows of latent columns, and
-// beside them weights, as the two structs of the template have them.
+// The threadgroup memory of the kernel that makes heads, in halves: two tiles of latent columns, and
+// behind them weights, as the two structs of the template have them.
 const (
-	valuesTile = plan.PageRows*inputRow + 4*stagedRows*stagedRow
-	keysTile   = plan.PageRows*(64+8) + 64*(plan.ExpandColumns+8)
+	valuesTile = 2*plan.PageRows*(64+8) + 4*stagedRows*stagedRow
+	keysTile   = 2*2*plan.PageRows*(32+8) + 2*32*(64+8)
 )
 
 // HeadColumns is how many columns of a head a threadgroup makes at a time.
-func (v *partView) HeadColumns() int { return plan.ExpandColumns }
+func (v *partView) HeadColumns() int { return v.P.(*plan.ExpandHeads).Columns() }
 
 // ColumnGroups is how many threadgroups make one head for a page.
 func (v *partView) ColumnGroups() int {
-	return ceil(v.P.(*plan.ExpandHeads).Dim, plan.ExpandColumns)
+	p := v.P.(*plan.ExpandHeads)
+	return ceil(p.Dim, p.Columns())
 }
 
 // HeadsPage is where a page of expanded heads has what.

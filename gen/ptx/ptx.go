@@ -172,8 +172,8 @@ const (
 
 // resident is how many threadgroups of a kernel a multiprocessor has to hold; 0: any number. Those of
 // one row, so that all of them run side by side, unless that leaves a thread less than 64
-// registers; products of prompts, and attention to heads, as many as have their registers. Batches need more
-// of them.
+// registers; products of prompts, expanded heads and attention to them as many as have their registers. Batches
+// need more of them.
 func resident(k *plan.Kernel, weights []quant.Type, act plan.Elem) int {
 	if k.Width == 0 {
 		n := (k.Groups() + multiprocessors - 1) / multiprocessors
@@ -186,7 +186,8 @@ func resident(k *plan.Kernel, weights []quant.Type, act plan.Elem) int {
 		if p, ok := p.(*plan.AttendHeads); ok {
 			return attentionThreads(p, k.Threads, act) / k.Threads
 		}
-		if verify.IsPrompt(verify.TokensOf(p)) {
+		_, expands := p.(*plan.ExpandHeads)
+		if expands || verify.IsPrompt(verify.TokensOf(p)) {
 			if slices.Contains(weights, quant.F32) {
 				return floatThreads / k.Threads
 			}

@@ -101,18 +101,21 @@ func (a AttendHeads) check() error {
 	return nil
 }
 
-// ExpandShares is how many threadgroups share the pages of a head's columns: so many that a
-// large GPU has two or three threadgroups for each multiprocessor; of that many pages and more,
-// each goes over several with the weights of one head.
-func (s *Spec) ExpandShares() int {
+// ExpandShares is how many threadgroups share the pages of a head's columns: so many that a large
+// GPU has seven to nine threadgroups for each multiprocessor, which holds three, and the last ones leave
+// little of it idle. Keys, which take two pages at a time, have half as many as values.
+func (s *Spec) ExpandShares(keys bool) int {
 	if n := s.Tuning.AttendHeads.Shares; n > 0 {
 		return n
 	}
 	m := &s.Model
-	groups := m.NumAttentionHeads * (ceil(m.QKNopeHeadDim, plan.ExpandColumns) + ceil(m.VHeadDim, plan.ExpandColumns))
+	groups := m.NumAttentionHeads * (ceil(m.QKNopeHeadDim, plan.ExpandKeys) + 2*ceil(m.VHeadDim, plan.ExpandValues))
 	shares := 1
-	for shares < maxShares && 2*shares*groups <= 3*multiprocessors {
+	for 2*shares < maxShares && 2*shares*groups <= 9*multiprocessors {
 		shares *= 2
 	}
-	return shares
+	if keys {
+		return shares
+	}
+	return 2 * shares
 }

@@ -170,6 +170,30 @@ void check_heads() {
   }
 }
 
+// Sixteen rows and columns times as many, both loaded four blocks at once.
+void check_loads() {
+  constexpr uint ROW = 24;
+  alignas(16) half a[16 * ROW], b[16 * ROW];
+  float d[16][16];
+  for (uint i = 0; i < 16 * ROW; ++i) a[i] = half(int(i * 7 % 11) - 5), b[i] = half(int(i * 5 % 13) - 6);
+  on_warp([&] {
+    simdgroup_half8x8 x[4], y[4];
+    load_four<false>(x, a, ROW, ushort(lane));
+    load_four<true>(y, b, ROW, ushort(lane));
+    simdgroup_float8x8 m[4];
+    for (uint i = 0; i < 4; ++i) m[i] = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);
+    for (uint n = 0; n < 2; ++n) multiply_blocks<2, 2>(m + n, 2, x, 2, 1, y + n, 2);
+    for (uint i = 0; i < 4; ++i) simdgroup_store(m[i], &d[i / 2 * 8][i % 2 * 8], 16);
+  });
+  for (uint i = 0; i < 256; ++i) {
+    float want = 1.0f;
+    for (uint k = 0; k < 16; ++k) want += float(a[i / 16 * ROW + k]) * float(b[k * ROW + i % 16]);
+    if (d[i / 16][i % 16] == want) continue;
+    printf("loads, element %u %u: %g, want %g\n", i / 16, i % 16, double(d[i / 16][i % 16]), double(want));
+    wrong = true;
+  }
+}
+
 // Two blocks times the same diagonal.
 void check_scaled() {
   float a[128], diagonal[64] = {}, d[128];
@@ -195,6 +219,7 @@ int main() {
   check<half>("half");
   check<float>("float");
   check_eights();
+  check_loads();
   check_heads<16, 4, 2>();
   check_heads<32, 4, 4>();
   check_heads<32, 8, 4>();
