@@ -628,8 +628,8 @@ var kernels = []plan.Kernel{
 		Width: 24,
 		Args:  []int{1, 5},
 		Parts: []plan.Part{
-			&plan.ExpandHeads{W: 1, Keys: true, Heads: 4, Dim: 64, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 32},
-			&plan.ExpandHeads{W: 5, Heads: 4, Dim: 64, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 32},
+			&plan.ExpandHeads{W: 1, Keys: true, Heads: 4, Dim: 64, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 64},
+			&plan.ExpandHeads{W: 5, Heads: 4, Dim: 64, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 128},
 		},
 		Variants: []plan.Variant{
 			{Func: "expand_keys_expand_values_x24_q4_0_f32_q4_0", Types: []quant.Type{quant.Q4_0, quant.F32, quant.Q4_0}},
