@@ -20,7 +20,7 @@ func (b *builder) heads(write bool) int {
 func (b *builder) expandHeads(op *ir.Op) plan.Part {
 	m := &b.p.Spec.Model
 	return &plan.ExpandHeads{W: b.weight(op.W[0]), Keys: op.Transposed, Heads: op.Heads, Dim: op.Out[0].Len / op.Heads, LatDim: op.In[0].Len,
-		PeDim: m.QKRopeHeadDim, Cache: b.paged(b.in(op.In[0].V)), Out: b.heads(true), Shares: b.p.Spec.ExpandShares()}
+		PeDim: m.QKRopeHeadDim, Cache: b.paged(b.in(op.In[0].V)), Out: b.heads(true), Shares: b.p.Spec.ExpandShares(op.Transposed)}
 }
 
 func (b *builder) attendHeads(op *ir.Op) plan.Part {

@@ -118,8 +118,8 @@ func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step, head bool) (plan.Kerne
 // for.
 const groupingThreads = 512
 
-// expandThreads make heads: a simdgroup has 32 columns of plan.ExpandColumns.
-const expandThreads = plan.ExpandColumns
+// expandThreads make heads: a simdgroup has 32 columns of a page.
+const expandThreads = plan.ExpandValues
 
 func threads(p *ir.Program, s *ir.Step) int {
 	for _, part := range s.Parts {

@@ -10,19 +10,20 @@ import (
 
 // Expanded heads: templates/msl/expand_heads.msl and attend_heads.msl.
 
-// The threadgroup memory of the kernel that makes heads, in halves: a page's rows of latent columns, and
-// beside them weights, as the two structs of the template have them.
+// The threadgroup memory of the kernel that makes heads, in halves: two tiles of latent columns, and
+// behind them weights, as the two structs of the template have them.
 const (
-	valuesTile = plan.PageRows*inputRow + 4*stagedRows*stagedRow
-	keysTile   = plan.PageRows*(64+8) + 64*(plan.ExpandColumns+8)
+	valuesTile = 2*plan.PageRows*(64+8) + 4*stagedRows*stagedRow
+	keysTile   = 2*2*plan.PageRows*(32+8) + 2*32*(64+8)
 )
 
 // HeadColumns is how many columns of a head a threadgroup makes at a time.
-func (v *partView) HeadColumns() int { return plan.ExpandColumns }
+func (v *partView) HeadColumns() int { return v.P.(*plan.ExpandHeads).Columns() }
 
 // ColumnGroups is how many threadgroups make one head for a page.
 func (v *partView) ColumnGroups() int {
-	return ceil(v.P.(*plan.ExpandHeads).Dim, plan.ExpandColumns)
+	p := v.P.(*plan.ExpandHeads)
+	return ceil(p.Dim, p.Columns())
 }
 
 // HeadsPage is where a page of expanded heads has what.
@@ -50,6 +51,14 @@ func (v *partView) QueryBlocks() int {
 	return p.RowsPerGroup * p.SplitK / v.Simdgroups() / block
 }
 
+// Roomy says whether threadgroup memory has room for more than a tile of halves.
+func (v *partView) Roomy() bool { return v.headsBytes(true) <= maxThreadgroupBytes }
+
+func (v *partView) headsBytes(roomy bool) int {
+	p := v.P.(*plan.AttendHeads)
+	return spec.AttendHeadsBytes(p.NopeDim+p.PeDim, p.VDim, p.Tile, v.Simdgroups(), p.SplitK, v.QueryBlocks(), roomy)
+}
+
 // headsFloats is the threadgroup memory of a part about expanded heads.
 func (v *partView) headsFloats() int {
 	switch p := v.P.(type) {
@@ -59,16 +68,16 @@ func (v *partView) headsFloats() int {
 		}
 		return valuesTile / 2
 	case *plan.AttendHeads:
-		return ceil(spec.AttendHeadsBytes(p.NopeDim+p.PeDim, p.VDim, p.Tile, v.Simdgroups(), p.SplitK, v.QueryBlocks()), 4)
+		return ceil(v.headsBytes(v.Roomy()), 4)
 	}
 	return 0
 }
 
 // headsRegisters is of attention over heads of halves: a simdgroup's blocks of results and scores, those of
-// queries, of keys for two blocks of columns, and a thread's part of the next tile.
+// queries, of keys for two blocks of columns, and a thread's part of the next keys or values.
 func headsRegisters(p *plan.AttendHeads, threads int) Registers {
 	blocks, columns, each := p.RowsPerGroup*p.SplitK/block*simdWidth/threads, (p.NopeDim+p.PeDim)/block, p.Tile/p.SplitK/block
-	loads := ceil(p.Tile/block*(p.NopeDim+p.PeDim+p.VDim), threads)
+	loads := ceil(p.Tile/block*max(p.NopeDim+p.PeDim, p.VDim), threads)
 	return Registers{
 		Form: MatrixForm, Cache: quant.F16, Tile: p.Tile,
 		Accumulators: 2*blocks*(p.VDim/block) + 2*blocks*each,

@@ -353,19 +353,23 @@ func TestExpertShares(t *testing.T) {
 // TestHeads runs the kernels that make expanded heads and attend to them, on caches of all types
 // and with both activations: rows of a tile that is not full, dead rows, sessions that share a tile,
 // one and two blocks of queries, one to four simdgroups that share them, heads of fewer columns
-// than a threadgroup makes and of more.
+// than a threadgroup makes and of more, keys whose lanes decode columns far apart, memory with room for
+// nothing but a tile.
 func TestHeads(t *testing.T) {
 	t.Parallel()
 	for i, c := range []struct {
-		act        string
+		act, class string
 		nope, v    int
 		attend     spec.AttendHeads
 		wantedTile int
 	}{
-		{"f16", 32, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32, Shares: 3}, 32},
-		{"f32", 192, 136, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4, Tile: 32}, 32},
-		{"f16", 128, 264, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 16},
-		{"f32", 40, 72, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 1, SplitK: 1, Tile: 16, Shares: 1}, 16},
+		{"f16", "", 32, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32, Shares: 3}, 32},
+		{"f32", "", 192, 136, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4, Tile: 32}, 32},
+		{"f16", "", 128, 264, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 16},
+		{"f32", "", 40, 72, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 1, SplitK: 1, Tile: 16, Shares: 1}, 16},
+		{"f16", "", 256, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 2, Tile: 16}, 16},
+		{"f16", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 32},
+		{"f32", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 2, Tile: 32}, 32},
 	} {
 		s, err := spec.Load("../../specs/dsv2litemini.yaml")
 		if err != nil {
@@ -377,8 +381,11 @@ func TestHeads(t *testing.T) {
 		if s, err = s.WithTuning(tuning); err != nil {
 			t.Fatal(err)
 		}
-		s.Activations, s.Model.QKNopeHeadDim, s.Model.VHeadDim = c.act, c.nope, c.v
+		s.Activations, s.Class, s.Model.QKNopeHeadDim, s.Model.VHeadDim = c.act, c.class, c.nope, c.v
 		s.Model.NumAttentionHeads, s.Model.KVLoraRank = 2, 96
+		if c.nope == 256 {
+			s.Quants = []spec.Quant{{Name: "q6_k", Stock: "q6_k"}} // whose lanes have columns far apart
+		}
 		if got := s.HeadsTile(); got != c.wantedTile {
 			t.Errorf("%d: tiles of %d rows; expected %d", i, got, c.wantedTile)
 		}
@@ -395,7 +402,7 @@ func TestHeads(t *testing.T) {
 		if few.Source, err = msl.Print(&few, "// test"); err != nil {
 			t.Fatal(err)
 		}
-		l := newLauncher(t, few.Metal(), execute.Fast)
+		l := newLauncher(t, few.Metal(), execute.Checked)
 		cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
 			return !aboutHeads(c.Kernel) || c.Pos > 100 && i > 0 // pages take time to make
 		}))

@@ -135,10 +135,10 @@ func TestHeadsRegisters(t *testing.T) {
 		want                                 int
 		old                                  bool
 	}{
-		{192, 128, 8, 8, 2, 32, 36 + 28 + 20, true},
-		{192, 128, 16, 8, 2, 32, 72 + 52 + 20, false},
-		{256, 256, 8, 8, 2, 16, 66 + 34 + 16, false},
-		{256, 256, 16, 4, 1, 16, 136 + 68 + 32, false},
+		{192, 128, 8, 8, 2, 32, 36 + 28 + 12, true},
+		{192, 128, 16, 8, 2, 32, 72 + 52 + 12, false},
+		{256, 256, 8, 8, 2, 16, 66 + 34 + 8, false},
+		{256, 256, 16, 4, 1, 16, 136 + 68 + 16, false},
 	} {
 		p := &plan.AttendHeads{NopeDim: s.dk - 64, PeDim: 64, VDim: s.v, RowsPerGroup: s.rows * s.simdgroups / s.split, SplitK: s.split, Tile: s.tile}
 		forms, err := AttentionRegisters(&plan.Kernel{Threads: 32 * s.simdgroups, Parts: []plan.Part{p}})

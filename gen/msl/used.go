@@ -68,7 +68,9 @@ var sharedParts = []struct {
 	{"prompt.shared", func(p plan.Part) bool { _, ok := p.(*plan.AttendRows); return ok || attendsHeads(p) }},
 	{"attend_rows.shared", func(p plan.Part) bool { _, ok := p.(*plan.AttendRows); return ok }},
 	{"attend_rows_matrix.shared", func(p plan.Part) bool { a, ok := p.(*plan.AttendRows); return ok && wholeBlocks(asHeads(a)) }},
+	{"latent_tiles.shared", expandsHeads},
 	{"expand_heads.shared", expandsHeads},
+	{"head_rows.shared", attendsHeads},
 	{"attend_heads.shared", attendsHeads},
 }
 

@@ -144,7 +144,7 @@ func translate(b *plan.Bundle) (string, error) {
 			k.Constant = append(k.Constant, constant[s.Space])
 		}
 		for _, v := range b.Kernels[i].Variants {
-			k.Resident = resident(&b.Kernels[i], v.Types)
+			k.Resident = resident(&b.Kernels[i], v.Types, b.Activations)
 			kernels[v.Func] = k
 		}
 	}
@@ -172,23 +172,29 @@ const (
 
 // resident is how many threadgroups of a kernel a multiprocessor has to hold; 0: any number. Those of
 // one row, so that all of them run side by side, unless that leaves a thread less than 64
-// registers; products of several rows as many as have their registers.
-func resident(k *plan.Kernel, weights []quant.Type) int {
+// registers; products of several rows, expanded heads and attention to them as many as have their registers.
+func resident(k *plan.Kernel, weights []quant.Type, act plan.Elem) int {
 	if k.Width == 0 {
 		return sideBySide(k.Groups(), k.Threads)
 	}
+	tiles := false
 	for _, p := range k.Parts {
+		if p, ok := p.(*plan.AttendHeads); ok {
+			return attentionThreads(p, k.Threads, act) / k.Threads
+		}
 		if verify.Multiplies(p) && !verify.Matrices(p) {
 			return residentFew(k, verify.TokensOf(p))
 		}
+		_, expands := p.(*plan.ExpandHeads)
+		tiles = tiles || expands || verify.Matrices(p)
 	}
-	if slices.ContainsFunc(k.Parts, verify.Matrices) {
-		if slices.Contains(weights, quant.F32) {
-			return floatThreads / k.Threads
-		}
-		return tileThreads / k.Threads
+	switch {
+	case !tiles:
+		return 0
+	case slices.Contains(weights, quant.F32):
+		return floatThreads / k.Threads
 	}
-	return 0
+	return tileThreads / k.Threads
 }
 
 // sideBySide is how many of so many threadgroups a multiprocessor holds if all run side by side; 0:
@@ -217,6 +223,17 @@ func residentFew(k *plan.Kernel, inputs int) int {
 		return n
 	}
 	return max(1, some/k.Threads)
+}
+
+// attentionThreads is how many threads that attend to heads a multiprocessor holds: more of them hide softmax
+// and barriers behind each other's products, but lanes keep blocks of queries and results in registers,
+// and floats as two halves.
+func attentionThreads(p *plan.AttendHeads, threads int, act plan.Elem) int {
+	blocks := p.RowsPerGroup * p.SplitK * verify.SimdWidth / threads / verify.Block
+	if act == plan.ElemF32 || blocks*(p.NopeDim+p.PeDim+2*p.VDim)/verify.Block > 120 {
+		return floatThreads
+	}
+	return tileThreads
 }
 
 // headOf is the head of b's file but for the version of clang.

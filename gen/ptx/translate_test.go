@@ -122,11 +122,23 @@ func TestResident(t *testing.T) {
 		{0, 1057, 128, 0, 0, nil}, {0, 529, 256, 0, 0, nil}, {0, 100000, 32, 0, 0, nil},
 		{2, 500, 128, 2, 4, nil}, {2, 1056, 128, 2, 8, nil}, {2, 1057, 128, 2, 5, nil}, {4, 768, 128, 4, 6, nil}, {4, 100000, 256, 4, 2, nil}, // the inputs of all rows
 		{2, 66, 256, 0, 1, nil}, {4, 66, 256, 0, 2, nil}, {4, 400, 128, 0, 4, nil}, {2, 924, 128, 0, 7, nil}, // threadgroups for each row
-		{16, 100, 128, 16, 0, nil}, {512, 100, 128, 64, 3, nil}, {512, 100, 256, 64, 1, nil}, {512, 100, 128, 64, 2, []quant.Type{quant.F32, quant.Q4_0}},
+		{16, 100, 128, 16, 3, nil}, {512, 100, 128, 64, 3, nil}, {512, 100, 256, 64, 1, nil}, {512, 100, 128, 64, 2, []quant.Type{quant.F32, quant.Q4_0}},
 	} {
 		k := plan.Kernel{Width: tt.width, Threads: tt.threads, Parts: []plan.Part{&plan.MatVec{Batch: 1, Rows: tt.groups, RowsPerGroup: 1, Tokens: tt.tokens}}}
-		if got := resident(&k, tt.weights); got != tt.want {
+		if got := resident(&k, tt.weights, plan.ElemF16); got != tt.want {
 			t.Errorf("%d rows, %d threadgroups of %d, %d rows at a time: %d on each multiprocessor, want %d", tt.width, tt.groups, tt.threads, tt.tokens, got, tt.want)
+		}
+	}
+	// Two blocks of queries of 192 and 256 columns for each simdgroup, as halves and as two halves each.
+	for _, tt := range []struct {
+		nope, v, threads, want int
+		act                    plan.Elem
+	}{
+		{128, 128, 128, 3, plan.ElemF16}, {128, 128, 256, 1, plan.ElemF16}, {192, 256, 128, 2, plan.ElemF16}, {128, 128, 128, 2, plan.ElemF32},
+	} {
+		k := plan.Kernel{Width: 512, Threads: tt.threads, Parts: []plan.Part{&plan.AttendHeads{NopeDim: tt.nope, PeDim: 64, VDim: tt.v, RowsPerGroup: tt.threads / 2, SplitK: 1}}}
+		if got := resident(&k, nil, tt.act); got != tt.want {
+			t.Errorf("%+v: %d threadgroups on each multiprocessor", tt, got)
 		}
 	}
 }

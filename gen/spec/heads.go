@@ -44,12 +44,16 @@ func (s *Spec) Expands(width int) bool {
 }
 
 // HeadsTile is how many cache rows of halves attention over heads takes at a time: as many as
-// the tuning allows and threadgroup memory has room for; 0: none. See AttendHeadsBytes.
+// the tuning allows and threadgroup memory has room for; 0: none. See AttendHeadsBytes. On NVIDIA
+// GPUs lanes know which scores are theirs and place columns so that banks do not clash: what they have
+// no use for may be left out.
 func (s *Spec) HeadsTile() int {
 	t, m := &s.Tuning.AttendHeads, &s.Model
 	for tile := min(t.Tile, t.SplitK*simdgroup); tile >= 2*headBlock && tile >= headBlock*t.SplitK; tile /= 2 {
-		if AttendHeadsBytes(m.QKNopeHeadDim+m.QKRopeHeadDim, m.VHeadDim, tile, t.Simdgroups, t.SplitK, t.RowsPerSimdgroup/headBlock) <= maxMemory {
-			return tile
+		for _, roomy := range []bool{true, s.Class != plan.ClassNVIDIA} {
+			if AttendHeadsBytes(m.QKNopeHeadDim+m.QKRopeHeadDim, m.VHeadDim, tile, t.Simdgroups, t.SplitK, t.RowsPerSimdgroup/headBlock, roomy) <= maxMemory {
+				return tile
+			}
 		}
 	}
 	return 0
@@ -57,16 +61,27 @@ func (s *Spec) HeadsTile() int {
 
 // AttendHeadsBytes is the threadgroup memory of attention over heads, of halves or of floats,
 // whichever is more: rows of keys, columns of values, and for each simdgroup a block of its
-// scores. Floats are kept as two halves each, of half as many rows.
+// scores. Floats are kept as two halves each, of half as many rows. Memory that is not roomy has rows of
+// halves without padding, and scores in the place of keys; tiles of floats are half as long then.
 // In the end results pass through the same memory. See templates/msl/attend_heads.msl.
-func AttendHeadsBytes(keys, values, tile, simdgroups, splitK, blocks int) int {
-	most := 0
+func AttendHeadsBytes(keys, values, tile, simdgroups, splitK, blocks int, roomy bool) int {
+	most := 4 * simdgroups * (8*36 + 64 + 16*blocks)
 	for terms := 1; terms <= 2; terms++ {
-		rows := tile / terms
-		each := rows / max(min(rows/headBlock, splitK), 1)
-		most = max(most, 2*(tile*(keys+8)+terms*values*(rows+8))+4*simdgroups*8*(each+4))
+		rows, pad := tile/terms, 8
+		if !roomy && terms == 1 {
+			pad = 0
+		} else if !roomy {
+			rows /= 2
+		}
+		scores := 4 * simdgroups * 8 * (rows/max(min(rows/headBlock, splitK), 1) + 4)
+		keyBytes, valueBytes := 2*terms*rows*(keys+pad), 2*terms*values*(rows+pad)
+		if pad == 0 {
+			most = max(most, max(keyBytes, scores)+valueBytes)
+		} else {
+			most = max(most, keyBytes+valueBytes+scores)
+		}
 	}
-	return max(most, 4*simdgroups*(8*36+64+16*blocks))
+	return most
 }
 
 func (a AttendHeads) check() error {
@@ -86,18 +101,21 @@ func (a AttendHeads) check() error {
 	return nil
 }
 
-// ExpandShares is how many threadgroups share the pages of a head's columns: so many that a
-// large GPU has two or three threadgroups for each multiprocessor; of that many pages and more,
-// each goes over several with the weights of one head.
-func (s *Spec) ExpandShares() int {
+// ExpandShares is how many threadgroups share the pages of a head's columns: so many that a large
+// GPU has seven to nine threadgroups for each multiprocessor, which holds three, and the last ones leave
+// little of it idle. Keys, which take two pages at a time, have half as many as values.
+func (s *Spec) ExpandShares(keys bool) int {
 	if n := s.Tuning.AttendHeads.Shares; n > 0 {
 		return n
 	}
 	m := &s.Model
-	groups := m.NumAttentionHeads * (ceil(m.QKNopeHeadDim, plan.ExpandColumns) + ceil(m.VHeadDim, plan.ExpandColumns))
+	groups := m.NumAttentionHeads * (ceil(m.QKNopeHeadDim, plan.ExpandKeys) + 2*ceil(m.VHeadDim, plan.ExpandValues))
 	shares := 1
-	for shares < maxShares && 2*shares*groups <= 3*multiprocessors {
+	for 2*shares < maxShares && 2*shares*groups <= 9*multiprocessors {
 		shares *= 2
 	}
-	return shares
+	if keys {
+		return shares
+	}
+	return 2 * shares
 }

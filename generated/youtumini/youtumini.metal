@@ -1908,7 +1908,7 @@ struct tile_inputs {
 //: eight_inputs
 // Eight inputs as they are loaded, and as the halves that are multiplied.
 template <typename X> struct eight_inputs;
-//: eight_inputs using load
+//: eight_inputs using load load_four
 template <> struct eight_inputs<half> {
   enum : uint { TERMS = 1 };
   uint4 v;
@@ -1921,7 +1921,7 @@ template <> struct eight_inputs<half> {
   template <uint TERM>
   static inline uint4 halves(thread const eight_inputs & e) { return e.v; }
 };
-//: eight_inputs using in_full load rounded
+//: eight_inputs using in_full load load_four rounded
 template <> struct eight_inputs<float> {
   enum : uint { TERMS = 2 };
   float4 v[2];
@@ -3538,46 +3538,76 @@ static inline float scale_at(score_scales s, uint pos) {
 }
 
 //: attended
-// Keys and values of one head for the latent cache rows of all block tables that the rows of a prompt
-// have, a page at a time: products of the head's weights and the page's latent rows. It runs once for
-// all rows, whose queries then cost a third of what they cost over latent rows.
+// What keys and values of heads are made of: the pages that rows attend to, and tiles of their latent rows.
 
 // The block table of row r: how many cache rows are attended to in it at most, the first row that has
-// it, and the next row behind r that has another.
+// it, and the next row behind r that has another. The threads share the rows, and load eight at once.
 struct attended { uint table, nkv, first, next; };
 
-//: attended_at using Row attended whole
-template <uint WIDTH>
-static inline attended attended_at(constant Row * rows, uint r, ushort lane) {
+//: attended_at using Row UNROLL attended own share whole
+template <uint WIDTH, uint THREADS>
+static inline attended attended_at(constant Row * rows, uint r, threadgroup uint * shares, uint tid, ushort sg, ushort lane) {
+  enum : uint { EACH = (WIDTH + THREADS - 1u) / THREADS, ONCE = EACH < 8u ? EACH : 8u };
   const uint4 row = whole(rows[r]);
   attended a{row.w, 0u, WIDTH, WIDTH};
-  for (uint i = lane; i < WIDTH; i += 32u) {
-    const uint4 other = whole(rows[i]);
-    const bool same = other.z > 0u && other.w == row.w;
-    a.nkv = same ? max(a.nkv, other.z) : a.nkv;
-    a.first = same ? min(a.first, i) : a.first;
-    a.next = other.z > 0u && !same && i > r ? min(a.next, i) : a.next;
+  for (uint from = tid; from < WIDTH; from += ONCE * THREADS) {
+    uint4 others[ONCE];
+    UNROLL for (uint k = 0; k < ONCE; ++k) others[k] = whole(rows[min(from + k * THREADS, WIDTH - 1u)]);
+    UNROLL for (uint k = 0; k < ONCE; ++k) {
+      const uint i = min(from + k * THREADS, WIDTH - 1u);
+      const bool same = others[k].z > 0u && others[k].w == row.w;
+      a.nkv = same ? max(a.nkv, others[k].z) : a.nkv;
+      a.first = same ? min(a.first, i) : a.first;
+      a.next = others[k].z > 0u && !same && i > r ? min(a.next, i) : a.next;
+    }
   }
-  a.nkv = simd_max(a.nkv);
-  a.first = simd_min(a.first);
-  a.next = simd_min(a.next);
+  uint4 own = uint4(0u);
+  own.x = simd_max(a.nkv);
+  own.y = simd_min(a.first);
+  own.z = simd_min(a.next);
+  if (lane == 0) *(threadgroup uint4 *)(shares + 4u * sg) = own;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  UNROLL for (uint i = 0; i < THREADS / 32u; ++i) {
+    const uint4 share = *(threadgroup const uint4 *)(shares + 4u * i);
+    a.nkv = max(a.nkv, share.x);
+    a.first = min(a.first, share.y);
+    a.next = min(a.next, share.z);
+  }
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read them
   return a;
 }
 
 //: cached_eight using cache
 // Eight columns of a cache row on their way into a tile of halves: as they are, or of floats the terms
-// that eight_inputs has.
+// that eight_inputs has, which are APART in the tile. Those that are not there are 0.
 template <typename T, uint W>
 struct cached_eight {
   enum : uint { TERMS = 1 };
   typename cache<T, W>::template columns<8> c;
 
-  static inline void load_cached(thread cached_eight & e, typename cache<T, W>::rows r, uint row, uint column) {
+  static inline void begin_cached(thread cached_eight & e, threadgroup half *, typename cache<T, W>::rows r, uint row, uint column, bool is_there) {
+    if (!is_there) return;
     cache<T, W>::fetch_columns(e.c, r, row, column);
     cache<T, W>::fetch_scale(e.c, r, row, column);
   }
-  template <uint TERM>
-  static inline void put(thread const cached_eight & e, threadgroup half * to) { cache<T, W>::write_halves(e.c, to); }
+  template <uint APART>
+  static inline void end_cached(thread const cached_eight & e, threadgroup half * to, bool is_there) {
+    if (is_there) cache<T, W>::write_halves(e.c, to);
+    else *(threadgroup uint4 *)to = uint4(0u);
+  }
+};
+
+//: cached_eight if f16 using cache f16 sixteen_bytes
+template <uint W>
+struct cached_eight<f16, W> {
+  enum : uint { TERMS = 1 };
+  sixteen_bytes b;
+
+  static inline void begin_cached(thread cached_eight & e, threadgroup half * to, typename cache<f16, W>::rows r, uint row, uint column, bool is_there) {
+    sixteen_bytes::begin_copy(e.b, (threadgroup uint4 *)to, (device const uint4 *)(r.p + row * W + (is_there ? column : 0u)), is_there ? 16u : 0u);
+  }
+  template <uint APART>
+  static inline void end_cached(thread const cached_eight & e, threadgroup half * to, bool) { sixteen_bytes::end_copy(e.b, (threadgroup uint4 *)to); }
 };
 
 //: cached_eight if f32 using cache eight_inputs f32
@@ -3586,38 +3616,70 @@ struct cached_eight<f32, W> {
   enum : uint { TERMS = 2 };
   eight_inputs<float> e;
 
-  static inline void load_cached(thread cached_eight & c, typename cache<f32, W>::rows r, uint row, uint column) { eight_inputs<float>::load(c.e, r.p + row * W + column); }
-  template <uint TERM>
-  static inline void put(thread const cached_eight & c, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<float>::halves<TERM>(c.e); }
+  static inline void begin_cached(thread cached_eight & c, threadgroup half *, typename cache<f32, W>::rows r, uint row, uint column, bool is_there) {
+    if (is_there) eight_inputs<float>::load(c.e, r.p + row * W + column);
+  }
+  template <uint APART>
+  static inline void end_cached(thread const cached_eight & c, threadgroup half * to, bool is_there) {
+    *(threadgroup uint4 *)to = is_there ? eight_inputs<float>::halves<0>(c.e) : uint4(0u);
+    *(threadgroup uint4 *)(to + APART) = is_there ? eight_inputs<float>::halves<1>(c.e) : uint4(0u);
+  }
 };
 
-//: latent_share using PAGE_ROWS STEP UNROLL cache cached_eight column_place
-// A thread's share of COLUMNS latent columns of a page's rows, on their way to a tile with rows of ROW halves.
-template <typename T, uint LAT, uint PE, uint COLUMNS, uint ROW, uint THREADS>
-struct latent_share {
+//: some_pages
+// Pages of the cache whose rows are multiplied at once; one that is not there is another, of no rows.
+template <uint PAGES> struct some_pages { uint number[PAGES], rows[PAGES]; };
+
+//: latent_copies using PAGE_ROWS UNROLL cache cached_eight some_pages
+// A thread's share of BLOCKS blocks of latent columns of the rows of pages, on their way to a tile with rows
+// of ROW halves. There are two tiles: one is multiplied while the other is filled, or they have the two
+// terms of floats. ORDER says which column of step s comes where.
+template <typename T, uint LAT, uint PE, uint PAGES, uint BLOCKS, uint ROW, uint THREADS, typename ORDER>
+struct latent_copies {
+  typedef cache<T, LAT + PE> cache_t;
   typedef cached_eight<T, LAT + PE> eight_t;
-  enum : uint { PER_ROW = COLUMNS / 8u, EIGHTS = PAGE_ROWS * PER_ROW / THREADS };
+  enum : uint { TERMS = eight_t::TERMS, ROWS = THREADS / BLOCKS, EIGHTS = PAGES * PAGE_ROWS / ROWS, SIZE = PAGES * PAGE_ROWS * ROW };
+  typename cache_t::rows page[PAGES];
+  uint last[PAGES]; // behind the last row come copies of it
   eight_t e[EIGHTS];
 
-  // Of step s of them; behind row last come copies of it.
-  static inline void fetch_latents(thread latent_share & l, typename cache<T, LAT + PE>::rows page, uint last, uint s, uint tid) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) {
-      const uint i = tid + k * THREADS, c = s * COLUMNS + i % PER_ROW * 8u;
-      if (c < LAT) eight_t::load_cached(l.e[k], page, min(i / PER_ROW, last), c);
+  static inline void choose(thread latent_copies & l, device const uchar * cache, some_pages<PAGES> pages) {
+    UNROLL for (uint i = 0; i < PAGES; ++i) {
+      l.page[i] = cache_t::at(cache, pages.number[i], 0);
+      l.last[i] = max(pages.rows[i], 1u) - 1u;
     }
   }
-  template <uint TERM>
-  static inline void put_latents(thread const latent_share & l, threadgroup half * tile, uint s, uint tid) {
+  static inline threadgroup half * tile_of(threadgroup half * tiles, uint s) { return tiles + (TERMS == 1u ? s % 2u * SIZE : 0u); }
+  static inline void begin_latents(thread latent_copies & l, threadgroup half * tile, uint s, uint tid) {
+    const uint row = tid / BLOCKS, column = ORDER::latent_column(s, tid % BLOCKS);
+    threadgroup half * to = tile + row * ROW + tid % BLOCKS * 8u;
     UNROLL for (uint k = 0; k < EIGHTS; ++k) {
-      const uint i = tid + k * THREADS, c = i % PER_ROW * 8u;
-      threadgroup half * to = tile + i / PER_ROW * ROW + (COLUMNS == STEP ? column_place(c) : c);
-      if (s * COLUMNS + c < LAT) eight_t::template put<TERM>(l.e[k], to);
-      else *(threadgroup uint4 *)to = uint4(0u);
+      const uint p = k * ROWS / PAGE_ROWS;
+      eight_t::begin_cached(l.e[k], to + k * (ROWS * ROW), l.page[p], min(row + k * ROWS % PAGE_ROWS, l.last[p]), column, column < LAT);
     }
+  }
+  static inline void end_latents(thread const latent_copies & l, threadgroup half * tile, uint s, uint tid) {
+    const uint column = ORDER::latent_column(s, tid % BLOCKS);
+    threadgroup half * to = tile + tid / BLOCKS * ROW + tid % BLOCKS * 8u;
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template end_cached<SIZE>(l.e[k], to + k * (ROWS * ROW), column < LAT);
   }
 };
 
+//: LOAD_FOUR load_four using UNROLL
+// Four blocks of memory with rows of n halves: two neighbours, and two below them. TURNED: as right operands.
+#ifndef LOAD_FOUR
+#define LOAD_FOUR
+template <bool TURNED>
+static inline void load_four(thread simdgroup_half8x8 * m, threadgroup const half * p, uint n, ushort) {
+  UNROLL for (uint i = 0; i < 4u; ++i) simdgroup_load(m[i], p + i / 2u * 8u * n + i % 2u * 8u, n);
+}
+#endif
+
 //: store_eight using UNROLL
+// Keys and values of one head for the latent cache rows of all block tables that the rows of a prompt
+// have, a page at a time: products of the head's weights and the page's latent rows. It runs once for
+// all rows, whose queries then cost a third of what they cost over latent rows.
+
 static inline void store_eight(device half * p, thread const float * v) {
   uint4 bits;
   UNROLL for (uint i = 0; i < 4u; ++i) {
@@ -3668,71 +3730,98 @@ struct head_pages {
   uint share, shares;
 };
 
-//: each_page using PAGE_ROWS attended attended_at head_pages
-// Calls MAKER::page for the threadgroup's pages, of which n rows are there.
+//: each_page using PAGE_ROWS UNROLL attended attended_at head_pages some_pages
+// Calls MAKER::make_pages for the threadgroup's pages.
 template <uint WIDTH, typename MAKER, typename A>
 static inline void each_page(thread MAKER & maker, head_pages<A> p, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+  enum : uint { PAGES = MAKER::PAGES };
   for (uint r = 0; r < WIDTH;) {
-    const attended a = attended_at<WIDTH>(p.rows, r, lane);
-    device const uint * pages = p.all_tables + a.table * p.max_pages;
-    for (uint j = p.share; a.first == r && j * PAGE_ROWS < a.nkv; j += p.shares) {
-      MAKER::make_page(maker, p, pages[j], min(uint(PAGE_ROWS), a.nkv - j * PAGE_ROWS), scratch, tid, sg, lane);
+    const attended a = attended_at<WIDTH, MAKER::THREADS>(p.rows, r, (threadgroup uint *)scratch, tid, sg, lane);
+    device const uint * table = p.all_tables + a.table * p.max_pages;
+    const uint count = (a.nkv + PAGE_ROWS - 1u) / PAGE_ROWS;
+    for (uint j = PAGES * p.share; a.first == r && j < count; j += PAGES * p.shares) {
+      some_pages<PAGES> pages;
+      UNROLL for (uint i = 0; i < PAGES; ++i) {
+        pages.number[i] = table[min(j + i, count - 1u)];
+        pages.rows[i] = j + i < count ? min(uint(PAGE_ROWS), a.nkv - (j + i) * PAGE_ROWS) : 0u;
+      }
+      MAKER::make_pages(maker, p, pages, scratch, tid, sg, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the next page's tile comes where results were
     }
     r = a.next;
   }
 }
 
-//: value_maker using INPUT_ROW PAGE_ROWS STAGED_ROW STEP UNROLL cache head_pages latent_share matrices no_weights piece share store_blocks weight_rows weights_of whole_step
+//: value_maker using COPIES_LAND PAGE_ROWS STAGED_ROW STEP UNROLL head_pages latent_copies multiply_eights piece piece_of some_pages store_blocks weights_of
 // Values: a simdgroup makes 32 columns of them for a page's rows, as products with weights are made, and
 // stores the rows of a column side by side.
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
 struct value_maker {
-  enum : uint { THREADS = 128, N = PAGE_ROWS / 8u, R = 4, STEPS = (LAT + STEP - 1u) / STEP };
-  typedef cache<K, LAT + PE> cache_t;
-  typedef latent_share<K, LAT, PE, STEP, INPUT_ROW, THREADS> share_t;
-  typedef weight_rows<T, LAT, R, PAGE_ROWS, 0> weights_t;
-  typedef matrices<weights_t, no_weights> matrices_t;
-  weights_t w;
+  enum : uint { PAGES = 1, THREADS = 128, N = PAGE_ROWS / 8u, R = 4, STEPS = (LAT + STEP - 1u) / STEP };
+  // A tile has half a step: the eights 0 and 1, or 2 and 3, of four lanes.
+  struct places {
+    enum : uint { ROW = 72 };
+    static inline uint place(uint p, uint j) { return 16u * p + j % 2u * 8u; }
+    static inline uint latent_column(uint s, uint block) { return s / 2u * STEP + T::column(block / 2u, s % 2u * 2u + block % 2u); }
+  };
+  typedef latent_copies<K, LAT, PE, PAGES, 8, places::ROW, THREADS, places> copies_t;
+  device const uchar * row[R];
+  typename T::run w[R];
   uint first; // of the simdgroup's columns
 
-  static inline void begin_maker(thread value_maker & m, device const uchar * matrix, uint first, ushort sg, ushort lane) {
+  static inline void begin_maker(thread value_maker & m, device const uchar * matrix, uint first, uint, ushort sg, ushort lane) {
     m.first = first + sg * 32u;
-    weights_t::begin(m.w, matrix, m.first, DIM - 1u, nullptr, lane);
-    weights_t::send_first(m.w, 0u, 1u, lane);
+    UNROLL for (uint r = 0; r < R; ++r) m.row[r] = matrix + ulong(min(m.first + lane / 4u + 8u * r, DIM - 1u)) * T::row_bytes(LAT);
+    fetch_weights(m, 0u, lane);
+  }
+  static inline void fetch_weights(thread value_maker & m, uint s, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) T::template fetch_run<LAT>(m.row[r], s, lane % 4u, m.w[r]);
   }
 
-  static inline void make_page(thread value_maker & m, head_pages<A> p, uint number, uint n, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
-    threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = tile + PAGE_ROWS * INPUT_ROW + sg * (16u * STAGED_ROW);
-    const typename cache_t::rows page = cache_t::at(p.cache, number, 0);
-    no_weights none;
+  // d += weights · a term of half a step of latent columns.
+  template <uint PIECE, uint HALF>
+  static inline void multiply_half(thread const value_maker & m, thread simdgroup_float8x8 * d, threadgroup const half * tile, threadgroup half * staged, ushort lane) {
+    UNROLL for (uint j = 2u * HALF; j < 2u * HALF + 2u; ++j) {
+      half4 v[2u * R];
+      UNROLL for (uint i = 0; i < 2u * R; ++i) v[i] = piece_of<T, PIECE>(m.w[i / 2u], j, i % 2u);
+      multiply_eights<places, R, N>(d, v, tile, j, staged, lane);
+    }
+  }
+
+  template <uint HALF>
+  static inline void half_a_step(thread value_maker & m, thread copies_t & copies, thread simdgroup_float8x8 * d, threadgroup half * tiles, uint step, uint tid, ushort sg, ushort lane) {
+    const uint s = 2u * step + HALF;
+    threadgroup half * staged = tiles + 2u * copies_t::SIZE + sg * (16u * STAGED_ROW);
+    threadgroup half * tile = copies_t::tile_of(tiles, HALF);
+    if (copies_t::TERMS == 2u) threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the columns before
+    copies_t::end_latents(copies, tile, s, tid);
+    COPIES_LAND;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (s + 1u < 2u * STEPS) copies_t::begin_latents(copies, copies_t::tile_of(tiles, 1u - HALF), s + 1u, tid);
+    if (copies_t::TERMS == 1u) {
+      multiply_half<piece::WHOLE, HALF>(m, d, tile, staged, lane);
+      if (weights_of<T>::TWO) multiply_half<piece::REST, HALF>(m, d, tile, staged, lane);
+    } else {
+      multiply_half<piece::GROWN, HALF>(m, d, tile, staged, lane);
+      multiply_half<piece::GROWN_REST, HALF>(m, d, tile, staged, lane);
+      multiply_half<piece::SHRUNK, HALF>(m, d, tile + copies_t::SIZE, staged, lane);
+    }
+    if (HALF == 1u) fetch_weights(m, step + 1u < STEPS ? step + 1u : 0u, lane); // on their way with the next columns
+  }
+
+  static inline void make_pages(thread value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+    threadgroup half * tiles = (threadgroup half *)scratch;
     simdgroup_float8x8 d[R * N];
     UNROLL for (uint i = 0; i < R * N; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    share_t share;
-    share_t::fetch_latents(share, page, n - 1u, 0u, tid);
+    copies_t copies;
+    copies_t::choose(copies, p.cache, pages);
+    copies_t::begin_latents(copies, tiles, 0u, tid);
     for (uint s = 0; s < STEPS; ++s) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the columns before
-      share_t::template put_latents<0>(share, tile, s, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      weights_t::take(m.w, s, lane);
-      weights_t::send_step(m.w, s + 1u < STEPS ? s + 1u : 0u, lane);
-      weights_t::fetch_late(m.w, s, lane);
-      if (share_t::eight_t::TERMS == 1u) {
-        share_t::fetch_latents(share, page, n - 1u, s + 1u, tid);
-        matrices_t::template multiply_all<whole_step, piece::WHOLE, N, 0, 4>(m.w, none, d, tile, staged, lane);
-        if (weights_of<T>::TWO) matrices_t::template multiply_all<whole_step, piece::REST, N, 0, 4>(m.w, none, d, tile, staged, lane);
-      } else {
-        matrices_t::template multiply_all<whole_step, piece::GROWN, N, 0, 4>(m.w, none, d, tile, staged, lane);
-        matrices_t::template multiply_all<whole_step, piece::GROWN_REST, N, 0, 4>(m.w, none, d, tile, staged, lane);
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::template put_latents<share_t::eight_t::TERMS - 1u>(share, tile, s, tid);
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        share_t::fetch_latents(share, page, n - 1u, s + 1u, tid);
-        matrices_t::template multiply_all<whole_step, piece::SHRUNK, N, 0, 4>(m.w, none, d, tile, staged, lane);
-      }
+      half_a_step<0>(m, copies, d, tiles, s, tid, sg, lane);
+      half_a_step<1>(m, copies, d, tiles, s, tid, sg, lane);
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup); // results pass through the tile
-    device A * to = p.heads + ulong(number) * p.elements + p.at;
+    threadgroup_barrier(mem_flags::mem_threadgroup); // results pass through the tiles
+    device A * to = p.heads + ulong(pages.number[0]) * p.elements + p.at;
     UNROLL for (uint r = 0; r < R; ++r) {
       const uint column = m.first + 8u * r;
       store_blocks<N>(d + r * N, scratch + sg * (8u * (PAGE_ROWS + 4u)), to + column * PAGE_ROWS, PAGE_ROWS, column < DIM ? 8u : 0u, PAGE_ROWS, lane);
@@ -3740,143 +3829,180 @@ struct value_maker {
   }
 };
 
-//: key_maker using PAGE_ROWS STEP UNROLL cache head_pages latent_share multiply_matrix piece piece_of share store_blocks weights_of
+//: key_maker using COPIES_LAND PAGE_ROWS STEP UNROLL cache head_pages in_order latent_copies load_four multiply_matrix own piece piece_of some_pages store_blocks store_eight weights_of whole
 // Keys: the weights are those that queries are multiplied by, [LAT][DIM], so the sum is over their rows.
-// The threadgroup decodes 64 rows of 128 columns to memory; a simdgroup has 32 of the columns.
+// The threadgroup decodes 32 rows of 64 columns to memory, once for two pages: a simdgroup has 32 of the
+// columns and a page. Weights have two tiles in turn, so that one barrier is enough for each.
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
 struct key_maker {
-  enum : uint { THREADS = 128, M = PAGE_ROWS / 8u, N = 4, ROWS = 64, STEPS = (LAT + ROWS - 1u) / ROWS, TILE_ROW = ROWS + 8u, WEIGHT_ROW = 136, R = 2 };
-  typedef cache<K, LAT + PE> cache_t;
-  typedef latent_share<K, LAT, PE, ROWS, TILE_ROW, THREADS> share_t;
+  enum : uint { PAGES = 2, THREADS = 128, M = PAGE_ROWS / 8u, N = 4, ROWS = 32, STEPS = (LAT + ROWS - 1u) / ROWS, TILE_ROW = ROWS + 8u, WEIGHT_ROW = 72 };
+  struct in_order {
+    static inline uint latent_column(uint s, uint block) { return s * ROWS + 8u * block; }
+  };
+  typedef latent_copies<K, LAT, PE, PAGES, ROWS / 8u, TILE_ROW, THREADS, in_order> copies_t;
   device const uchar * matrix;
-  uint first; // of the threadgroup's columns, a multiple of 128
-  uint rotates;
+  uint first, rotates;
+  uint row, lane_of_four, second; // of a step's weights: the lane's row, and which two eights it decodes of whose
+  typename T::run w;
 
-  static inline void begin_maker(thread key_maker & m, device const uchar * matrix, uint first, uint head) {
+  // Of 128 columns half are those of two of four lanes, or two eights of each.
+  static inline void begin_maker(thread key_maker & m, device const uchar * matrix, uint first, uint head, ushort sg, ushort lane) {
+    const uint upper = first / 64u % 2u;
+    const bool whole = T::column(0u, 2u) < 64u;
     m.matrix = matrix;
     m.first = first;
     m.rotates = head == 0u && first == 0u ? 1u : 0u;
+    m.row = whole ? sg / 2u * 16u + lane / 2u : sg * 8u + lane / 4u;
+    m.lane_of_four = whole ? 2u * upper + lane % 2u : lane % 4u;
+    m.second = whole ? sg % 2u : upper;
+    fetch_weights(m, 0u);
   }
-
-  // The lane's rows of weights: its quarters of 128 columns of rows lane / 4 + 8 r of the simdgroup's 16.
-  static inline void fetch_weights(thread const key_maker & m, uint s, thread typename T::run * w, ushort sg, ushort lane) {
-    UNROLL for (uint r = 0; r < R; ++r) {
-      const uint row = min(s * ROWS + sg * 16u + 8u * r + lane / 4u, LAT - 1u);
-      T::template fetch_run<DIM>(m.matrix + ulong(row) * T::row_bytes(DIM), m.first / STEP, lane % 4u, w[r]);
+  static inline void fetch_weights(thread key_maker & m, uint s) {
+    const uint row = min(s * ROWS + m.row, LAT - 1u);
+    T::template fetch_run<DIM>(m.matrix + ulong(row) * T::row_bytes(DIM), m.first / STEP, m.lane_of_four, m.w);
+  }
+  template <uint PIECE, uint FROM>
+  static inline void put_eights(thread const key_maker & m, threadgroup half * weights) {
+    UNROLL for (uint i = 0; i < 4u; ++i) {
+      const uint j = FROM + i / 2u;
+      *(threadgroup half4 *)(weights + m.row * WEIGHT_ROW + T::column(m.lane_of_four, j) % 64u + i % 2u * 4u) = piece_of<T, PIECE>(m.w, j, i % 2u);
     }
   }
-  template <uint PIECE>
-  static inline void put_weights(thread const typename T::run * w, threadgroup half * weights, ushort sg, ushort lane) {
-    UNROLL for (uint r = 0; r < R; ++r) {
-      threadgroup half * row = weights + (sg * 16u + 8u * r + lane / 4u) * WEIGHT_ROW;
-      UNROLL for (uint i = 0; i < 8u; ++i) *(threadgroup half4 *)(row + T::column(lane % 4u, i / 2u) + i % 2u * 4u) = piece_of<T, PIECE>(w[r], i / 2u, i % 2u);
-    }
-  }
 
-  // d += latent rows · weights, for the simdgroup's columns.
-  static inline void multiply_rows(thread simdgroup_float8x8 * d, threadgroup const half * tile, threadgroup const half * weights, ushort sg) {
-    for (uint c = 0; c < ROWS; c += 16u) {
-      simdgroup_half8x8 a[2u * M], b[2u * N];
-      UNROLL for (uint k = 0; k < 2u; ++k) {
-        UNROLL for (uint i = 0; i < M; ++i) simdgroup_load(a[2u * i + k], tile + 8u * i * TILE_ROW + c + 8u * k, TILE_ROW);
-        UNROLL for (uint i = 0; i < N; ++i) simdgroup_load(b[k * N + i], weights + (c + 8u * k) * WEIGHT_ROW + sg * 32u + 8u * i, WEIGHT_ROW);
+  // d += latent rows · weights, for the simdgroup's page and columns.
+  static inline void multiply_rows(thread simdgroup_float8x8 * d, threadgroup const half * tile, threadgroup const half * weights, ushort sg, ushort lane) {
+    UNROLL for (uint c = 0; c < ROWS; c += 16u) {
+      simdgroup_half8x8 a[2u * M];
+      UNROLL for (uint i = 0; i < M; i += 2u) load_four<false>(a + 2u * i, tile + (sg / 2u * PAGE_ROWS + 8u * i) * TILE_ROW + c, TILE_ROW, lane);
+      UNROLL for (uint n = 0; n < N; n += 2u) {
+        simdgroup_half8x8 b[4];
+        load_four<true>(b, weights + c * WEIGHT_ROW + sg % 2u * 32u + 8u * n, WEIGHT_ROW, lane);
+        multiply_matrix<M, 2, 2>(d + n, N, a, 2, b, 2);
       }
-      multiply_matrix<M, N, 2>(d, N, a, 2, b, N);
     }
   }
 
-  template <uint PIECE>
-  static inline void multiply_piece(thread const typename T::run * w, thread simdgroup_float8x8 * d, threadgroup const half * tile, threadgroup half * weights, ushort sg, ushort lane) {
-    put_weights<PIECE>(w, weights, sg, lane);
+  // A piece of a step's weights, number NTH of so many, and the products by it. Steps are ODD or even.
+  template <uint ODD, uint PIECE, uint TERM, uint NTH, uint COUNT>
+  static inline void multiply_piece(thread key_maker & m, thread copies_t & copies, thread simdgroup_float8x8 * d, threadgroup half * tiles, uint s, uint tid, ushort sg, ushort lane) {
+    threadgroup half * weights = tiles + 2u * copies_t::SIZE + (ODD * COUNT + NTH) % 2u * (ROWS * WEIGHT_ROW);
+    if (m.second == 0u) put_eights<PIECE, 0>(m, weights);
+    else put_eights<PIECE, 2>(m, weights);
+    if (NTH + 1u == COUNT) fetch_weights(m, s + 1u < STEPS ? s + 1u : 0u);
+    if (NTH == 0u) COPIES_LAND;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    multiply_rows(d, tile, weights, sg);
-    threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied
+    if (NTH == 0u && s + 1u < STEPS) copies_t::begin_latents(copies, copies_t::tile_of(tiles, 1u - ODD), s + 1u, tid);
+    multiply_rows(d, copies_t::tile_of(tiles, ODD) + TERM * copies_t::SIZE, weights, sg, lane);
   }
 
-  static inline void make_page(thread key_maker & m, head_pages<A> p, uint number, uint n, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
-    threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * weights = tile + PAGE_ROWS * TILE_ROW;
-    const typename cache_t::rows page = cache_t::at(p.cache, number, 0);
-    device A * to = p.heads + ulong(number) * p.elements;
-    if (m.rotates > 0u) {
-      for (uint i = tid; i < PAGE_ROWS * PE; i += THREADS) to[p.rotated + i] = A(cache_t::get(page, min(i / PE, n - 1u) * (LAT + PE) + LAT + i % PE));
+  template <uint ODD>
+  static inline void one_step(thread key_maker & m, thread copies_t & copies, thread simdgroup_float8x8 * d, threadgroup half * tiles, uint s, uint tid, ushort sg, ushort lane) {
+    enum : uint { COUNT = weights_of<T>::TWO ? 2 : 1 };
+    if (copies_t::TERMS == 2u) threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the columns before
+    copies_t::end_latents(copies, copies_t::tile_of(tiles, ODD), s, tid);
+    if (copies_t::TERMS == 1u) {
+      multiply_piece<ODD, piece::WHOLE, 0, 0, COUNT>(m, copies, d, tiles, s, tid, sg, lane);
+      if (COUNT == 2u) multiply_piece<ODD, piece::REST, 0, 1, 2>(m, copies, d, tiles, s, tid, sg, lane);
+    } else {
+      multiply_piece<ODD, piece::GROWN, 0, 0, 3>(m, copies, d, tiles, s, tid, sg, lane);
+      multiply_piece<ODD, piece::GROWN_REST, 0, 1, 3>(m, copies, d, tiles, s, tid, sg, lane);
+      multiply_piece<ODD, piece::SHRUNK, 1, 2, 3>(m, copies, d, tiles, s, tid, sg, lane);
     }
+  }
+
+  // What all heads share of a page's keys goes over as it is.
+  static inline void copy_rotated(typename cache<K, LAT + PE>::rows page, uint rows, device A * to, uint tid) {
+    enum : uint { EIGHTS = PAGE_ROWS * PE / 8u };
+    UNROLL for (uint k = 0; k < (EIGHTS + THREADS - 1u) / THREADS; ++k) {
+      const uint i = tid + k * THREADS;
+      float v[8];
+      UNROLL for (uint e = 0; e < 8u && k * THREADS < EIGHTS; ++e) v[e] = cache<K, LAT + PE>::get(page, min(min(i, EIGHTS - 1u) / (PE / 8u), rows - 1u) * (LAT + PE) + LAT + i % (PE / 8u) * 8u + e);
+      if (i < EIGHTS) store_eight(to + 8u * i, v);
+    }
+  }
+
+  static inline void make_pages(thread key_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+    threadgroup half * tiles = (threadgroup half *)scratch;
     simdgroup_float8x8 d[M * N];
     UNROLL for (uint i = 0; i < M * N; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    share_t share;
-    typename T::run w[R], next[R];
-    share_t::fetch_latents(share, page, n - 1u, 0u, tid);
-    fetch_weights(m, 0u, next, sg, lane);
-    for (uint s = 0; s < STEPS; ++s) {
-      UNROLL for (uint r = 0; r < R; ++r) w[r] = next[r];
-      fetch_weights(m, s + 1u, next, sg, lane);
-      share_t::template put_latents<0>(share, tile, s, tid);
-      if (share_t::eight_t::TERMS == 1u) {
-        share_t::fetch_latents(share, page, n - 1u, s + 1u, tid);
-        multiply_piece<piece::WHOLE>(w, d, tile, weights, sg, lane);
-        if (weights_of<T>::TWO) multiply_piece<piece::REST>(w, d, tile, weights, sg, lane);
-      } else {
-        multiply_piece<piece::GROWN>(w, d, tile, weights, sg, lane);
-        multiply_piece<piece::GROWN_REST>(w, d, tile, weights, sg, lane);
-        share_t::template put_latents<share_t::eight_t::TERMS - 1u>(share, tile, s, tid);
-        share_t::fetch_latents(share, page, n - 1u, s + 1u, tid);
-        multiply_piece<piece::SHRUNK>(w, d, tile, weights, sg, lane);
-      }
+    copies_t copies;
+    copies_t::choose(copies, p.cache, pages);
+    copies_t::begin_latents(copies, tiles, 0u, tid);
+    UNROLL for (uint i = 0; i < PAGES; ++i) {
+      if (m.rotates > 0u && pages.rows[i] > 0u) copy_rotated(copies.page[i], pages.rows[i], p.heads + ulong(pages.number[i]) * p.elements + p.rotated, tid);
     }
-    const uint column = m.first + sg * 32u;
+    for (uint s = 0; s < STEPS; s += 2u) {
+      one_step<0>(m, copies, d, tiles, s, tid, sg, lane);
+      if (s + 1u < STEPS) one_step<1>(m, copies, d, tiles, s + 1u, tid, sg, lane);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup); // results pass through the tiles
+    const uint own = sg / 2u, column = m.first + sg % 2u * 32u;
+    device A * to = p.heads + ulong(own == 0u ? pages.number[0] : pages.number[1]) * p.elements + p.at;
+    const uint height = (own == 0u ? pages.rows[0] : pages.rows[1]) > 0u ? 8u : 0u;
     UNROLL for (uint i = 0; i < M; ++i) {
-      store_blocks<N>(d + i * N, scratch + sg * (8u * 36u), to + p.at + 8u * i * DIM + column, DIM, 8u, column < DIM ? DIM - column : 0u, lane);
+      store_blocks<N>(d + i * N, scratch + sg * (8u * 36u), to + 8u * i * DIM + column, DIM, height, column < DIM ? DIM - column : 0u, lane);
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the next page's tile comes where these were
   }
 };
 
 //: head_eight
-// Attention of the rows of a prompt over expanded heads, in products of 8 × 8 blocks of halves. A
-// threadgroup has one head of some rows, and walks once over the keys and values of that head for all
-// of them: no score leaves the chip, and what comes out are values, which o_proj takes as they are.
-// Floats are sums of two halves, of whose products the smallest is left out.
+// What attention over expanded heads takes: queries, pages of heads, copies of them.
 
-// Eight neighbouring elements on their way into terms of halves.
+// Eight neighbouring elements on their way into terms of halves, which are APART in memory.
 template <typename A> struct head_eight;
-//: head_eight using load
+//: head_eight using sixteen_bytes
 template <> struct head_eight<half> {
   enum : uint { TERMS = 1 };
-  uint4 v;
-  static inline void load(thread head_eight & e, device const half * p) { e.v = *(device const uint4 *)p; }
+  sixteen_bytes b;
+  static inline void begin_eight(thread head_eight & e, threadgroup half * to, device const half * p) {
+    sixteen_bytes::begin_copy(e.b, (threadgroup uint4 *)to, (device const uint4 *)p, 16u);
+  }
+  template <uint APART>
+  static inline void end_eight(thread const head_eight & e, threadgroup half * to) { sixteen_bytes::end_copy(e.b, (threadgroup uint4 *)to); }
   template <uint TERM>
-  static inline void put(thread const head_eight & e, threadgroup half * to) { *(threadgroup uint4 *)to = e.v; }
+  static inline void put(threadgroup half * to, device const half * p) { *(threadgroup uint4 *)to = *(device const uint4 *)p; }
 };
-//: head_eight using UNROLL in_full load rounded
+//: head_eight using UNROLL in_full rounded
 template <> struct head_eight<float> {
   enum : uint { TERMS = 2 };
   float4 v[2];
-  static inline void load(thread head_eight & e, device const float * p) {
+  static inline void begin_eight(thread head_eight & e, threadgroup half *, device const float * p) {
     e.v[0] = *(device const float4 *)p;
     e.v[1] = *(device const float4 *)(p + 4);
   }
+  static inline half4 term(uint number, float4 v) {
+    const half4 high = rounded(v);
+    return number == 0u ? high : rounded(v - in_full(high));
+  }
+  template <uint APART>
+  static inline void end_eight(thread const head_eight & e, threadgroup half * to) {
+    UNROLL for (uint i = 0; i < 4u; ++i) *(threadgroup half4 *)(to + i / 2u * APART + i % 2u * 4u) = term(i / 2u, e.v[i % 2u]);
+  }
   template <uint TERM>
-  static inline void put(thread const head_eight & e, threadgroup half * to) {
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const half4 high = rounded(e.v[i]);
-      *(threadgroup half4 *)(to + 4u * i) = TERM == 0u ? high : rounded(e.v[i] - in_full(high));
-    }
+  static inline void put(threadgroup half * to, device const float * p) {
+    UNROLL for (uint i = 0; i < 2u; ++i) *(threadgroup half4 *)(to + 4u * i) = term(TERM, *(device const float4 *)(p + 4u * i));
   }
 };
 
 //: alike
 // Rows [from, end) have one block table, or are one dead row; nkv is the most that one of them attends to.
+// Of up to SPAN rows, which are all loaded at once.
 struct alike { uint from, end, nkv, table; };
-//: alike_at using Row alike whole
+//: alike_at using Row UNROLL alike whole
+template <uint SPAN>
 static inline alike alike_at(constant Row * rows, uint from, uint limit, ushort lane) {
+  enum : uint { EACH = (SPAN + 31u) / 32u };
   const uint4 row = whole(rows[from]);
   alike a{from, limit, 0u, row.w};
-  for (uint i = from + lane; i < limit; i += 32u) {
-    const uint4 other = whole(rows[i]);
-    if (other.z == 0u || other.w != row.w) a.end = min(a.end, i);
+  uint4 others[EACH];
+  UNROLL for (uint k = 0; k < EACH; ++k) others[k] = whole(rows[min(from + lane + 32u * k, limit - 1u)]);
+  UNROLL for (uint k = 0; k < EACH; ++k) {
+    if (others[k].z == 0u || others[k].w != row.w) a.end = min(a.end, from + lane + 32u * k);
   }
   a.end = max(simd_min(a.end), from + 1u);
-  for (uint i = from + lane; i < a.end; i += 32u) a.nkv = max(a.nkv, rows[i].nkv);
+  UNROLL for (uint k = 0; k < EACH; ++k) {
+    if (from + lane + 32u * k < a.end) a.nkv = max(a.nkv, others[k].z);
+  }
   a.nkv = simd_max(a.nkv);
   return a;
 }
@@ -3903,50 +4029,66 @@ struct head_cache {
 
 //: HEAD_LANES head_lanes
 // Where lanes know which elements of a block are theirs, a platform attends to a tile of halves without
-// passing scores through memory. Of eight neighbouring rows of keys, and columns of values, row r is
-// in its slot of the tile. This one knows nothing.
+// passing scores through memory, and places a row's columns as it likes. This one knows nothing.
 #ifndef HEAD_LANES
 #define HEAD_LANES
 template <uint M, uint COLUMNS, uint VALUES, uint EACH, uint TERMS>
 struct head_lanes {
   enum : bool { KNOWN = false };
-  static inline uint slot(uint r) { return r; }
+  static inline uint column_at(uint, uint column) { return column; }
   template <typename A>
   static inline void load_block(thread simdgroup_half8x8 *, device const A *, device const A *, uint, ushort) {}
-  template <uint KEY_ROW, uint VALUE_ROW>
-  static inline void attend_slots(thread const simdgroup_half8x8 *, thread simdgroup_float8x8 *, threadgroup const half *, threadgroup const half *, uint,
-                                  thread const uint *, thread const float *, thread float *, thread float *, ushort) {}
+  template <uint KEY_ROW>
+  static inline void attend_keys(thread const simdgroup_half8x8 *, thread simdgroup_half8x8 *, thread simdgroup_float8x8 *, threadgroup const half *, uint,
+                                 thread const uint *, thread const float *, thread float *, thread float *, ushort) {}
+  template <uint VALUE_ROW>
+  static inline void attend_values(thread const simdgroup_half8x8 *, thread simdgroup_float8x8 *, threadgroup const half *, thread float *, ushort) {}
+  template <typename A>
+  static inline void store_block(thread const simdgroup_float8x8 *, float, device A *, ushort) {}
 };
 #endif
 
-//: attend_heads using LATER_MAY_START PAGE_ROWS UNROLL alike alike_at head_cache head_eight head_lanes head_rows multiply_matrix own scale_at scale_rows score_scales whole
+//: attend_heads using COPIES_LAND LATER_MAY_START PAGE_ROWS UNROLL alike alike_at head_cache head_eight head_lanes head_rows multiply_matrix own scale_at scale_rows score_scales whole
+// Attention of the rows of a prompt over expanded heads, in products of 8 × 8 blocks of halves. A
+// threadgroup has one head of some rows, and walks once over the keys and values of that head for all
+// of them: no score leaves the chip, and what comes out are values, which o_proj takes as they are.
+// While all multiply by a tile's keys its values are on their way, and the next tile's keys while they
+// multiply by values. Floats are sums of two halves, of whose products the smallest is left out.
+
 // A simdgroup has M blocks of 8 queries, for which it takes EACH of the KEYS cache rows of a tile; SLICES of
-// them share the queries. The softmax is that of attend_matrix: weights are e^(score - reference), and
+// them share the queries. Without ROOMY, a tile
+// of halves has no memory but for itself: scores are where its keys were, and tiles of floats are half as long. The softmax is that of attend_matrix: weights are e^(score - reference), and
 // the reference follows the maximum only when a weight would leave half's range.
-template <uint WIDTH, uint NOPE, uint PE, uint V, uint M, uint SLICES, uint SIMDGROUPS, uint TILE, typename A>
+template <uint WIDTH, uint NOPE, uint PE, uint V, uint M, uint SLICES, uint SIMDGROUPS, uint TILE, bool ROOMY, typename A>
 struct attend_heads {
   typedef head_eight<A> eight_t;
   enum : uint {
     TERMS = eight_t::TERMS,
-    KEYS = TILE / TERMS,
+    KEYS = ROOMY || TERMS == 1u ? TILE / TERMS : TILE / 4u,
     ACTIVE = KEYS / 8u < SLICES ? KEYS / 8u : SLICES, // of the simdgroups that share queries
     EACH = KEYS / ACTIVE,
     DK = NOPE + PE,
     COLUMNS = DK / 8u,      // blocks
     VALUES = V / 8u,
     N = EACH / 8u,
-    KEY_ROW = DK + 8u,      // halves; eight more keep lanes that load together in banks of their own
-    VALUE_ROW = KEYS + 8u,
+  };
+  typedef head_lanes<M, COLUMNS, VALUES, EACH, TERMS> lanes_t;
+  enum : bool { KNOWN = lanes_t::KNOWN, APART = ROOMY || TERMS == 2u }; // APART: scores have memory of their own
+  enum : uint {
+    PAD = APART && !KNOWN ? 8 : 0, // halves that keep lanes that load together in banks of their own
+    KEY_ROW = DK + PAD,     // halves
+    VALUE_ROW = KEYS + PAD,
     SCORE_ROW = EACH + 4u,  // floats; as halves, a row has room for two terms
     THREADS = SIMDGROUPS * 32u,
-    KEY_EIGHTS = KEYS * COLUMNS,
-    EIGHTS = KEY_EIGHTS + V * (KEYS / 8u),
-    LOADS = (EIGHTS + THREADS - 1u) / THREADS,
+    KEY_HALVES = KEYS * KEY_ROW, // of a term
+    VALUE_HALVES = V * VALUE_ROW,
+    VALUE_EIGHTS = V * (KEYS / 8u),
+    VALUE_LOADS = (VALUE_EIGHTS + THREADS - 1u) / THREADS,
+    SCORES = 2u * SIMDGROUPS * 8u * SCORE_ROW, // halves
+    KEYS_END = APART || TERMS * KEY_HALVES > SCORES ? TERMS * KEY_HALVES : SCORES,
     LANES = EACH / 4u,      // scores of a lane: four lanes have a row
     SHARED = 2u * EACH,     // columns of queries that pass through the scores' memory at a time
   };
-
-  typedef head_lanes<M, COLUMNS, VALUES, EACH, TERMS> lanes_t;
 
   struct memory {
     threadgroup half * keys;    // [TERMS][KEYS][KEY_ROW]
@@ -3956,41 +4098,74 @@ struct attend_heads {
   static inline memory in(threadgroup float * scratch, ushort sg) {
     memory m;
     m.keys = (threadgroup half *)scratch;
-    m.values = m.keys + TERMS * KEYS * KEY_ROW;
-    m.scores = (threadgroup float *)(m.values + TERMS * V * VALUE_ROW) + sg * (8u * SCORE_ROW);
+    m.values = m.keys + KEYS_END;
+    m.scores = (threadgroup float *)(APART ? m.values + TERMS * VALUE_HALVES : m.keys) + sg * (8u * SCORE_ROW);
     return m;
   }
 
-  // A thread's part of a tile of keys and values: cache rows from row at of a page on. Pages are whole:
-  // those behind the last row are copies of it, see expand_heads.
-  struct loads { eight_t e[LOADS]; };
-  static inline void fetch(thread loads & l, head_cache<A> c, device const A * page, uint at, uint tid) {
-    UNROLL for (uint k = 0; k < LOADS; ++k) {
-      const uint i = tid + k * THREADS;
-      if (i < KEY_EIGHTS) {
-        const uint row = at + i / COLUMNS, column = i % COLUMNS * 8u;
-        eight_t::load(l.e[k], column < NOPE ? page + c.keys + row * NOPE + column : page + c.rotated + row * PE + column - NOPE);
-      } else if (i < EIGHTS) {
-        const uint v = (i - KEY_EIGHTS) / (KEYS / 8u), row = (i - KEY_EIGHTS) % (KEYS / 8u) * 8u;
-        eight_t::load(l.e[k], page + c.values + v * PAGE_ROWS + at + row);
+  // A thread's parts of a tile, from cache row at of a page on. Pages are whole: those behind the last
+  // row are copies of it, see expand_heads. Where threads share rows evenly, what a thread copies is
+  // as far apart in memory, and no address needs a register of its own: if not whole rows of keys, then
+  // those columns that each head has, and behind them those that all share.
+  enum : bool { WHOLE_ROWS = THREADS % COLUMNS == 0u || THREADS % (NOPE / 8u) != 0u };
+  enum : uint {
+    FIRST_PART = WHOLE_ROWS ? COLUMNS : NOPE / 8u,
+    FIRST_LOADS = (KEYS * FIRST_PART + THREADS - 1u) / THREADS,
+    KEY_LOADS = FIRST_LOADS + (KEYS * (COLUMNS - FIRST_PART) + THREADS - 1u) / THREADS,
+  };
+  struct key_copies { eight_t e[KEY_LOADS]; };
+  struct value_copies { eight_t e[VALUE_LOADS]; };
+  template <uint ALL>
+  static inline bool is_there(uint k, uint tid) { return k * THREADS + THREADS <= ALL || tid + k * THREADS < ALL; }
+
+  // COUNT blocks of columns of a tile's keys.
+  template <uint FIRST, uint COUNT>
+  struct key_part {
+    enum : bool { EVENLY = THREADS % COUNT == 0u };
+    enum : uint { LOADS = (KEYS * COUNT + THREADS - 1u) / THREADS, ROWS = THREADS / COUNT };
+    static inline uint row_of(uint k, uint tid) { return EVENLY ? tid / COUNT + k * ROWS : (tid + k * THREADS) / COUNT; }
+    static inline uint column_of(uint k, uint tid) { return 8u * (FIRST + (EVENLY ? tid : tid + k * THREADS) % COUNT); }
+    static inline threadgroup half * place(memory m, uint k, uint tid) {
+      return m.keys + row_of(k, tid) * KEY_ROW + lanes_t::column_at(row_of(k, tid), column_of(k, tid));
+    }
+    static inline void begin_part(thread eight_t * e, memory m, head_cache<A> c, device const A * page, uint at, uint tid) {
+      uint from = 0u;
+      UNROLL for (uint k = 0; k < LOADS; ++k) {
+        const uint column = column_of(k, tid), width = column < NOPE ? NOPE : PE;
+        if (k > 0u && EVENLY) from += ROWS * width;
+        else from = (column < NOPE ? c.keys + column : c.rotated + column - NOPE) + (at + row_of(k, tid)) * width;
+        if (is_there<KEYS * COUNT>(k, tid)) eight_t::begin_eight(e[k], place(m, k, tid), page + from);
       }
     }
-  }
-  template <uint TERM>
-  static inline void put_term(thread const loads & l, memory m, uint tid) {
-    UNROLL for (uint k = 0; k < LOADS; ++k) {
-      const uint i = tid + k * THREADS;
-      if (i < KEY_EIGHTS) {
-        eight_t::template put<TERM>(l.e[k], m.keys + (TERM * KEYS + lanes_t::slot(i / COLUMNS)) * KEY_ROW + i % COLUMNS * 8u);
-      } else if (i < EIGHTS) {
-        const uint j = i - KEY_EIGHTS;
-        eight_t::template put<TERM>(l.e[k], m.values + (TERM * V + lanes_t::slot(j / (KEYS / 8u))) * VALUE_ROW + j % (KEYS / 8u) * 8u);
+    static inline void end_part(thread const eight_t * e, memory m, uint tid) {
+      UNROLL for (uint k = 0; k < LOADS; ++k) {
+        if (is_there<KEYS * COUNT>(k, tid)) eight_t::template end_eight<KEY_HALVES>(e[k], place(m, k, tid));
       }
     }
+  };
+  typedef key_part<0, FIRST_PART> first_part;
+  typedef key_part<WHOLE_ROWS ? 0u : FIRST_PART, WHOLE_ROWS ? COLUMNS : COLUMNS - FIRST_PART> last_part;
+  static inline void begin_keys(thread key_copies & l, memory m, head_cache<A> c, device const A * page, uint at, uint tid) {
+    first_part::begin_part(l.e, m, c, page, at, tid);
+    if (!WHOLE_ROWS) last_part::begin_part(l.e + FIRST_LOADS, m, c, page, at, tid);
   }
-  static inline void put_tile(thread const loads & l, memory m, uint tid) {
-    put_term<0>(l, m, tid);
-    if (TERMS == 2u) put_term<TERMS - 1u>(l, m, tid);
+  static inline void end_keys(thread const key_copies & l, memory m, uint tid) {
+    first_part::end_part(l.e, m, tid);
+    if (!WHOLE_ROWS) last_part::end_part(l.e + FIRST_LOADS, m, tid);
+  }
+  static inline threadgroup half * value_at(memory m, uint k, uint tid) {
+    return m.values + tid / (KEYS / 8u) * VALUE_ROW + tid % (KEYS / 8u) * 8u + k * (THREADS / (KEYS / 8u) * VALUE_ROW);
+  }
+  static inline void begin_values(thread value_copies & l, memory m, head_cache<A> c, device const A * page, uint at, uint tid) {
+    device const A * from = page + (c.values + tid / (KEYS / 8u) * PAGE_ROWS + tid % (KEYS / 8u) * 8u + at);
+    UNROLL for (uint k = 0; k < VALUE_LOADS; ++k) {
+      if (is_there<VALUE_EIGHTS>(k, tid)) eight_t::begin_eight(l.e[k], value_at(m, k, tid), from + k * (THREADS / (KEYS / 8u) * PAGE_ROWS));
+    }
+  }
+  static inline void end_values(thread const value_copies & l, memory m, uint tid) {
+    UNROLL for (uint k = 0; k < VALUE_LOADS; ++k) {
+      if (is_there<VALUE_EIGHTS>(k, tid)) eight_t::template end_eight<VALUE_HALVES>(l.e[k], value_at(m, k, tid));
+    }
   }
 
   // Eight queries' SHARED columns from column on, to q[column block], which are APART blocks of TERMS.
@@ -4000,9 +4175,8 @@ struct attend_heads {
     for (uint i = lane; i < SHARED; i += 32u) {
       const uint at = min(r.first + row + i / (SHARED / 8u), WIDTH - 1u), c = column + i % (SHARED / 8u) * 8u;
       if (c < DK) {
-        eight_t e;
-        eight_t::load(e, c < NOPE ? r.q_nope + ulong(at) * r.nope_stride + c : r.q_pe + ulong(at) * r.pe_stride + c - NOPE);
-        eight_t::template put<TERM>(e, staged + i / (SHARED / 8u) * (2u * SCORE_ROW) + i % (SHARED / 8u) * 8u);
+        eight_t::template put<TERM>(staged + i / (SHARED / 8u) * (2u * SCORE_ROW) + i % (SHARED / 8u) * 8u,
+                                    c < NOPE ? r.q_nope + ulong(at) * r.nope_stride + c : r.q_pe + ulong(at) * r.pe_stride + c - NOPE);
       }
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -4013,11 +4187,11 @@ struct attend_heads {
   }
   static inline void form_queries(head_rows<A> r, memory m, uint row, thread simdgroup_half8x8 * q, ushort lane) {
     UNROLL for (uint b = 0; b < M; ++b) {
-      if (lanes_t::KNOWN) {
+      if (KNOWN) {
         const ulong at = min(r.first + row + 8u * b + lane / 4u, WIDTH - 1u);
         lanes_t::load_block(q + b * COLUMNS, r.q_nope + at * r.nope_stride, r.q_pe + at * r.pe_stride, NOPE, lane);
       }
-      UNROLL for (uint c = 0; !lanes_t::KNOWN && c < DK; c += SHARED) {
+      UNROLL for (uint c = 0; !KNOWN && c < DK; c += SHARED) {
         form<0>(r, m, row + 8u * b, c, q + b * COLUMNS + c / 8u, lane);
         if (TERMS == 2u) form<TERMS - 1u>(r, m, row + 8u * b, c, q + (M + b) * COLUMNS + c / 8u, lane);
       }
@@ -4092,27 +4266,32 @@ struct attend_heads {
     }
   }
 
-  // Attends to the simdgroup's part of the tile in memory, which begins with cache row at.
-  static inline void attend_tile(thread running & t, thread const simdgroup_half8x8 * q, thread simdgroup_float8x8 * o, memory m, uint at, uint slice, ushort lane) {
+  // Scores of the simdgroup's part of the tile in memory, which begins with cache row at: as weights already
+  // where lanes know theirs.
+  static inline void multiply_keys(thread running & t, thread const simdgroup_half8x8 * q, thread simdgroup_float8x8 * o, thread simdgroup_float8x8 * s,
+                                 thread simdgroup_half8x8 * p, memory m, uint at, uint slice, ushort lane) {
     threadgroup const half * keys = m.keys + slice * EACH * KEY_ROW;
-    threadgroup const half * values = m.values + slice * EACH;
-    if (lanes_t::KNOWN) {
-      lanes_t::template attend_slots<KEY_ROW, VALUE_ROW>(q, o, keys, values, at + slice * EACH, t.behind, t.scale, t.reference, t.sum, lane);
+    if (KNOWN) {
+      lanes_t::template attend_keys<KEY_ROW>(q, p, o, keys, at + slice * EACH, t.behind, t.scale, t.reference, t.sum, lane);
       return;
     }
-    simdgroup_float8x8 s[M * N];
-    simdgroup_half8x8 p[TERMS * M * N];
     UNROLL for (uint i = 0; i < M * N; ++i) s[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     add_scores(s, q, keys);
     if (TERMS == 2u) {
       add_scores(s, q + M * COLUMNS, keys);
-      add_scores(s, q, keys + KEYS * KEY_ROW);
+      add_scores(s, q, keys + KEY_HALVES);
     }
-    UNROLL for (uint b = 0; b < M; ++b) softmax(t, s + b * N, o, p, m, b, at + slice * EACH, lane);
+  }
+  static inline void multiply_values(thread running & t, thread const simdgroup_half8x8 * p, thread simdgroup_float8x8 * o, memory m, uint slice, ushort lane) {
+    threadgroup const half * values = m.values + slice * EACH;
+    if (KNOWN) {
+      lanes_t::template attend_values<VALUE_ROW>(p, o, values, t.sum, lane);
+      return;
+    }
     add_values(o, p, values);
     if (TERMS == 2u) {
       add_values(o, p + M * N, values);
-      add_values(o, p, values + V * VALUE_ROW);
+      add_values(o, p, values + VALUE_HALVES);
     }
   }
 
@@ -4120,6 +4299,12 @@ struct attend_heads {
   static inline void follow(head_cache<A> c, head_rows<A> r, alike run, uint row, thread const simdgroup_half8x8 * q, thread simdgroup_float8x8 * o, thread running & t,
                             score_scales scales, threadgroup float * scratch, uint slice, uint tid, ushort sg, ushort lane) {
     const memory m = in(scratch, sg);
+    device const uint * pages = c.all_tables + run.table * c.max_pages;
+    device const A * page = c.heads + ulong(pages[0]) * c.elements;
+    key_copies k;
+    value_copies v;
+    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    begin_keys(k, m, c, page, 0u, tid);
     uint most = 0u;
     UNROLL for (uint b = 0; b < M; ++b) {
       const uint at = r.first + row + 8u * b + lane / 4u;
@@ -4129,16 +4314,40 @@ struct attend_heads {
       most = max(most, t.behind[b]);
     }
     most = simd_max(most);
-    device const uint * pages = c.all_tables + run.table * c.max_pages;
-    loads l;
-    fetch(l, c, c.heads + ulong(pages[0]) * c.elements, 0u, tid);
     for (uint at = 0; at < run.nkv; at += KEYS) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // all have attended to the tile before
-      put_tile(l, m, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
       const uint next = at + KEYS;
-      if (next < run.nkv) fetch(l, c, c.heads + ulong(pages[next / PAGE_ROWS]) * c.elements, next % PAGE_ROWS, tid);
-      if (slice < ACTIVE && at + slice * EACH < most) attend_tile(t, q, o, m, at, slice, lane);
+      const bool attends = slice < ACTIVE && at + slice * EACH < most;
+      simdgroup_float8x8 s[M * N];
+      simdgroup_half8x8 p[TERMS * M * N];
+      end_keys(k, m, tid);
+      COPIES_LAND;
+      threadgroup_barrier(mem_flags::mem_threadgroup); // keys are there, and nobody needs the values before
+      begin_values(v, m, c, page, at % PAGE_ROWS, tid);
+      const uint following = next < run.nkv ? pages[next / PAGE_ROWS] : 0u;
+      if (attends) {
+        multiply_keys(t, q, o, s, p, m, at, slice, lane);
+        UNROLL for (uint b = 0; APART && !KNOWN && b < M; ++b) softmax(t, s + b * N, o, p, m, b, at + slice * EACH, lane);
+      }
+      end_values(v, m, tid);
+      COPIES_LAND;
+      threadgroup_barrier(mem_flags::mem_threadgroup); // values are there, and nobody needs the keys
+      page = c.heads + ulong(following) * c.elements;
+      if (next < run.nkv) begin_keys(k, m, c, page, next % PAGE_ROWS, tid);
+      if (attends) {
+        UNROLL for (uint b = 0; !APART && !KNOWN && b < M; ++b) softmax(t, s + b * N, o, p, m, b, at + slice * EACH, lane);
+        multiply_values(t, p, o, m, slice, lane);
+      }
+      if (!APART && !KNOWN) threadgroup_barrier(mem_flags::mem_threadgroup); // scores are not where keys come
+    }
+  }
+
+  // Divides what lanes that know theirs have, and stores the results of live rows.
+  static inline void store_lanes(head_rows<A> r, uint row, thread const simdgroup_float8x8 * o, thread const running & t, ushort lane) {
+    UNROLL for (uint b = 0; b < M; ++b) {
+      const uint live = r.first + row + 8u * b + lane / 4u;
+      if (live < WIDTH && r.rows[min(live, WIDTH - 1u)].nkv > 0u) {
+        lanes_t::store_block(o + b * VALUES, t.sum[b] > 0.0f ? 1.0f / t.sum[b] : 0.0f, r.out + ulong(live) * r.out_stride, lane);
+      }
     }
   }
 
@@ -4151,7 +4360,7 @@ struct attend_heads {
     threadgroup float * own = states + sg * (M * 16u);
     threadgroup_barrier(mem_flags::mem_threadgroup); // the last tile is not needed any more
     UNROLL for (uint b = 0; b < M; ++b) {
-      UNROLL for (ushort d = 1; d < 4u; d *= 2) t.sum[b] += simd_shuffle_xor(t.sum[b], d);
+      UNROLL for (ushort d = 1; !KNOWN && d < 4u; d *= 2) t.sum[b] += simd_shuffle_xor(t.sum[b], d);
       if (lane % 4u == 0u) {
         own[(8u * b + lane / 4u) * 2u] = t.reference[b];
         own[(8u * b + lane / 4u) * 2u + 1u] = t.sum[b];
@@ -4196,14 +4405,16 @@ struct attend_heads {
     }
     UNROLL for (uint i = 0; i < M * VALUES; ++i) o[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     form_queries(r, in(scratch, sg), row, q, lane);
-    const uint end = min(r.first + SIMDGROUPS / SLICES * 8u * M, WIDTH);
+    enum : uint { ROWS = SIMDGROUPS / SLICES * 8u * M };
+    const uint end = min(r.first + ROWS, WIDTH);
     for (uint at = r.first; at < end;) {
-      const alike run = alike_at(r.rows, at, end, lane);
+      const alike run = alike_at<ROWS>(r.rows, at, end, lane);
       if (run.nkv > 0u) follow(c, r, run, row, q, o, t, scales, scratch, slice, tid, sg, lane);
       at = run.end;
     }
     LATER_MAY_START;
-    finish(r, row, o, t, scratch, slice, sg, lane);
+    if (KNOWN && SLICES == 1u) store_lanes(r, row, o, t, lane);
+    else finish(r, row, o, t, scratch, slice, sg, lane);
   }
 };
 //:
@@ -7015,25 +7226,25 @@ static inline void expand_keys_expand_values_x24_body(
     constant expand_keys_expand_values_x24_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 128u) {
+  if (tg < 256u) {
     EARLIER_DONE;
-    // 64 columns of each of 4 heads, 128 at a time
-    const uint share = tg % 32u, unit = tg / 32u;
-    const uint head = unit / 1u, first = unit % 1u * 128u;
+    // 64 columns of each of 4 heads, 64 at a time
+    const uint share = tg % 64u, unit = tg / 64u;
+    const uint head = unit / 1u, first = unit % 1u * 64u;
     const head_pages<act_t> pages{cache_, tables, current, heads_, 2048u, 34816u,
-      0u + head * 4096u, 32768u, share, 32u};
+      0u + head * 4096u, 32768u, share, 64u};
     key_maker<T_w_k_b_proj, T_cache, 256u, 32u, 64u, act_t> maker;
-    key_maker<T_w_k_b_proj, T_cache, 256u, 32u, 64u, act_t>::begin_maker(maker, w_k_b_proj + head * args.stride0, first, head);
+    key_maker<T_w_k_b_proj, T_cache, 256u, 32u, 64u, act_t>::begin_maker(maker, w_k_b_proj + head * args.stride0, first, head, sg, lane);
     each_page<24u>(maker, pages, scratch, tid, sg, lane);
   } else {
     EARLIER_DONE;
     // 64 columns of each of 4 heads, 128 at a time
-    const uint share = (tg - 128u) % 32u, unit = (tg - 128u) / 32u;
+    const uint share = (tg - 256u) % 128u, unit = (tg - 256u) / 128u;
     const uint head = unit / 1u, first = unit % 1u * 128u;
     const head_pages<act_t> pages{cache_, tables, current, heads_, 2048u, 34816u,
-      16384u + head * 4096u, 32768u, share, 32u};
+      16384u + head * 4096u, 32768u, share, 128u};
     value_maker<T_w_v_b_proj, T_cache, 256u, 32u, 64u, act_t> maker;
-    value_maker<T_w_v_b_proj, T_cache, 256u, 32u, 64u, act_t>::begin_maker(maker, w_v_b_proj + head * args.stride1, first, sg, lane);
+    value_maker<T_w_v_b_proj, T_cache, 256u, 32u, 64u, act_t>::begin_maker(maker, w_v_b_proj + head * args.stride1, first, head, sg, lane);
     each_page<24u>(maker, pages, scratch, tid, sg, lane);
   }
 }
@@ -7053,7 +7264,7 @@ kernel void expand_keys_expand_values_x24_q4_0_f32_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1664];
+  threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q4_0, mla::f32, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -7070,7 +7281,7 @@ kernel void expand_keys_expand_values_x24_q4_0_f16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1664];
+  threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q4_0, mla::f16, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -7087,7 +7298,7 @@ kernel void expand_keys_expand_values_x24_q4_0_q8_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1664];
+  threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q4_0, mla::q8_0, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -7104,7 +7315,7 @@ kernel void expand_keys_expand_values_x24_q5_0_f32_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1664];
+  threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q5_0, mla::f32, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -7121,7 +7332,7 @@ kernel void expand_keys_expand_values_x24_q5_0_f16_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1664];
+  threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q5_0, mla::f16, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -7138,7 +7349,7 @@ kernel void expand_keys_expand_values_x24_q5_0_q8_0_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1664];
+  threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q5_0, mla::q8_0, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -7162,7 +7373,7 @@ static inline void attention_x24_body(
     0u + head * 4096u, 16384u + head * 4096u, 32768u};
   const head_rows<act_t> rows{current, q_rope + head * 96u, q_rope + 64u + head * 96u, attention + head * 64u,
     384u, 384u, 256u, first};
-  attend_heads<24u, 64u, 32u, 64u, 1u, 2u, 8u, 16u, act_t>::run(heads, rows, scales, scratch, tid, sg, lane);
+  attend_heads<24u, 64u, 32u, 64u, 1u, 2u, 8u, 16u, true, act_t>::run(heads, rows, scales, scratch, tid, sg, lane);
 }
 //:
 } // namespace mla

@@ -590,8 +590,8 @@ var kernels = []plan.Kernel{
 		Width: 24,
 		Args:  []int{1, 5},
 		Parts: []plan.Part{
-			&plan.ExpandHeads{W: 1, Keys: true, Heads: 4, Dim: 64, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 32},
-			&plan.ExpandHeads{W: 5, Heads: 4, Dim: 64, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 32},
+			&plan.ExpandHeads{W: 1, Keys: true, Heads: 4, Dim: 64, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 64},
+			&plan.ExpandHeads{W: 5, Heads: 4, Dim: 64, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 128},
 		},
 		Variants: plan.Variants("expand_keys_expand_values_x24", [][]quant.Type{
 			{quant.Q4_0, quant.F32, quant.Q4_0},

@@ -48,14 +48,26 @@ type ExpandHeads struct {
 	PeDim  int   // rotated columns of a cache row, which keys bring over as they are
 	Cache  Paged // in front of them are LatDim latent ones
 	Out    int   // of SpaceHeads
-	Shares int   // threadgroups that take every Shares-th page of the same head's columns
+	Shares int   // threadgroups that take every Shares-th page, or pair of them, of the same head's columns
 }
 
-// ExpandColumns is how many columns of a head a threadgroup of an ExpandHeads makes at a time.
-const ExpandColumns = 128
+// Columns is how many columns of a head a threadgroup makes at a time: of values of a page, of keys,
+// whose weights pass through its memory, of two.
+func (p *ExpandHeads) Columns() int {
+	if p.Keys {
+		return ExpandKeys
+	}
+	return ExpandValues
+}
+
+// The columns of keys and of values that a threadgroup makes.
+const (
+	ExpandKeys   = 64
+	ExpandValues = 128
+)
 
 // Groups implements Part.
-func (p *ExpandHeads) Groups() int { return p.Heads * ceil(p.Dim, ExpandColumns) * p.Shares }
+func (p *ExpandHeads) Groups() int { return p.Heads * ceil(p.Dim, p.Columns()) * p.Shares }
 
 func (p *ExpandHeads) groupsOfAll(*Kernel) int { return p.Groups() }
 

@@ -99,25 +99,26 @@ void check_eights() {
   }
 }
 
-// Sixteen queries of 32 columns attend to three tiles of EACH keys and values of 16 columns, of which query
+// Sixteen queries attend to three tiles of EACH keys and values, of blocks of columns, of which query
 // t sees 4 t keys less one: none, ends within a tile and whole tiles. The second tile's scores are so
 // much greater that sums shrink. Against attention in double; weights are rounded to halves.
-template <uint EACH>
+template <uint EACH, uint COLUMNS, uint VALUES>
 void check_heads() {
-  constexpr uint COLUMNS = 4, VALUES = 2, KEY_ROW = 40, VALUE_ROW = EACH + 8, TILES = 3;
+  constexpr uint DK = 8 * COLUMNS, V = 8 * VALUES, NOPE = DK - 8, TILES = 3;
   typedef head_lanes<2, COLUMNS, VALUES, EACH, 1> heads;
   static_assert(heads::KNOWN && !head_lanes<1, COLUMNS, VALUES, EACH, 1>::KNOWN && !head_lanes<2, COLUMNS, VALUES, EACH, 2>::KNOWN, "");
-  static half nope[16][24], pe[16][8], keys[TILES * EACH][32], values[TILES * EACH][16];
+  static half nope[16][NOPE], pe[16][8], keys[TILES * EACH][DK], values[TILES * EACH][V];
   const auto number = [](uint i) { return half(float(int(i * 37 % 101) - 50) / 50); };
-  for (uint i = 0; i < 16 * 24; ++i) nope[i / 24][i % 24] = number(i);
+  for (uint i = 0; i < 16 * NOPE; ++i) nope[i / NOPE][i % NOPE] = number(i);
   for (uint i = 0; i < 16 * 8; ++i) pe[i / 8][i % 8] = number(i + 7);
-  for (uint i = 0; i < TILES * EACH * 32; ++i) keys[i / 32][i % 32] = half(float(number(i * 3 + 1)) * (i / 32 / EACH == 1 ? 40.0f : 1.0f));
-  for (uint i = 0; i < TILES * EACH * 16; ++i) values[i / 16][i % 16] = number(i * 5 + 2);
-  static float out[16][16], references[16], sums[16][4];
-  alignas(16) static half key_tile[EACH * KEY_ROW], value_tile[16 * VALUE_ROW];
+  for (uint i = 0; i < TILES * EACH * DK; ++i) keys[i / DK][i % DK] = half(float(number(i * 3 + 1)) * (i / DK / EACH == 1 ? 40.0f : 1.0f));
+  for (uint i = 0; i < TILES * EACH * V; ++i) values[i / V][i % V] = number(i * 5 + 2);
+  static half out[16][V];
+  static float references[16], sums[16][4];
+  alignas(16) static half key_tile[EACH * DK], value_tile[V * EACH];
   const auto seen = [](uint t) { return min(4 * t + (t > 0 ? EACH / 2 - 1 : 0), TILES * EACH); };
   on_warp([&] {
-    simdgroup_half8x8 q[2 * COLUMNS];
+    simdgroup_half8x8 q[2 * COLUMNS], w[EACH / 4];
     simdgroup_float8x8 o[2 * VALUES];
     for (simdgroup_float8x8 &m : o) m = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     uint behind[2];
@@ -125,47 +126,71 @@ void check_heads() {
     for (uint b = 0; b < 2; ++b) {
       const uint t = 8 * b + lane / 4;
       behind[b] = seen(t);
-      heads::load_block(q + b * COLUMNS, nope[t], pe[t], 24, ushort(lane));
+      heads::load_block(q + b * COLUMNS, nope[t], pe[t], NOPE, ushort(lane));
     }
     for (uint tile = 0; tile < TILES; ++tile) {
       exchange<uint> done(0); // all have attended to the tile before
       if (lane == 0) {
         for (uint k = 0; k < EACH; ++k) {
-          for (uint c = 0; c < 32; ++c) key_tile[heads::slot(k) * KEY_ROW + c] = keys[tile * EACH + k][c];
-          for (uint c = 0; c < 16; ++c) value_tile[heads::slot(c) * VALUE_ROW + k] = values[tile * EACH + k][c];
+          for (uint c = 0; c < DK; ++c) key_tile[k * DK + heads::column_at(k, c / 8 * 8) + c % 8] = keys[tile * EACH + k][c];
+          for (uint c = 0; c < V; ++c) value_tile[c * EACH + k] = values[tile * EACH + k][c];
         }
       }
       exchange<uint> there(0);
-      heads::template attend_slots<KEY_ROW, VALUE_ROW>(q, o, key_tile, value_tile, tile * EACH, behind, scale, reference, sum, ushort(lane));
+      heads::template attend_keys<DK>(q, w, o, key_tile, tile * EACH, behind, scale, reference, sum, ushort(lane));
+      heads::template attend_values<EACH>(w, o, value_tile, sum, ushort(lane));
     }
-    for (uint i = 0; i < 4; ++i) simdgroup_store(o[i], &out[i / 2 * 8][i % 2 * 8], 16);
     for (uint b = 0; b < 2; ++b) {
-      references[8 * b + lane / 4] = reference[b];
-      sums[8 * b + lane / 4][lane % 4] = sum[b];
+      const uint t = 8 * b + lane / 4;
+      heads::store_block(o + b * VALUES, sum[b] > 0 ? 1 / sum[b] : 0, out[t], ushort(lane));
+      references[t] = reference[b];
+      sums[t][lane % 4] = sum[b];
     }
   });
   for (uint t = 0; t < 16; ++t) {
     const auto score = [&](uint k) {
       double s = 0;
-      for (uint c = 0; c < 32; ++c) s += double(float(c < 24 ? nope[t][c] : pe[t][c - 24])) * double(float(keys[k][c]));
+      for (uint c = 0; c < DK; ++c) s += double(float(c < NOPE ? nope[t][c] : pe[t][c - NOPE])) * double(float(keys[k][c]));
       return s * 0.5;
     };
-    double top = -1e30, total = 0, want[16] = {};
+    double top = -1e30, total = 0, want[V] = {};
     for (uint k = 0; k < seen(t); ++k) top = max(top, score(k));
     for (uint k = 0; k < seen(t); ++k) {
       const double w = __builtin_exp(score(k) - top);
       total += w;
-      for (uint c = 0; c < 16; ++c) want[c] += w * double(float(values[k][c]));
+      for (uint c = 0; c < V; ++c) want[c] += w * double(float(values[k][c]));
     }
-    double sum = 0;
-    for (float part : sums[t]) sum += double(part);
-    for (uint c = 0; c < 16; ++c) {
-      const double got = sum > 0 ? double(out[t][c]) / sum : double(out[t][c]), off = got - (total > 0 ? want[c] / total : 0);
-      // A weight is off by 2^-11 of itself, and values are at most 1.
-      if (off < 1e-3 && off > -1e-3 && (sum > 0) == (seen(t) > 0) && references[t] <= float(top) + 10.4f) continue;
-      printf("heads of %u, query %u, column %u: %g, off by %g; sum %g\n", EACH, t, c, got, off, sum);
+    for (uint c = 0; c < V; ++c) {
+      const double got = double(float(out[t][c])), off = got - (total > 0 ? want[c] / total : 0), sum = double(sums[t][c % 4]);
+      // A weight is off by 2^-11 of itself, and so is a result; values are at most 1.
+      if (off < 1.5e-3 && off > -1.5e-3 && sum == double(sums[t][0]) && (sum > 0) == (seen(t) > 0) && references[t] <= float(top) + 10.4f) continue;
+      printf("heads of %u columns, %u keys, query %u, column %u: %g, off by %g; sum %g\n", DK, EACH, t, c, got, off, sum);
       wrong = true;
     }
+  }
+}
+
+// Sixteen rows and columns times as many, both loaded four blocks at once.
+void check_loads() {
+  constexpr uint ROW = 24;
+  alignas(16) half a[16 * ROW], b[16 * ROW];
+  float d[16][16];
+  for (uint i = 0; i < 16 * ROW; ++i) a[i] = half(int(i * 7 % 11) - 5), b[i] = half(int(i * 5 % 13) - 6);
+  on_warp([&] {
+    simdgroup_half8x8 x[4], y[4];
+    load_four<false>(x, a, ROW, ushort(lane));
+    load_four<true>(y, b, ROW, ushort(lane));
+    simdgroup_float8x8 m[4];
+    for (uint i = 0; i < 4; ++i) m[i] = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);
+    for (uint n = 0; n < 2; ++n) multiply_blocks<2, 2>(m + n, 2, x, 2, 1, y + n, 2);
+    for (uint i = 0; i < 4; ++i) simdgroup_store(m[i], &d[i / 2 * 8][i % 2 * 8], 16);
+  });
+  for (uint i = 0; i < 256; ++i) {
+    float want = 1.0f;
+    for (uint k = 0; k < 16; ++k) want += float(a[i / 16 * ROW + k]) * float(b[k * ROW + i % 16]);
+    if (d[i / 16][i % 16] == want) continue;
+    printf("loads, element %u %u: %g, want %g\n", i / 16, i % 16, double(d[i / 16][i % 16]), double(want));
+    wrong = true;
   }
 }
 
@@ -194,8 +219,10 @@ int main() {
   check<half>("half");
   check<float>("float");
   check_eights();
-  check_heads<16>();
-  check_heads<32>();
+  check_loads();
+  check_heads<16, 4, 2>();
+  check_heads<32, 4, 4>();
+  check_heads<32, 8, 4>();
   check_scaled();
   return wrong;
 }

@@ -18,7 +18,7 @@ func sharesHeads(p plan.Part) bool {
 
 // The shapes that the templates expand.msl and attend_heads.msl have.
 const (
-	expandThreads = 128 // of ExpandHeads: four simdgroups, each with 32 of ExpandColumns
+	expandThreads = 128 // of ExpandHeads: four simdgroups, each with 32 columns of a page
 	maxTile       = 64  // cache rows of a tile, which a page is a multiple of
 	maxShares     = 256
 )

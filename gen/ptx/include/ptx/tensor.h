@@ -11,6 +11,17 @@ METAL_FUNC uint transpose(uint pair) {
   return turned;
 }
 
+// Fragments of four matrices in shared memory, or of their transposes. Lane 8 i + r gives where row r of
+// matrix i begins, at a multiple of 16 bytes.
+template <bool TRANSPOSED>
+METAL_FUNC void load_four(uint (&v)[4], const half *row) {
+  const uint at = uint(ulong((__attribute__((address_space(3))) void *)row));
+  if constexpr (TRANSPOSED)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(at) : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(at) : "memory");
+}
+
 // c + a b with exact products and sums in float; b is the fragment of its transpose.
 // The cores have 16 rows: the upper half is zero.
 METAL_FUNC float2 multiply_add(uint a, uint b, float2 c) {

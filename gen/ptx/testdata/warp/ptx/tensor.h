@@ -15,6 +15,19 @@ inline uint transpose(uint pair) {
   return as_type<uint>(turned);
 }
 
+// "ldmatrix": thread 8 i + r gives row r of matrix i; a thread gets elements 2t + i of row g, or with
+// .trans of column g.
+template <bool TRANSPOSED>
+inline void load_four(uint (&v)[4], const half *row) {
+  exchange<const half *> rows(row);
+  const uint g = lane / 4, t = lane % 4;
+  for (uint n = 0; n < 4; ++n) {
+    half2 pair;
+    for (uint i = 0; i < 2; ++i) pair[i] = TRANSPOSED ? rows.of[8 * n + 2 * t + i][g] : rows.of[8 * n + g][2 * t + i];
+    v[n] = as_type<uint>(pair);
+  }
+}
+
 inline float2 multiply_add(uint a, uint b, float2 c) {
   half rows[8][8], columns[8][8];
   exchange<uint> left(a);
