@@ -39,6 +39,10 @@ const DefaultPromptRows = 16
 // Config says how requests share the model.
 type Config struct {
 	PromptRows int // rows of prompts that a decoding request waits for at most; 0: the default
+	// Now is the clock by which steps take time; nil: time.Now. How many rows run together
+	// and whether guesses do follows from it, so with a clock that can be foretold a schedule
+	// can be run again.
+	Now func() time.Time
 }
 
 // Request is a prompt to continue, and how far. Its functions are called by the
@@ -89,7 +93,10 @@ func New(m *engine.Model, cfg Config) (*Scheduler, error) {
 	if cfg.PromptRows == 0 {
 		cfg.PromptRows = DefaultPromptRows
 	}
-	return &Scheduler{model: m, width: m.Width(), promptRows: cfg.PromptRows, now: time.Now}, nil
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Scheduler{model: m, width: m.Width(), promptRows: cfg.PromptRows, now: cfg.Now}, nil
 }
 
 // Submit hands over a request, which begins when there is a session for it. Cancelling
