@@ -173,7 +173,7 @@ func (l *load) arrivals() (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		alone = append(alone, 1e3*a.pieces[0].Sub(a.sent).Seconds())
+		alone = append(alone, a.first())
 	}
 	var mu sync.Mutex
 	stop := false
@@ -241,8 +241,8 @@ func (l *load) arrivals() (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		took := 1e3 * a.pieces[0].Sub(a.sent).Seconds()
-		first, waited = append(first, took), append(waited, took-a.promptMS)
+		took := a.first()
+		first, waited = append(first, took), append(waited, took-a.Timings.PromptMS)
 		if err := wait(4 + rng.IntN(16)); err != nil {
 			return nil, err
 		}
@@ -255,14 +255,17 @@ func (l *load) arrivals() (rows []row, err error) {
 	}
 	still := quiet.of(others)
 	busy := gap{from, time.Now()}.of(others)
+	whole := make([]float64, len(waited))
 	for i := range waited {
 		waited[i] /= median(still)
+		whole[i] = first[i] / (2*median(still) + median(alone))
 	}
 	return []row{
 		newRow("arrivals", "a step of 8 streams", "ms", still),
 		newRow("arrivals", fmt.Sprintf("first token of a prompt of %d, alone", l.prompt), "ms", alone),
 		newRow("arrivals", "the same while 8 decode", "ms", first),
 		newRow("arrivals", "of that, before and behind its prompt, in steps of the 8", "", waited).atMost(2),
+		newRow("arrivals", "the whole of it over two steps of the 8 and its prompt alone", "", whole),
 		newRow("arrivals", "between tokens of the 8, median", "ms", []float64{median(busy)}),
 		newRow("arrivals", "99th percentile", "ms", []float64{quantile(busy, 0.99)}),
 		newRow("arrivals", "99th percentile over median", "", []float64{quantile(busy, 0.99) / median(busy)}).atMost(2),
