@@ -43,7 +43,7 @@ const turn = 64
 // picked.
 func (l *load) drafts() (rows []row, err error) {
 	// Far above the least temperature at which all tokens are as likely.
-	even := []string{"-temp", "10000", "-top-k", "0", "-top-p", "1", "-min-p", "0"}
+	even := []string{"-c", fmt.Sprint(opening + l.tokens), "-temp", "10000", "-top-k", "0", "-top-p", "1", "-min-p", "0"}
 	plain, err := l.serve(1, l.threads, "", even...)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func (l *load) serve(parallel, threads int, cpus string, flags ...string) (*serv
 		}
 	}
 	if s.url == "" {
-		return nil, errors.Join(errors.New("the server does not listen"), c.Wait())
+		return nil, errors.Join(fmt.Errorf("the server does not listen: %s", lines.Text()), c.Wait())
 	}
 	go func() { _, _ = io.Copy(io.Discard, log) }() // it would wait for a reader
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -157,9 +157,9 @@ func (s *server) send(request map[string]any, came func(time.Time) bool) (*answe
 		switch {
 		case strings.HasPrefix(line, "data: [DONE]"):
 			return a, nil
-		case strings.Contains(line, `"error"`):
+		case strings.HasPrefix(line, `data: {"error"`): // a text may be this word
 			return nil, errors.New(line)
-		case strings.Contains(line, `"timings"`):
+		case strings.Contains(line, `"timings":{`):
 			if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &a.said); err != nil {
 				return nil, err
 			}
