@@ -191,11 +191,11 @@ type benched struct {
 }
 
 // bench is the speed of so many sessions without a server, with so many tokens before those
-// that are measured.
-func (l *load) bench(batch, depth int) (benched, error) {
+// that are measured, and with more flags.
+func (l *load) bench(batch, depth int, flags ...string) (benched, error) {
 	args := []string{"bench", "-model", l.model, "-device", l.device, "-threads", strconv.Itoa(l.threads), "-p", "0", "-n", strconv.Itoa(l.tokens),
 		"-d", strconv.Itoa(depth), "-empty", "-r", "1", "-batch", strconv.Itoa(batch), "-o", "json", "-quiet"}
-	c := exec.Command(l.mlarun, append(args, l.with...)...)
+	c := exec.Command(l.mlarun, slices.Concat(args, l.with, flags)...)
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if err != nil {

@@ -18,12 +18,17 @@ func (l *load) one() (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	var wall, cpu, outside, ratio, alone []float64
+	var wall, cpu, outside, ratio, alone, single []float64
 	for range l.rounds {
 		b, err := l.bench(1, 1)
 		if err != nil {
 			return nil, err
 		}
+		each, err := l.bench(1, 1, "-ahead", "1")
+		if err != nil {
+			return nil, err
+		}
+		single = append(single, 1e3/each.TokS)
 		before, err := s.sample()
 		if err != nil {
 			return nil, err
@@ -47,6 +52,7 @@ func (l *load) one() (rows []row, err error) {
 	}
 	return []row{
 		newRow("one", "bench, a token", "ms", alone),
+		newRow("one", "the same where a GPU picks no token ahead", "ms", single),
 		newRow("one", "served, a token", "ms", wall),
 		newRow("one", "served over bench, time of a token", "%", ratio).atMost(3),
 		newRow("one", "served over bench, processor time of a token", "%", cpu).atMost(3),
