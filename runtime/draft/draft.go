@@ -31,6 +31,9 @@ func (g Ngram) Propose(text []int32, n int) []int32 {
 	return nil
 }
 
+// Textual says that a proposal depends on nothing but the text (engine.Textual).
+func (Ngram) Textual() {}
+
 // last is where the last length tokens of text stood before, for the last time; -1: nowhere.
 func last(text []int32, length int) int {
 	end := len(text) - length

@@ -10,6 +10,13 @@ type Drafter interface {
 	Propose(text []int32, n int) []int32
 }
 
+// Textual is a Drafter that guesses by nothing but the text: it misses nothing of tokens that
+// were run without it.
+type Textual interface {
+	Drafter
+	Textual()
+}
+
 // maxDraft is how many tokens are guessed at a time. A replay of so many rows and one
 // more takes two to three times as long as that of one.
 const maxDraft = 7

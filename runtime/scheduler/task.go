@@ -19,6 +19,7 @@ type task struct {
 	drafter engine.Drafter  // of the session; nil: nothing is guessed
 	worth   worth           // of its guesses
 	waits   bool            // for pages
+	onHost  bool            // the device cannot go on by itself
 	result  engine.Result
 
 	submitted time.Time
