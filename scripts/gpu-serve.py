@@ -22,6 +22,9 @@ within --limit seconds:
 * drafts: guesses by n-grams, on a text that repeats and on texts that do not;
 * mtp: what a guess of the layer that predicts costs, and how many have to be right;
 * restore: a prompt of 32,768 tokens from its file;
+* one-on-host: one, where the host takes part in every token (-ahead 0);
+* arrivals-8-rows: arrivals, with 8 rows of prompts beside 8 streams (-prompt-rows 8), as many as
+  a replay of 16 rows has room for;
 * schedule: steps of a random schedule twice, bit by bit (mlarun doctor -schedule).
 
 Rows go to OUT/serve.json as they come, so a run that is cut short keeps what it has, and what
@@ -163,14 +166,15 @@ class Run:
         self.add(step=step, model=model, figure=figure, median=statistics.median(values), least=min(values), most=max(values), unit=unit, goal=goal, met=met)
 
 
-def serveload(test, big, small):
-    """A step that is a test of serveload's."""
+def serveload(test, big, small, name=None, more=()):
+    """A step that is a test of serveload's, maybe with more flags of mlarun and a name of its own."""
     def step(r, model, limit):
         flags = r.flags(model)
         out, _ = r.program(limit, f"{r.o.bin}/serveload", "-program", f"{r.o.bin}/mlarun", "-model", r.file(model), "-device", flags[1],
-                           "-with", " ".join(flags[2:]), "-tests", test, "-o", "json", "-threads", str(min(os.cpu_count(), 8)), *(small if r.o.small else big).split())
+                           "-with", " ".join([*flags[2:], *more]), "-tests", test, "-o", "json", "-threads", str(min(os.cpu_count(), 8)), *(small if r.o.small else big).split())
         for row in json.loads(out):
-            row["step"] = row.pop("test")
+            row["step"] = name or row["test"]
+            del row["test"]
             r.add(model=model, **row)
     return step
 
@@ -254,6 +258,8 @@ STEPS = [
     ("drafts", YOUTU, 90, serveload("drafts", "-n 1000 -r 3", "-n 200 -r 1")),
     ("mtp", GLM, 60, mtp),
     ("restore", GLM, 90, restore),
+    ("one-on-host", BOTH, 90, serveload("one", "-n 512 -r 2", "-n 64 -r 1", "one-on-host", ["-ahead", "0"])),
+    ("arrivals-8-rows", BOTH, 60, serveload("arrivals", "-n 256 -r 8 -p 64 -prompt-rows 8", "-n 96 -r 2 -p 16 -prompt-rows 8", "arrivals-8-rows")),
     ("schedule", YOUTU, 180, schedule),
 ]
 
