@@ -199,7 +199,7 @@ def mtp(r, model, limit):
     for seed in range(3):
         _, said = r.mlarun(model, limit / 3, "-draft", "mtp", "-v", "-chat=false", "-ignore-eos", "-p", f"Hello world, this is {seed}", "-n", str(n), "-temp", "0", "-c", str(n + 100))
         right, drafted, rounds, to_guess, to_run, single, pays = found(
-            r"(\d+) of (\d+) guesses right · (\d+) rounds of guesses, each (\S+) to guess and (\S+) to run; a token alone ([^:]+): they pay from ([0-9.]+) right a round", said)
+            r"(\d+) of (\d+) guesses right · (\d+) rounds of guesses, each (\S+) to guess and (\S+) to run; a token alone ([^:]+): they pay from (-?[0-9.]+) right a round", said)
         per_round.append(int(drafted) / int(rounds))
         guess.append(1e3 * seconds(to_guess))
         run.append(1e3 * seconds(to_run))
