@@ -14,9 +14,13 @@ type flight struct {
 	left  int // tokens until it is over; negative: any number
 }
 
-// unguessed is how many tokens of a request that guesses are run without a look, once there
-// was nothing to guess. So few that little is missed, and enough to be worth the start.
-const unguessed = 8
+// How many tokens of a request that guesses are run without a look, once there was nothing to
+// guess: few at first, so that little is missed, and twice as many each time until a guess is
+// right, as to begin takes the time of a part of a token.
+const (
+	fewUnguessed  = 8
+	mostUnguessed = 64
+)
 
 // alone is the request that a device can go on with by itself, for at most so many tokens
 // (negative: any number): nobody else is there, and nothing but the logits decides about its
@@ -61,7 +65,8 @@ func (s *Scheduler) unguessed(t *task) int {
 	case len(t.drafter.Propose(t.text, 1)) > 0:
 		return 0
 	}
-	return unguessed
+	t.unguessed = min(max(2*t.unguessed, fewUnguessed), mostUnguessed)
+	return t.unguessed
 }
 
 // goOn takes the next token of the request that is alone, which is a flight's or begins one

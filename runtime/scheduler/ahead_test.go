@@ -218,8 +218,8 @@ func TestAheadOfGuesses(t *testing.T) {
 		guess  []int32
 		begins func(int) bool
 	}{
-		{nil, func(n int) bool { return n == (498+unguessed-1)/unguessed }}, // behind two tokens, which the prompt and a round bring
-		{[]int32{1, 2, 3}, func(n int) bool { return n == 3 }},              // two rests behind the first trial, of all requests and of this one, and one behind the second
+		{nil, func(n int) bool { return n == 10 }},             // behind two tokens, which the prompt and a round bring: 8, 16, 32, and 442 by 64
+		{[]int32{1, 2, 3}, func(n int) bool { return n == 3 }}, // two rests behind the first trial, of all requests and of this one, and one behind the second
 	} {
 		cfg := device.Config{Context: 600, Tables: 1, Pages: 10, Width: 16}
 		m, r := chained(t, cfg)
@@ -249,5 +249,29 @@ func TestAheadOfGuesses(t *testing.T) {
 		if rows := clock.Sub(time.Time{}).Milliseconds(); len(res.Tokens) != 500 || !tt.begins(r.begins) || int(rows) != 500+res.Drafted || res.Drafted != 2*paySome*len(tt.guess) || res.Accepted > 0 {
 			t.Errorf("guess %d: %d tokens, %d rows for %d guesses, begun %d times", tt.guess, len(res.Tokens), rows, res.Drafted, r.begins)
 		}
+	}
+}
+
+// TestUnguessed: a request whose guess was right is looked at soon again.
+func TestUnguessed(t *testing.T) {
+	s := &Scheduler{pays: pays{alone: map[int]time.Duration{1: 1}}}
+	r := &task{drafter: textual{}}
+	for _, want := range []int{8, 16, 32, 64, 64} {
+		if got := s.unguessed(r); got != want {
+			t.Errorf("%d tokens without a look; expected %d", got, want)
+		}
+	}
+	m, _ := newModel(t, device.Config{Context: 64})
+	var err error
+	if r.session, err = m.NewSession(); err != nil {
+		t.Fatal(err)
+	}
+	sampler, err := sample.New(sample.Off())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Sampler, r.Max, r.ctx = sampler, 10, t.Context()
+	if s.take(r, []int32{1, 2}); s.unguessed(r) != 8 {
+		t.Errorf("%d tokens behind a right guess", r.unguessed)
 	}
 }
