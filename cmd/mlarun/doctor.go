@@ -29,6 +29,7 @@ type doctorFlags struct {
 	args    []string // the command line
 	cfg     device.Config
 	replays int
+	steps   int
 	tokens  int
 	kernels time.Duration
 	limit   time.Duration
@@ -60,8 +61,9 @@ func doctor(e *env, args []string) (err error) {
 }
 
 func newDoctorFlags(e *env, args []string) (*doctorFlags, error) {
-	f := &doctorFlags{flags: newFlags(e, "mlarun doctor", "[-device cpu|cuda|metal] [-model F] [-t 60s | -stress N] [-report FILE] [flags]").running(), args: args}
+	f := &doctorFlags{flags: newFlags(e, "mlarun doctor", "[-device cpu|cuda|metal] [-model F] [-t 60s | -stress N | -schedule N] [-report FILE] [flags]").running(), args: args}
 	f.IntVar(&f.replays, "stress", 0, "instead of checking kernels, replay a token of the model this `many` times and compare the bits of what it computes")
+	f.IntVar(&f.steps, "schedule", 0, "instead of checking kernels, run `steps` of a random schedule of requests on the model, twice, and compare the tokens and the bits of the logits")
 	f.DurationVar(&f.kernels, "t", time.Minute, "stop checking kernels after this `time`; with -model there is no limit unless it is given")
 	f.IntVar(&f.tokens, "n", 200, "`tokens` to generate for speed, memory and idle behaviour; 0: none")
 	f.DurationVar(&f.limit, "limit", 0, "end a stage that takes longer than this `time` (default: every stage has its own)")
@@ -76,6 +78,8 @@ func newDoctorFlags(e *env, args []string) (*doctorFlags, error) {
 		return nil, f.wrong("unexpected argument %q", rest[0])
 	case f.given("stress") && (f.replays < leastReplays || f.model == ""):
 		return nil, f.wrong("-stress needs a -model, and %d replays or more", leastReplays)
+	case f.given("schedule") && (f.steps < 1 || f.model == "" || f.given("stress")):
+		return nil, f.wrong("-schedule needs a -model, 1 step or more, and no -stress")
 	case f.tokens < 0 || f.tokens > maxTokens:
 		return nil, f.wrong("-n is %d; expected 0 to %d", f.tokens, maxTokens)
 	case f.limit < 0:

@@ -17,7 +17,7 @@ type stage struct {
 	// trust says that -replay auto needs it to succeed before it takes indirect
 	// command buffers.
 	trust bool
-	when  func(f *doctorFlags) bool // nil: always but for -stress
+	when  func(f *doctorFlags) bool // nil: always but for -stress and -schedule
 	limit func(f *doctorFlags) time.Duration
 	run   func(x *examination) error
 }
@@ -46,6 +46,7 @@ func init() { // they run the doctor, which runs them
 		{name: "tokens by direct encoding", on: onMetal, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
 		{name: "tokens by indirect command buffer", on: onMetal, icb: true, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
 		{name: "stress", when: stresses, limit: within(7 * 24 * time.Hour), run: (*examination).stress},
+		{name: "schedule", when: schedules, limit: within(7 * 24 * time.Hour), run: (*examination).schedule},
 	}
 }
 
@@ -56,14 +57,16 @@ func (s *stage) wanted(f *doctorFlags, kind string) bool {
 		return false
 	}
 	if s.when == nil {
-		return !stresses(f)
+		return !repeats(f)
 	}
 	return s.when(f)
 }
 
 func always(*doctorFlags) bool      { return true }
 func stresses(f *doctorFlags) bool  { return f.replays > 0 }
-func generates(f *doctorFlags) bool { return f.tokens > 0 && !stresses(f) }
+func schedules(f *doctorFlags) bool { return f.steps > 0 }
+func repeats(f *doctorFlags) bool   { return stresses(f) || schedules(f) }
+func generates(f *doctorFlags) bool { return f.tokens > 0 && !repeats(f) }
 
 func within(limit time.Duration) func(*doctorFlags) time.Duration {
 	return func(*doctorFlags) time.Duration { return limit }

@@ -264,6 +264,7 @@ func TestDoctorUsage(t *testing.T) {
 		"doctor -n -1":                "-n is -1",
 		"doctor -limit -1s":           "-limit is -1s",
 		"doctor -stress 2 -model F":   "-stress needs a -model, and 3 replays",
+		"doctor -schedule 9":          "-schedule needs a -model, 1 step or more",
 	} {
 		if got := mlarun("", strings.Fields(args)...); got.code != exitUsage || !strings.Contains(got.err, want) {
 			t.Errorf("%s: exit code %d, %q; expected %q", args, got.code, got.err, want)

@@ -115,6 +115,7 @@ var options = []option{
 	{name: "empty", group: groupCommand},
 	{name: "kernels", group: groupCommand},
 	{name: "stress", group: groupCommand},
+	{name: "schedule", group: groupCommand},
 	{name: "t", group: groupCommand},
 	{name: "limit", group: groupCommand},
 	{name: "stage", group: groupCommand},

@@ -256,6 +256,10 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 	}, err
 }
 
+// aheadAlone is how many tokens of a request that is alone are a unit of work: who comes waits
+// for two of them.
+const aheadAlone = 2
+
 // service is what runs the model for the server.
 func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Service, error) {
 	tok, err := eng.Tokenizer()
@@ -263,7 +267,7 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 		return nil, err
 	}
 	cfg := completion.Config{
-		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows}, Draft: s.drafters(), Log: log, Stuck: s.stuck,
+		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows, Ahead: min(s.ahead, aheadAlone)}, Draft: s.drafters(), Log: log, Stuck: s.stuck,
 		Retries: cmp.Or(s.retries, -1), // there 0 is the default
 		Load: func(context.Context) (*engine.Model, error) {
 			return s.loadInto(eng, func(*engine.Engine) (room, error) {

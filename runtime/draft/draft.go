@@ -2,6 +2,8 @@
 // whoever picks the tokens keeps the guesses that are what it picks.
 package draft
 
+import "slices"
+
 // Ngram guesses that a text goes on as it did where its last few tokens stood before
 // (prompt lookup decoding, https://github.com/apoorvumang/prompt-lookup-decoding). Texts
 // that quote, edit or repeat are guessed well, others hardly ever.
@@ -14,17 +16,23 @@ type Ngram struct {
 // Default is what has been found useful: shorter matches are mostly chance.
 var Default = Ngram{Longest: 4, Shortest: 2}
 
-// Propose returns at most n tokens that may follow the text, none if nothing in it looks
-// like its end. The result is part of text.
+// Propose returns n tokens that may follow the text, none if nothing in it looks like its end.
+// Where the text ends behind fewer, it goes round: what repeats every few tokens goes on so.
 func (g Ngram) Propose(text []int32, n int) []int32 {
 	for length := g.Longest; length >= max(g.Shortest, 1) && n > 0; length-- {
 		if at := last(text, length); at >= 0 {
-			follow := text[at+length:]
-			return follow[:min(n, len(follow))]
+			follow := slices.Clone(text[at+length : min(at+length+n, len(text))])
+			for period := len(follow); len(follow) < n; {
+				follow = append(follow, follow[len(follow)-period])
+			}
+			return follow
 		}
 	}
 	return nil
 }
+
+// Textual says that a proposal depends on nothing but the text (engine.Textual).
+func (Ngram) Textual() {}
 
 // last is where the last length tokens of text stood before, for the last time; -1: nowhere.
 func last(text []int32, length int) int {

@@ -10,6 +10,13 @@ type Drafter interface {
 	Propose(text []int32, n int) []int32
 }
 
+// Textual is a Drafter that guesses by nothing but the text: it misses nothing of tokens that
+// were run without it.
+type Textual interface {
+	Drafter
+	Textual()
+}
+
 // maxDraft is how many tokens are guessed at a time. A replay of so many rows and one
 // more takes two to three times as long as that of one.
 const maxDraft = 7
@@ -104,13 +111,19 @@ type pays struct {
 	rounds   int
 	accepted int // guesses of these rounds
 	rest     int // replays until guesses are tried again
+	pause    int // the last rest; 0: guesses have paid since
 }
 
-// The rounds that decide, and how long guesses are left out if they did not pay. What a
-// round costs in vain is then lost once in some hundred tokens.
+// The rounds that decide, unless so many tokens' time is lost before, in some rounds, as one may
+// have been slow by chance; and how long guesses are left out if they did not pay: twice as long
+// each time. So a text that cannot be guessed loses two to three tokens in a hundred, and fewer
+// later on.
 const (
-	payRounds = 8
-	payRest   = 128
+	payRounds   = 8
+	paySome     = 3
+	payLoss     = 4
+	payRest     = 128
+	payRestMost = 1024
 )
 
 // ran counts a replay.
@@ -135,9 +148,14 @@ func (p *pays) now() bool {
 	if p.rest > 0 || p.alone == 0 {
 		return false
 	}
-	if p.rounds == payRounds && p.together > time.Duration(p.rounds+p.accepted)*p.alone {
-		p.rest, p.rounds, p.together, p.accepted = payRest, 0, 0, 0
+	lost := p.together - time.Duration(p.rounds+p.accepted)*p.alone
+	switch {
+	case p.rounds >= paySome && lost > payLoss*p.alone, p.rounds == payRounds && lost > 0:
+		p.pause = min(max(2*p.pause, payRest), payRestMost)
+		p.rest, p.rounds, p.together, p.accepted = p.pause, 0, 0, 0
 		return false
+	case p.rounds == payRounds:
+		p.pause = 0
 	}
 	return true
 }

@@ -107,39 +107,48 @@ func draftSession(t *testing.T, cfg device.Config) (*Session, *fake.Runner) {
 	return s, r
 }
 
-// TestPays: guesses rest where their rounds take longer than what they bring.
+// TestPays: guesses rest where their rounds take longer than what they bring, as soon as that
+// has cost some tokens' time, and twice as long when it was in vain again.
 func TestPays(t *testing.T) {
 	for _, tt := range []struct {
-		accepted int // a round
-		took     time.Duration
+		accepted int           // a round
+		took     time.Duration // a token alone takes 100
+		rounds   int           // until they rest
 		want     bool
-	}{{0, 2, false}, {1, 3, false}, {1, 2, true}, {7, 3, true}, {7, 9, false}} {
+	}{{0, 200, 5, false}, {0, 110, payRounds, false}, {1, 300, 5, false}, {1, 200, payRounds, true}, {7, 300, payRounds, true}, {7, 900, 5, false}, {0, 1000, paySome, false}} {
 		p := pays{}
 		if p.now() {
 			t.Error("guesses before a replay of one row: nobody knows what they cost")
 		}
 		p.ran(1, 100)
-		for range payRounds {
-			if !p.now() {
-				t.Fatalf("%+v: guesses rest before they were tried", tt)
+		for _, rest := range []int{payRest, 2 * payRest, 4 * payRest} {
+			rounds := 0
+			for ; rounds < payRounds && p.now(); rounds++ {
+				p.ran(8, tt.took)
+				p.accepted += tt.accepted
 			}
-			p.ran(8, 100*tt.took)
-			p.accepted += tt.accepted
-		}
-		if got := p.now(); got != tt.want {
-			t.Errorf("%d guesses a round of %d replays' time: they pay is %t", tt.accepted, tt.took, got)
-		}
-		if tt.want {
-			continue
-		}
-		for range payRest - 1 {
+			if got := p.now(); got != tt.want || rounds != tt.rounds {
+				t.Fatalf("%+v: they pay is %t behind %d rounds", tt, got, rounds)
+			}
+			if tt.want {
+				break
+			}
+			for range rest - 1 {
+				p.ran(1, 100)
+			}
+			if p.now() {
+				t.Error("guesses do not rest")
+			}
 			p.ran(1, 100)
 		}
-		if p.now() {
-			t.Error("guesses do not rest")
-		}
-		if p.ran(1, 100); !p.now() {
-			t.Error("guesses are not tried again")
-		}
+	}
+	p := pays{alone: 100, pause: 8 * payRest}
+	for range 2 * payRounds { // that pay
+		p.now()
+		p.ran(8, 200)
+		p.accepted += 3
+	}
+	if !p.now() || p.pause != 0 {
+		t.Errorf("guesses that pay leave a rest of %d", p.pause)
 	}
 }

@@ -75,14 +75,29 @@ type pays struct {
 	alone        map[int]time.Duration // of a step without guesses, by its rows, running means
 	spent, worth time.Duration         // of the last steps with guesses, and of as many tokens without
 	steps        int
-	rest         int // steps until guesses are tried again
+	rest         rest
 }
 
-// The steps that decide, and how long guesses are left out if they did not pay.
+// The steps that decide, unless the time of so many steps is lost before, in some steps, as one
+// may have been slow by chance; and how long guesses are left out if they did not pay: twice as
+// long each time. So a text that cannot be guessed loses two to three tokens in a hundred, and
+// fewer later on.
 const (
-	paySteps = 8
-	payRest  = 128
+	paySteps    = 8
+	paySome     = 3
+	payLoss     = 4
+	payRest     = 128
+	payRestMost = 1024
 )
+
+// rest is how many steps are left until guesses are tried again.
+type rest struct{ left, last int }
+
+// begin rests twice as long as the last time.
+func (r *rest) begin() {
+	r.last = min(max(2*r.last, payRest), payRestMost)
+	r.left = r.last
+}
 
 // ran counts a step that brought so many tokens.
 func (p *pays) ran(rows, guesses, tokens int, took time.Duration) {
@@ -95,7 +110,7 @@ func (p *pays) ran(rows, guesses, tokens int, took time.Duration) {
 		} else {
 			p.alone[rows] += (took - mean) / 8
 		}
-		p.rest = max(p.rest-1, 0)
+		p.rest.left = max(p.rest.left-1, 0)
 		return
 	}
 	p.steps++
@@ -105,18 +120,20 @@ func (p *pays) ran(rows, guesses, tokens int, took time.Duration) {
 
 // now says whether a step of so many rows gets guesses.
 func (p *pays) now(rows int) bool {
-	if p.rest > 0 || p.alone[rows] == 0 {
+	if p.rest.left > 0 || p.alone[rows] == 0 {
 		return false
 	}
-	if p.steps < paySteps {
+	lost := p.spent - p.worth
+	if p.steps < paySome || p.steps < paySteps && lost <= payLoss*p.alone[rows] {
 		return true
 	}
-	lost := p.spent > p.worth
 	p.steps, p.spent, p.worth = 0, 0, 0
-	if lost {
-		p.rest = payRest
+	if lost > 0 {
+		p.rest.begin()
+		return false
 	}
-	return !lost
+	p.rest.last = 0
+	return true
 }
 
 // shares are what a guess has cost in a step, and what a token costs without guesses.
@@ -131,7 +148,7 @@ func (p *pays) shares(rows, guesses int, took time.Duration) (guess, token time.
 type worth struct {
 	cost, gain time.Duration
 	rounds     int
-	rest       int // rounds until it guesses again
+	rest       rest
 }
 
 // ran counts a round with so many guesses, of which some were right.
@@ -141,20 +158,22 @@ func (w *worth) ran(guessed, right int, guess, token time.Duration) {
 	}
 	w.cost += guess * time.Duration(guessed)
 	w.gain += token * time.Duration(right)
-	if w.rounds++; w.rounds < paySteps {
+	if w.rounds++; w.rounds < paySome || w.rounds < paySteps && w.cost-w.gain <= payLoss*token {
 		return
 	}
 	if w.cost > w.gain {
-		w.rest = payRest
+		w.rest.begin()
+	} else {
+		w.rest.last = 0
 	}
 	w.cost, w.gain, w.rounds = 0, 0, 0
 }
 
 // now says whether the request guesses in this round.
 func (w *worth) now() bool {
-	if w.rest == 0 {
+	if w.rest.left == 0 {
 		return true
 	}
-	w.rest--
+	w.rest.left--
 	return false
 }

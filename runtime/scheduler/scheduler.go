@@ -39,6 +39,14 @@ const DefaultPromptRows = 16
 // Config says how requests share the model.
 type Config struct {
 	PromptRows int // rows of prompts that a decoding request waits for at most; 0: the default
+	// Ahead is how many tokens of a request that is alone a device that can picks and runs as
+	// one unit of work, with another one behind it; 0: the host takes part in every token.
+	// Who comes meanwhile waits for what is under way.
+	Ahead int
+	// Now is the clock by which steps take time; nil: time.Now. How many rows run together
+	// and whether guesses do follows from it, so with a clock that can be foretold a schedule
+	// can be run again.
+	Now func() time.Time
 }
 
 // Request is a prompt to continue, and how far. Its functions are called by the
@@ -64,6 +72,7 @@ type Scheduler struct {
 	model      *engine.Model
 	width      int // rows of a step
 	promptRows int
+	unit       int              // Config.Ahead
 	now        func() time.Time // for how long steps take
 
 	mu       sync.Mutex
@@ -74,6 +83,7 @@ type Scheduler struct {
 	pays    pays
 	pace    pace
 	turn    round
+	flight  flight
 	last    int   // number of the task whose prompt got the last row
 	joined  int   // tasks that have got a number
 	hold    bool  // nobody joins until somebody ends
@@ -89,7 +99,10 @@ func New(m *engine.Model, cfg Config) (*Scheduler, error) {
 	if cfg.PromptRows == 0 {
 		cfg.PromptRows = DefaultPromptRows
 	}
-	return &Scheduler{model: m, width: m.Width(), promptRows: cfg.PromptRows, now: time.Now}, nil
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Scheduler{model: m, width: m.Width(), promptRows: cfg.PromptRows, unit: cfg.Ahead, now: cfg.Now}, nil
 }
 
 // Submit hands over a request, which begins when there is a session for it. Cancelling
@@ -126,6 +139,24 @@ func (s *Scheduler) Run() error {
 func (s *Scheduler) Step() (more bool, err error) {
 	s.receive()
 	s.cancel()
+	t, most := s.alone()
+	if t != s.flight.task {
+		s.land()
+	}
+	if t == nil || s.failed != nil || !s.goOn(t, most) {
+		s.round()
+	}
+	if s.failed != nil {
+		s.fail()
+		return false, s.failed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.active)+len(s.waiting)+len(s.incoming) > 0, nil
+}
+
+// round runs rows, the next ones of the present round.
+func (s *Scheduler) round() {
 	rows, tasks := s.rows()
 	var picked [][]int32
 	if len(rows) > 0 && s.failed == nil {
@@ -135,17 +166,13 @@ func (s *Scheduler) Step() (more bool, err error) {
 		s.steps.Busy += time.Since(start)
 	}
 	if s.failed != nil {
-		s.fail()
-		return false, s.failed
+		return
 	}
 	for i, t := range tasks {
 		if last := i+1 == len(tasks) || tasks[i+1] != t; last && t.left() <= 0 {
 			s.take(t, picked[i])
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.active)+len(s.waiting)+len(s.incoming) > 0, nil
 }
 
 // Stats are numbers of requests.
@@ -192,6 +219,9 @@ func (s *Scheduler) fail() {
 
 // end takes a request out of the schedule, and tells it.
 func (s *Scheduler) end(t *task, reason engine.Reason, err error) {
+	if s.flight.task == t {
+		s.land()
+	}
 	is := func(u *task) bool { return u == t }
 	s.active, s.waiting = slices.DeleteFunc(s.active, is), slices.DeleteFunc(s.waiting, is)
 	s.turn.decode = slices.DeleteFunc(s.turn.decode, is)

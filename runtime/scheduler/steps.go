@@ -18,6 +18,13 @@ const sizes = 13
 // MostRows is the greatest number of rows of steps in Steps.Rows[i].
 func MostRows(i int) int { return 1 << i }
 
+// one counts a step of one decoding row.
+func (s *Steps) one(took time.Duration) {
+	s.Rows[0]++
+	s.Decode++
+	s.Busy += took
+}
+
 // begin counts a step by the tasks of its rows, before they are run.
 func (s *Steps) begin(tasks []*task) {
 	s.Rows[bits.Len(uint(len(tasks)-1))]++

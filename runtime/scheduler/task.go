@@ -12,14 +12,16 @@ import (
 // pages back only means that all of its text has to be.
 type task struct {
 	Request
-	ctx     context.Context
-	number  int // in the order in which they joined
-	text    []int32
-	session *engine.Session // nil: it waits for one
-	drafter engine.Drafter  // of the session; nil: nothing is guessed
-	worth   worth           // of its guesses
-	waits   bool            // for pages
-	result  engine.Result
+	ctx       context.Context
+	number    int // in the order in which they joined
+	text      []int32
+	session   *engine.Session // nil: it waits for one
+	drafter   engine.Drafter  // of the session; nil: nothing is guessed
+	worth     worth           // of its guesses
+	waits     bool            // for pages
+	onHost    bool            // the device cannot go on by itself
+	unguessed int             // tokens that were last run so where there was nothing to guess; 0: a guess was right since
+	result    engine.Result
 
 	submitted time.Time
 	began     time.Time // the prompt, and then decoding
@@ -88,6 +90,7 @@ func (s *Scheduler) take(t *task, tokens []int32) {
 			return // it has ended, or ends before the next step
 		}
 		if behind > 0 {
+			t.unguessed = 0
 			t.result.Accepted++
 			t.result.Decode.Tokens++
 		}

@@ -259,7 +259,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	if a.reasoning != "" {
 		m.Content = append(m.Content, map[string]any{"type": "thinking", "thinking": a.reasoning, "signature": ""})
 	}
-	if a.content != "" || len(a.calls) == 0 {
+	if a.content != "" || len(m.Content)+len(a.calls) == 0 { // an empty text is no block, unless it is all there is
 		m.Content = append(m.Content, map[string]any{"type": "text", "text": a.content})
 	}
 	for _, c := range a.calls {

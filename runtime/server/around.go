@@ -40,6 +40,7 @@ func (s *Server) around(next http.Handler) http.Handler {
 		id := requestID(r)
 		r.Header.Set(idHeader, id) // for a worker
 		w.Header().Set(idHeader, id)
+		w.Header().Set("Request-Id", id) // as Anthropic's clients look for it
 		for name, value := range common {
 			w.Header().Set(name, value)
 		}
@@ -177,12 +178,15 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) (answered boo
 	}
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After")
 	h.Add("Vary", "Origin")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST")
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, X-Request-Id, Anthropic-Version, Anthropic-Beta")
+	// The page may send whatever it can, and client libraries send headers of their own; none
+	// of them says more than the key that the request needs.
+	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true

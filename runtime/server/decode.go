@@ -57,7 +57,7 @@ func decodeJSON(data []byte, v any) error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &kind):
-		return bad(strings.TrimPrefix(strings.TrimPrefix(kind.Field, "sampling."), "structured."), "%s is not what is expected there, which is %s", kind.Value, words(kind.Type.String()))
+		return bad(strings.TrimPrefix(strings.TrimPrefix(kind.Field, "sampling."), "structured."), "%s is not what is expected there, which is %s", clip(kind.Value, 100), words(kind.Type.String()))
 	}
 	return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "invalid_json", Message: err.Error()}
 }

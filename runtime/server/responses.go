@@ -114,6 +114,9 @@ func (q *responsesRequest) conversation(s *Server) (*conversation, error) {
 			c.messages = append(c.messages, chat.Message{Role: item.Role, Content: string(item.Content)})
 		}
 	}
+	if len(c.messages) == 0 {
+		return nil, bad("input", "there is none")
+	}
 	return c, q.tools(c)
 }
 

@@ -33,12 +33,30 @@ func (s *Server) routes() map[string]endpoint {
 
 // mux makes a handler of endpoints, with those that every server has.
 func (s *Server) mux(routes map[string]endpoint) *http.ServeMux {
-	maps.Copy(routes, map[string]endpoint{"GET /{$}": s.page, "GET /page/{file}": s.page, "/": s.notFound})
 	mux := http.NewServeMux()
+	maps.Copy(routes, map[string]endpoint{"GET /{$}": s.page, "GET /page/{file}": s.page, "/": func(w http.ResponseWriter, r *http.Request) error {
+		if allow := methods(mux, r); allow != "" {
+			w.Header().Set("Allow", allow)
+			return &apiError{Status: http.StatusMethodNotAllowed, Type: "invalid_request_error", Code: "method_not_allowed", Message: clip(r.URL.Path, 200) + " wants " + allow + ", not " + clip(r.Method, 20)}
+		}
+		return s.notFound(w, r)
+	}})
 	for pattern, e := range routes {
 		mux.Handle(pattern, s.wrap(pattern, e))
 	}
 	return mux
+}
+
+// methods are those that a path has; "" if it does not exist.
+func methods(mux *http.ServeMux, r *http.Request) string {
+	for _, method := range []string{http.MethodGet, http.MethodPost} { // no path has both
+		other := *r
+		other.Method = method
+		if _, pattern := mux.Handler(&other); pattern != "/" {
+			return method
+		}
+	}
+	return ""
 }
 
 // page is GET / and its files.
@@ -49,7 +67,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// notFound answers paths that do not exist, and methods that a path does not have.
+// notFound answers paths that do not exist.
 func (s *Server) notFound(_ http.ResponseWriter, r *http.Request) error {
-	return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "not_found", Message: "there is no " + r.Method + " " + clip(r.URL.Path, 200)}
+	return &apiError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "not_found", Message: "there is no " + clip(r.Method, 20) + " " + clip(r.URL.Path, 200)}
 }

@@ -2,11 +2,12 @@
 // and how it shares the device:
 //
 //	go build -o /tmp/mlarun ./cmd/mlarun
-//	go run ./scripts/serveload -program bin/mlarun -model F [-threads 2] [-tests one,batch,arrivals,workers] [-o md|json]
+//	go run ./scripts/serveload -program bin/mlarun -model F [-threads 2] [-tests one,batch,arrivals,prefix,drafts,workers] [-o md|json]
 //
 // It starts servers and benchmarks itself, in turn, so that other work on the machine meets
 // both. Prompts are lists of token ids that no two requests share. Figures are medians over
 // rounds, with the least and the greatest. It needs Linux for workers (taskset).
+// -with has flags for both, such as -with "-act f16 -bundle F.mla".
 package main
 
 import (
@@ -27,7 +28,9 @@ type load struct {
 	rounds        int
 	width         int // streams of the test of a batch
 	prompt        int // tokens of a request that arrives
+	prefix        int // tokens of the prompt that is asked again
 	rows          int // -prompt-rows
+	with          []string
 	device        string
 	first         int32 // token of the next prompt
 }
@@ -73,7 +76,7 @@ func quantile(values []float64, q float64) float64 {
 var tests = []struct {
 	name string
 	run  func(l *load) ([]row, error)
-}{{"one", (*load).one}, {"batch", (*load).batch}, {"arrivals", (*load).arrivals}, {"workers", (*load).workers}}
+}{{"one", (*load).one}, {"batch", (*load).batch}, {"arrivals", (*load).arrivals}, {"prefix", (*load).again}, {"drafts", (*load).drafts}, {"workers", (*load).workers}}
 
 func main() {
 	l := &load{first: 1}
@@ -86,9 +89,12 @@ func main() {
 	flag.IntVar(&l.width, "width", 32, "streams of the test batch")
 	flag.IntVar(&l.prompt, "p", 64, "tokens of the prompts that arrive")
 	flag.IntVar(&l.rows, "prompt-rows", 16, "-prompt-rows of mlarun serve")
-	names := flag.String("tests", "one,batch,arrivals,workers", "what is measured, separated by commas")
+	flag.IntVar(&l.prefix, "prefix", 1024, "tokens of the prompt of the test prefix")
+	with := flag.String("with", "", "more flags of mlarun bench and mlarun serve, separated by spaces")
+	names := flag.String("tests", "one,batch,arrivals,prefix,drafts,workers", "what is measured, separated by commas")
 	format := flag.String("o", "md", "md or json")
 	flag.Parse()
+	l.with = strings.Fields(*with)
 	var rows []row
 	for _, t := range tests {
 		if !slices.Contains(strings.Split(*names, ","), t.name) {

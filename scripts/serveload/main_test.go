@@ -13,7 +13,7 @@ func TestLoad(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", mlarun, "mla/cmd/mlarun").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	l := &load{mlarun: mlarun, model: "../../testdata/tinyglm.gguf", device: "cpu", threads: 1, tokens: 16, rounds: 1, width: 3, prompt: 8, rows: 4, first: 1}
+	l := &load{mlarun: mlarun, model: "../../testdata/tinyglm.gguf", device: "cpu", threads: 1, tokens: 16, rounds: 1, width: 3, prompt: 8, prefix: 256, rows: 4, first: 1}
 	for _, name := range tests {
 		if name.name == "workers" { // needs two processors of its own
 			continue

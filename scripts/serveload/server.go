@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,11 +24,12 @@ type server struct {
 	cmd *exec.Cmd
 }
 
-// serve starts a server for so many requests at a time, on some processors ("": any), and
-// waits until it is ready.
-func (l *load) serve(parallel, threads int, cpus string) (*server, error) {
+// serve starts a server for so many requests at a time, on some processors ("": any), with
+// more flags, and waits until it is ready.
+func (l *load) serve(parallel, threads int, cpus string, flags ...string) (*server, error) {
 	args := []string{l.mlarun, "serve", "-model", l.model, "-device", l.device, "-threads", strconv.Itoa(threads), "-port", "0", "-c", strconv.Itoa(l.context()),
 		"-parallel", strconv.Itoa(parallel), "-prompt-rows", strconv.Itoa(l.rows), "-temp", "0", "-log-json"}
+	args = slices.Concat(args, l.with, flags)
 	if cpus != "" {
 		args = append([]string{"taskset", "-c", cpus}, args...)
 	}
@@ -48,7 +50,7 @@ func (l *load) serve(parallel, threads int, cpus string) (*server, error) {
 		}
 	}
 	if s.url == "" {
-		return nil, errors.Join(errors.New("the server does not listen"), c.Wait())
+		return nil, errors.Join(fmt.Errorf("the server does not listen: %s", lines.Text()), c.Wait())
 	}
 	go func() { _, _ = io.Copy(io.Discard, log) }() // it would wait for a reader
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -86,13 +88,29 @@ func (s *server) metric(name string) (float64, error) {
 	return 0, fmt.Errorf("the server has no metric %s", name)
 }
 
-// answer is when the pieces of a stream came, each of one token.
+// answer is when the pieces of a stream came, each of one token, and what the server says.
 type answer struct {
 	sent   time.Time
 	pieces []time.Time
-	// promptMS is how long the prompt took, by the server's clock, in milliseconds.
-	promptMS float64
+	said
 }
+
+// said is what is of use in the last piece.
+type said struct {
+	Timings struct {
+		PromptMS float64 `json:"prompt_ms"` // of the prompt, by the server's clock
+		Guesses  float64 `json:"draft_n"`
+		Right    float64 `json:"draft_n_accepted"`
+	}
+	Usage struct {
+		Details struct {
+			Cached int `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+	}
+}
+
+// first is how long the first token took, in milliseconds.
+func (a *answer) first() float64 { return 1e3 * a.pieces[0].Sub(a.sent).Seconds() }
 
 // newPrompt is one that no other request begins with.
 func (l *load) newPrompt(n int) []int32 {
@@ -105,10 +123,16 @@ func (l *load) newPrompt(n int) []int32 {
 	return p
 }
 
-// ask streams an answer of so many tokens; came is called with every piece, may be nil, and
-// returns false to go.
+// ask streams the likeliest answer of so many tokens; came is called with every piece, may be
+// nil, and returns false to go.
 func (s *server) ask(prompt []int32, tokens int, came func(time.Time) bool) (*answer, error) {
-	body, err := json.Marshal(map[string]any{"prompt": prompt, "max_tokens": tokens, "temperature": 0, "ignore_eos": true, "stream": true, "stream_options": map[string]any{"include_usage": true}})
+	return s.send(map[string]any{"prompt": prompt, "max_tokens": tokens, "temperature": 0}, came)
+}
+
+// send streams the answer to a request.
+func (s *server) send(request map[string]any, came func(time.Time) bool) (*answer, error) {
+	request["ignore_eos"], request["stream"], request["stream_options"] = true, true, map[string]any{"include_usage": true}
+	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
 	}
@@ -133,18 +157,12 @@ func (s *server) ask(prompt []int32, tokens int, came func(time.Time) bool) (*an
 		switch {
 		case strings.HasPrefix(line, "data: [DONE]"):
 			return a, nil
-		case strings.Contains(line, `"error"`):
+		case strings.HasPrefix(line, `data: {"error"`): // a text may be this word
 			return nil, errors.New(line)
-		case strings.Contains(line, `"timings"`):
-			var last struct {
-				Timings struct {
-					PromptMS float64 `json:"prompt_ms"`
-				}
-			}
-			if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &last); err != nil {
+		case strings.Contains(line, `"timings":{`):
+			if err := json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &a.said); err != nil {
 				return nil, err
 			}
-			a.promptMS = last.Timings.PromptMS
 		case strings.Contains(line, `"finish_reason":null`):
 			now := time.Now()
 			a.pieces = append(a.pieces, now)
@@ -173,10 +191,11 @@ type benched struct {
 }
 
 // bench is the speed of so many sessions without a server, with so many tokens before those
-// that are measured.
-func (l *load) bench(batch, depth int) (benched, error) {
-	c := exec.Command(l.mlarun, "bench", "-model", l.model, "-device", l.device, "-threads", strconv.Itoa(l.threads), "-p", "0", "-n", strconv.Itoa(l.tokens),
-		"-d", strconv.Itoa(depth), "-empty", "-r", "1", "-batch", strconv.Itoa(batch), "-o", "json", "-quiet")
+// that are measured, and with more flags.
+func (l *load) bench(batch, depth int, flags ...string) (benched, error) {
+	args := []string{"bench", "-model", l.model, "-device", l.device, "-threads", strconv.Itoa(l.threads), "-p", "0", "-n", strconv.Itoa(l.tokens),
+		"-d", strconv.Itoa(depth), "-empty", "-r", "1", "-batch", strconv.Itoa(batch), "-o", "json", "-quiet"}
+	c := exec.Command(l.mlarun, slices.Concat(args, l.with, flags)...)
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if err != nil {

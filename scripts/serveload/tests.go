@@ -18,12 +18,17 @@ func (l *load) one() (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	var wall, cpu, outside, ratio, alone []float64
+	var wall, cpu, outside, ratio, alone, single []float64
 	for range l.rounds {
 		b, err := l.bench(1, 1)
 		if err != nil {
 			return nil, err
 		}
+		each, err := l.bench(1, 1, "-ahead", "1")
+		if err != nil {
+			return nil, err
+		}
+		single = append(single, 1e3/each.TokS)
 		before, err := s.sample()
 		if err != nil {
 			return nil, err
@@ -47,6 +52,7 @@ func (l *load) one() (rows []row, err error) {
 	}
 	return []row{
 		newRow("one", "bench, a token", "ms", alone),
+		newRow("one", "the same where a GPU picks no token ahead", "ms", single),
 		newRow("one", "served, a token", "ms", wall),
 		newRow("one", "served over bench, time of a token", "%", ratio).atMost(3),
 		newRow("one", "served over bench, processor time of a token", "%", cpu).atMost(3),
@@ -173,7 +179,7 @@ func (l *load) arrivals() (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		alone = append(alone, 1e3*a.pieces[0].Sub(a.sent).Seconds())
+		alone = append(alone, a.first())
 	}
 	var mu sync.Mutex
 	stop := false
@@ -241,8 +247,8 @@ func (l *load) arrivals() (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		took := 1e3 * a.pieces[0].Sub(a.sent).Seconds()
-		first, waited = append(first, took), append(waited, took-a.promptMS)
+		took := a.first()
+		first, waited = append(first, took), append(waited, took-a.Timings.PromptMS)
 		if err := wait(4 + rng.IntN(16)); err != nil {
 			return nil, err
 		}
@@ -255,14 +261,17 @@ func (l *load) arrivals() (rows []row, err error) {
 	}
 	still := quiet.of(others)
 	busy := gap{from, time.Now()}.of(others)
+	whole := make([]float64, len(waited))
 	for i := range waited {
 		waited[i] /= median(still)
+		whole[i] = first[i] / (2*median(still) + median(alone))
 	}
 	return []row{
 		newRow("arrivals", "a step of 8 streams", "ms", still),
 		newRow("arrivals", fmt.Sprintf("first token of a prompt of %d, alone", l.prompt), "ms", alone),
 		newRow("arrivals", "the same while 8 decode", "ms", first),
 		newRow("arrivals", "of that, before and behind its prompt, in steps of the 8", "", waited).atMost(2),
+		newRow("arrivals", "the whole of it over two steps of the 8 and its prompt alone", "", whole),
 		newRow("arrivals", "between tokens of the 8, median", "ms", []float64{median(busy)}),
 		newRow("arrivals", "99th percentile", "ms", []float64{quantile(busy, 0.99)}),
 		newRow("arrivals", "99th percentile over median", "", []float64{quantile(busy, 0.99) / median(busy)}).atMost(2),

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/generated"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+	"mla/runtime/sample"
+)
+
+// TestDoctorSchedule: a schedule has requests that come, go and share, and its two runs are
+// the same.
+func TestDoctorSchedule(t *testing.T) {
+	got := mlarun("", "doctor", "-device", "cpu", "-schedule", "300", "-model", "../../testdata/tinychat.gguf")
+	for _, w := range []string{"300 steps twice: the same tokens and bits of logits +ok", "[1-9][0-9]* requests, [1-9][0-9]* of them cancelled; [1-9][0-9]* tokens, [1-9][0-9]* of them guessed; [1-9][0-9]* prompt tokens reused; [1-9][0-9]* rows of logits"} {
+		if !regexp.MustCompile(w).MatchString(got.out) {
+			t.Errorf("no %q", w)
+		}
+	}
+	if got.code != 0 || strings.Contains(got.out, "kernels of") || t.Failed() {
+		t.Errorf("exit code %d\n%s%s", got.code, got.out, got.err)
+	}
+}
+
+// TestScheduleDiffers: runs of other seeds, or of another number of steps, differ, and a bit
+// of a logit shows.
+func TestScheduleDiffers(t *testing.T) {
+	e, err := engine.Open("../../testdata/tinyglm.gguf", engine.Options{Bundles: generated.Bundles(), Device: cpu.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	run := func(seed uint64, steps int) *scheduled {
+		m, err := e.Load(device.Config{Context: 128, Tables: scheduleRequests, Pages: 4 * plan.Pages(128), KV: quant.F16, Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		r := newScheduled(m, e.Bundle().Model.VocabSize, seed)
+		if err := r.run(context.Background(), steps, func(int) {}); err != nil {
+			t.Fatal(err)
+		}
+		if s := m.Pages(); s.InUse != 0 {
+			t.Errorf("%+v: pages are left in use", s)
+		}
+		return r
+	}
+	a, b, short, other := run(1, 60), run(1, 60), run(1, 50), run(2, 60)
+	if at := a.differs(b); at != -1 {
+		t.Errorf("the same schedule differs from step %d on", at)
+	}
+	if at := a.differs(short); at != 50 {
+		t.Errorf("differs at %d from one of 50 steps", at)
+	}
+	if at := a.differs(other); at < 0 || at > 20 {
+		t.Errorf("differs at %d from one with another seed", at)
+	}
+	sampler, err := sample.New(sample.Off())
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits := []float32{1, 2, 3}
+	first, second := &watched{Sampler: sampler}, &watched{Sampler: sampler}
+	first.Next(logits)
+	changed := slices.Clone(logits)
+	changed[1] = math.Nextafter32(2, 3)
+	second.Next(changed)
+	if first.sum == second.sum {
+		t.Error("a bit of a logit is not seen")
+	}
+	if _, portable := any(first).(engine.Portable); portable {
+		t.Error("a device would pick in the place of the sampler")
+	}
+}

@@ -1,0 +1,120 @@
+package scheduler
+
+import (
+	"errors"
+
+	"mla/runtime/engine"
+)
+
+// flight is a request that is alone, whose tokens a device picks and runs by itself: between
+// two of them it then waits for nothing. Nil: there is none.
+type flight struct {
+	task  *task
+	ahead *engine.Ahead
+	left  int // tokens until it is over; negative: any number
+}
+
+// How many tokens of a request that guesses are run without a look, once there was nothing to
+// guess: few at first, so that little is missed, and twice as many each time until a guess is
+// right, as to begin takes the time of a part of a token.
+const (
+	fewUnguessed  = 8
+	mostUnguessed = 64
+)
+
+// alone is the request that a device can go on with by itself, for at most so many tokens
+// (negative: any number): nobody else is there, and nothing but the logits decides about its
+// tokens. Nil: there is none.
+func (s *Scheduler) alone() (t *task, most int) {
+	if s.unit < 1 || len(s.active) != 1 || len(s.waiting) > 0 || len(s.turn.decode) > 0 || s.turn.prompts > 0 {
+		return nil, 0
+	}
+	t = s.active[0]
+	_, portable := t.Sampler.(engine.Portable)
+	_, watches := t.Sampler.(engine.Watching)
+	if !t.ready() || t.onHost || !portable || watches {
+		return nil, 0
+	}
+	if t == s.flight.task {
+		return t, 0
+	}
+	if most = s.unguessed(t); t.Max >= 0 {
+		left := t.Max - len(t.result.Tokens)
+		if most < 0 || most > left {
+			most = left
+		}
+	}
+	if most == 0 || most == 1 {
+		return nil, 0
+	}
+	return t, most
+}
+
+// unguessed is for how many tokens a request need not guess; negative: for all.
+func (s *Scheduler) unguessed(t *task) int {
+	if t.drafter == nil {
+		return -1
+	}
+	_, textual := t.drafter.(engine.Textual)
+	rest := max(s.pays.rest.left, t.worth.rest.left)
+	switch {
+	case !textual, s.pays.alone[1] == 0: // it is not known yet what guesses have to beat
+		return 0
+	case rest > 0:
+		return rest
+	case len(t.drafter.Propose(t.text, 1)) > 0:
+		return 0
+	}
+	t.unguessed = min(max(2*t.unguessed, fewUnguessed), mostUnguessed)
+	return t.unguessed
+}
+
+// goOn takes the next token of the request that is alone, which is a flight's or begins one
+// of most tokens; false: there is no page for it, and a round has to say what becomes of that.
+func (s *Scheduler) goOn(t *task, most int) bool {
+	start := s.now()
+	token := t.text[len(t.text)-1]
+	var err error
+	if s.flight.task == t {
+		token, err = s.flight.ahead.Next(token)
+		if out := (*engine.OutOfPages)(nil); errors.As(err, &out) {
+			s.land()
+			return s.failed != nil
+		}
+	} else {
+		if !s.reserve(t, 1) {
+			return s.failed != nil
+		}
+		var ahead *engine.Ahead
+		ahead, token, err = t.session.RunAhead(token, t.Sampler.(engine.Portable), s.unit, most)
+		if ahead != nil {
+			s.flight = flight{t, ahead, most}
+		}
+		t.onHost = ahead == nil
+	}
+	if s.failed = err; err != nil {
+		return true
+	}
+	took := s.now().Sub(start)
+	s.steps.one(took)
+	if t.drafter != nil {
+		s.pays.ran(1, 0, 1, took)
+		t.worth.now()
+	}
+	if s.flight.left--; s.flight.left == 0 {
+		s.land() // nothing is under way
+	}
+	t.result.Decode.Tokens++
+	s.take(t, []int32{token})
+	return true
+}
+
+// land ends what a device does by itself. The request goes on with rows.
+func (s *Scheduler) land() {
+	if a := s.flight.ahead; a != nil {
+		s.flight = flight{}
+		if err := a.End(); s.failed == nil {
+			s.failed = err
+		}
+	}
+}
