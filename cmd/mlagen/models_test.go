@@ -9,6 +9,7 @@ import (
 
 	"mla/gen"
 	"mla/gen/initspec"
+	"mla/gen/msl"
 	"mla/gen/msl/execute"
 	"mla/gen/msl/frontend"
 	"mla/gen/spec"
@@ -99,7 +100,7 @@ func compileFor(t *testing.T, file, act string) *device.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(append(frontend.Lint(b.Source), frontend.Check(b.Source))...); err != nil {
+	if err := errors.Join(append(frontend.Lint(b.Source, msl.ThreadgroupMemory(b.Class)), frontend.Check(b.Source, msl.ThreadgroupMemory(b.Class)))...); err != nil {
 		t.Error(err)
 	}
 	m, err := bind.Bind(f, b)

@@ -9,6 +9,7 @@ import (
 
 	"mla/gen/gentest"
 	"mla/gen/golang"
+	"mla/gen/msl"
 	"mla/gen/msl/frontend"
 	"mla/generated"
 	"mla/runtime/device"
@@ -37,7 +38,7 @@ func TestGenerated(t *testing.T) {
 			continue
 		}
 		names[b.Source] = b.Name
-		if err := frontend.Check(b.Source); err != nil {
+		if err := frontend.Check(b.Source, msl.ThreadgroupMemory(b.Class)); err != nil {
 			t.Errorf("%s: %v", b.Name, err)
 		}
 	}
@@ -73,7 +74,7 @@ func TestCuts(t *testing.T) {
 				if _, before := parsed.LoadOrStore(cut, true); before {
 					continue
 				}
-				if err := frontend.Check(cut); err != nil {
+				if err := frontend.Check(cut, msl.ThreadgroupMemory(b.Class)); err != nil {
 					t.Errorf("%s: %v", b.Profiles[i].Name, err)
 				}
 			}
@@ -108,7 +109,7 @@ func TestSingleKernels(t *testing.T) {
 				t.Parallel()
 				cut, err := source.Cut([]string{f})
 				if err == nil {
-					err = frontend.Check(cut)
+					err = frontend.Check(cut, msl.ThreadgroupMemory(b.Class))
 				}
 				if err != nil {
 					t.Error(err)

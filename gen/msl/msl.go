@@ -29,7 +29,7 @@ func Print(b *plan.Bundle, header string) (string, error) {
 	}
 	p := &printer{bundle: b, tmpl: tmpl, funcs: map[string]bool{}}
 	p.line(header)
-	p.line("")
+	p.line("// What is not a kernel comes from templates/msl, where it is explained.\n")
 	if b.HasTails() {
 		p.execute("tail.version", nil)
 	}
@@ -61,8 +61,15 @@ func (p *printer) line(s string) { p.out.WriteString(s + "\n") }
 
 func (p *printer) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
 
-// execute appends a template.
-func (p *printer) execute(name string, data any) { p.out.WriteString(p.render(name, data)) }
+// execute appends a template of functions that kernels call. What is written about these stays in
+// templates/msl, since every bundle has them.
+func (p *printer) execute(name string, data any) {
+	for _, line := range strings.SplitAfter(p.render(name, data), "\n") {
+		if !strings.HasPrefix(strings.TrimLeft(line, " "), "//") {
+			p.out.WriteString(line)
+		}
+	}
+}
 
 // render fills in a template.
 func (p *printer) render(name string, data any) string {

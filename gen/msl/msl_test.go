@@ -28,7 +28,7 @@ func print(t *testing.T, b *plan.Bundle) string {
 // TestFrontEnd parses all kinds of parts × all formats × all pieces.
 func TestFrontEnd(t *testing.T) {
 	for _, act := range []plan.Elem{plan.ElemF32, plan.ElemF16} {
-		if err := frontend.Check(print(t, synthetic(act))); err != nil {
+		if err := frontend.Check(print(t, synthetic(act)), ThreadgroupMemory("")); err != nil {
 			t.Error(err)
 		}
 	}

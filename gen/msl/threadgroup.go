@@ -17,14 +17,22 @@ var groupMemories = map[string]groupMemory{
 	plan.ClassNVIDIA: {bytes: 48 << 10, copies: true}, // declared like this; more has to be asked for at a launch
 }
 
-// room is that of the bundle's devices.
-func (p *printer) room() groupMemory {
-	if p != nil {
-		if m, ok := groupMemories[p.bundle.Class]; ok {
-			return m
-		}
+// ThreadgroupMemory is how many bytes of it a kernel may declare for a class of devices.
+func ThreadgroupMemory(class string) int { return roomOf(class).bytes }
+
+func roomOf(class string) groupMemory {
+	if m, ok := groupMemories[class]; ok {
+		return m
 	}
 	return groupMemories[""]
+}
+
+// room is that of the bundle's devices.
+func (p *printer) room() groupMemory {
+	if p == nil {
+		return roomOf("")
+	}
+	return roomOf(p.bundle.Class)
 }
 
 // ThreadgroupBytes is the most threadgroup memory that a kernel's variants declare.

@@ -47,7 +47,7 @@ var metalPragma = regexp.MustCompile(`(?m)^#pragma METAL fp `)
 // Check parses source strictly, for each version of the language that matters, and lints
 // it. The error lists what clang and the lint say; a warning is an error, and so is what
 // C++14 does not have, which MSL is below version 4.
-func Check(source string) error {
+func Check(source string, threadgroupBytes int) error {
 	clang, err := findClang()
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func Check(source string) error {
 			return err
 		}
 	}
-	return errors.Join(Lint(source)...)
+	return errors.Join(Lint(source, threadgroupBytes)...)
 }
 
 // parse has clang look at kernels.metal in dir. C++ for OpenCL is C++17 at the least: what

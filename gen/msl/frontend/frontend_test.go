@@ -43,7 +43,7 @@ kernel void k(device const uchar * w [[buffer(0)]], device half * out [[buffer(1
 
 func TestCheckAccepts(t *testing.T) {
 	for _, source := range []string{good, needs + handOver} {
-		if err := Check(source); err != nil {
+		if err := Check(source, 32768); err != nil {
 			t.Error(err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestCXX14(t *testing.T) {
 		{"a template of any value", prefix + "template <auto N> static inline uint value() { return uint(N); }\n" + kernel("a[0] = float(value<3u>());"), "auto"},
 		{"a using with two names", prefix + "namespace outer { struct P {}; struct Q {}; }\nusing outer::P, outer::Q;\n" + kernel("a[0] = 1.0f;"), "using"},
 	} {
-		if err := Check(c.source); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "before C++17") {
+		if err := Check(c.source, 32768); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "before C++17") {
 			t.Errorf("%s: Check says %v; expected %q", c.name, err, c.want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestCheckRejects(t *testing.T) {
 		{"unqualified pointer", k("float * p = a; p[0] = 1.0f;"), "no address space"},
 	}
 	for _, c := range cases {
-		if err := Check(c.source); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := Check(c.source, 32768); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: Check says %v; expected %q", c.name, err, c.want)
 		}
 	}
@@ -169,7 +169,7 @@ func TestLint(t *testing.T) {
 	}
 	for _, c := range cases {
 		var got []string
-		for _, err := range Lint(c.source) {
+		for _, err := range Lint(c.source, 32768) {
 			got = append(got, err.Error())
 		}
 		all := strings.Join(got, "\n")
@@ -185,5 +185,5 @@ func FuzzLint(f *testing.F) {
 	f.Add("kernel void k(((((")
 	f.Add("threadgroup float t[")
 	f.Add("typedef ; * &")
-	f.Fuzz(func(t *testing.T, source string) { Lint(source) })
+	f.Fuzz(func(t *testing.T, source string) { Lint(source, 32768) })
 }

@@ -8,19 +8,16 @@ import (
 	"strings"
 )
 
-// maxThreadgroupBytes and maxBuffer are limits of Apple GPUs.
-const (
-	maxThreadgroupBytes = 32768
-	maxBuffer           = 30
-)
+// maxBuffer is a limit of Apple GPUs.
+const maxBuffer = 30
 
 // Lint returns what breaks the rules of MSL, or of this project's use of it,
 // though the strict front end accepts it: double literals, pointers without an
 // address space, infinities, recursion, kernels that call kernels, returns from
-// functions with barriers, wrong buffer indices, too much threadgroup memory, products
+// functions with barriers, wrong buffer indices, more than so many bytes of threadgroup memory, products
 // and sums that may be contracted, names that Apple's language or library uses.
-func Lint(source string) []error {
-	l := &linter{tokens: scan(source)}
+func Lint(source string, threadgroupBytes int) []error {
+	l := &linter{tokens: scan(source), maxBytes: threadgroupBytes}
 	l.contraction(source)
 	l.literals()
 	l.pointers()
@@ -43,6 +40,7 @@ type linter struct {
 	tokens    []token
 	functions []function
 	errs      []error
+	maxBytes  int // of threadgroup memory
 }
 
 func (l *linter) fail(t token, format string, args ...any) {
@@ -200,7 +198,7 @@ func (l *linter) threadgroupBytes(f *function) {
 		}
 		total += n * size
 	}
-	if total > maxThreadgroupBytes {
-		l.fail(l.tokens[f.body], "%s: %d bytes of threadgroup memory; expected at most %d", f.name, total, maxThreadgroupBytes)
+	if total > l.maxBytes {
+		l.fail(l.tokens[f.body], "%s: %d bytes of threadgroup memory; expected at most %d", f.name, total, l.maxBytes)
 	}
 }

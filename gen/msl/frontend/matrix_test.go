@@ -28,7 +28,7 @@ func TestMatrixFunctions(t *testing.T) {
 		{"sizes that do not exist", "simdgroup_matrix<half, 4, 4> small; simdgroup_load(small, h); simdgroup_store(s, a);", "undefined template"},
 	}
 	for _, c := range cases {
-		err := Check(matrices(c.statements))
+		err := Check(matrices(c.statements), 32768)
 		if c.want == accepted && err != nil || c.want != accepted && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: Check says %v; expected %q", c.name, err, c.want)
 		}

@@ -43,7 +43,7 @@ func TestNames(t *testing.T) {
 		{"names that only begin alike", in("static inline float clamped(float x) { return x; }\nconstant float ranks[1] = {1.0f};\ntemplate <typename T> struct half_pair { T x; };"), "", ""},
 	} {
 		var got []string
-		for _, err := range Lint(c.source) {
+		for _, err := range Lint(c.source, 32768) {
 			got = append(got, err.Error())
 		}
 		all := strings.Join(got, "\n")
