@@ -89,19 +89,51 @@ static inline void sum_lanes(thread float * v) {
   UNROLL for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
 }
 
-//: sum_one using UNROLL own sum_lanes
+//: sum_group using UNROLL
+template <ushort GROUP>
+static inline float sum_group(float v) {
+  UNROLL for (ushort d = 1; d < GROUP; d *= 2) v += simd_shuffle_xor(v, d);
+  return v;
+}
+
+//: add_halves using UNROLL
+template <uint N, uint D>
+static inline void add_halves(thread float * v, ushort lane) {
+  const bool upper = (lane & D) != 0u;
+  UNROLL for (uint i = 0; i < N; ++i) {
+    const float low = v[i], high = v[i + N]; // not chosen among as places, which would have addresses
+    v[i] = (upper ? high : low) + simd_shuffle_xor(upper ? low : high, ushort(D));
+  }
+}
+
+//: lane_sums using UNROLL add_halves sum_group
+template <ushort LANES, uint COUNT>
+struct lane_sums {
+  enum : bool { SHARED = COUNT <= LANES };
+  enum : uint { EACH = SHARED ? LANES / COUNT : 1 }; // lanes that have the same sum
+  static inline uint which(ushort lane) { return lane % LANES / EACH; }
+  static inline void add(thread float * v, ushort lane) {
+    if (!SHARED) {
+      UNROLL for (uint i = 0; i < COUNT; ++i) v[i] = sum_group<LANES>(v[i]);
+      return;
+    }
+    add_halves<COUNT / 2u, LANES / 2u>(v, lane);
+    add_halves<COUNT / 4u, LANES / 4u>(v, lane);
+    add_halves<COUNT / 8u, LANES / 8u>(v, lane);
+    add_halves<COUNT / 16u, LANES / 16u>(v, lane);
+    add_halves<COUNT / 32u, LANES / 32u>(v, lane);
+    UNROLL for (ushort d = EACH / 2; d > 0; d /= 2) v[0] += simd_shuffle_xor(v[0], d);
+  }
+};
+
+//: sum_one using lane_sums own sum_lanes
 template <ushort N>
 static inline float sum_one(thread float * v, uint which, ushort lane) {
   if (N == 1 || N > 32 || (N & (N - 1)) != 0) {
     sum_lanes<N>(v);
     return own<N>(v, ushort(which));
   }
-  UNROLL for (ushort n = N / 2; n > 0; n /= 2) {
-    const ushort d = 32 / N * n;
-    const bool upper = (lane & d) != 0;
-    UNROLL for (ushort i = 0; i < n; ++i) v[i] = (upper ? v[i + n] : v[i]) + simd_shuffle_xor(upper ? v[i] : v[i + n], d);
-  }
-  UNROLL for (ushort d = 16 / N; d > 0; d /= 2) v[0] += simd_shuffle_xor(v[0], d);
+  lane_sums<32, N>::add(v, lane);
   return simd_shuffle(v[0], ushort(which * (32 / N)));
 }
 
@@ -144,13 +176,6 @@ static inline float add_slices(threadgroup const float * slices, ushort sg, usho
   float sum = 0.0f;
   UNROLL for (ushort i = 0; i < SLICES; ++i) sum += row[i * N];
   return sum;
-}
-
-//: sum_group using UNROLL
-template <ushort GROUP>
-static inline float sum_group(float v) {
-  UNROLL for (ushort d = 1; d < GROUP; d *= 2) v += simd_shuffle_xor(v, d);
-  return v;
 }
 
 //: norm_factor
@@ -2024,36 +2049,6 @@ template <> struct silu_for<half> {
   static inline float of(float v) {
     const float root = fast::rsqrt(1.0f + fast::exp(-v));
     return v * root * root;
-  }
-};
-
-//: add_halves using UNROLL
-template <uint N, uint D>
-static inline void add_halves(thread float * v, ushort lane) {
-  const bool upper = (lane & D) != 0u;
-  UNROLL for (uint i = 0; i < N; ++i) {
-    const float low = v[i], high = v[i + N]; // not chosen among as places, which would have addresses
-    v[i] = (upper ? high : low) + simd_shuffle_xor(upper ? low : high, ushort(D));
-  }
-}
-
-//: lane_sums using UNROLL add_halves sum_group
-template <ushort LANES, uint COUNT>
-struct lane_sums {
-  enum : bool { SHARED = COUNT <= LANES };
-  enum : uint { EACH = SHARED ? LANES / COUNT : 1 }; // lanes that have the same sum
-  static inline uint which(ushort lane) { return lane % LANES / EACH; }
-  static inline void add(thread float * v, ushort lane) {
-    if (!SHARED) {
-      UNROLL for (uint i = 0; i < COUNT; ++i) v[i] = sum_group<LANES>(v[i]);
-      return;
-    }
-    add_halves<COUNT / 2u, LANES / 2u>(v, lane);
-    add_halves<COUNT / 4u, LANES / 4u>(v, lane);
-    add_halves<COUNT / 8u, LANES / 8u>(v, lane);
-    add_halves<COUNT / 16u, LANES / 16u>(v, lane);
-    add_halves<COUNT / 32u, LANES / 32u>(v, lane);
-    v[0] = sum_group<EACH>(v[0]);
   }
 };
 
