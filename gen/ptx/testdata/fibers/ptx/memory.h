@@ -19,6 +19,11 @@ struct sixteen_bytes {
 #define COPIES_LAND fibers::land()
 
 // What other kernels of the file mention.
+template <typename WORDS> struct whole_copy {
+  static void begin_whole(WORDS *, const WORDS *) { abort(); }
+};
+#define COPIES_GROUP abort()
+#define COPIES_LAND_BUT(n) abort()
 enum memory_order : int { memory_order_relaxed, memory_order_seq_cst, memory_order_acq_rel };
 enum thread_scope : int { thread_scope_threadgroup, thread_scope_device };
 #define FENCE_ORDER memory_order_acq_rel
