@@ -158,6 +158,12 @@ func (v *partView) OneOfEight() string {
 	return ""
 }
 
+// InPairs says whether the results of a lane's two rows can be stored together: an odd vocabulary's cannot.
+func (v *partView) InPairs() bool {
+	p := v.P.(*plan.MatVec)
+	return p.Rows%2 == 0 && p.Out.Offset%2 == 0 && p.Out.Stride%2 == 0 && v.RowStride(p.Out.Slot)%2 == 0
+}
+
 // ownTiles says whether simdgroups have tiles of their own: they have steps of their own.
 func (v *partView) ownTiles() bool {
 	return verify.TokensOf(v.P) <= ownTile && v.Slices() == v.Simdgroups()

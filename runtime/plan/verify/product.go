@@ -62,15 +62,32 @@ func weightRowsOf(p plan.Part) int {
 	return 0
 }
 
-// matrixRows is how many rows a part's matrix has: lanes finish results of two of them.
-func matrixRows(p plan.Part) int {
+// checkPairs wants an even number of results of products that do more with them than store them: a
+// lane has two neighbours, and loads and stores what goes with them together.
+func checkPairs(k *plan.Kernel, p plan.Part) error {
+	var strides []int
+	rows := 0
 	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.Rows
 	case *plan.Experts:
-		return p.Rows
+		rows, strides = p.Rows, []int{k.Slots[p.Out.Slot].Stride, p.Out.Stride, p.Out.Offset}
+	case *plan.MatVec:
+		if p.Add < 0 && p.HandOver == nil && p.Rope == nil {
+			return nil
+		}
+		rows = p.Rows
+		if p.Add >= 0 {
+			strides = append(strides, k.Slots[p.Add].Stride, k.Slots[p.Out.Slot].Stride, p.Out.Stride, p.Out.Offset)
+		}
+		if p.HandOver != nil {
+			strides = append(strides, k.Slots[p.HandOver.Ready].Stride)
+		}
 	}
-	return 0
+	for _, n := range append(strides, rows) {
+		if n%2 != 0 {
+			return fmt.Errorf("%T of %d results, %d apart; expected multiples of 2", p, rows, n)
+		}
+	}
+	return nil
 }
 
 // checkProduct wants simdgroups that share the tile's loads and results evenly, and of few inputs a
@@ -91,15 +108,13 @@ func checkProduct(k *plan.Kernel, p plan.Part) error {
 	switch {
 	case tokens%Block != 0 || tokens > TileInputs || slices > 2 && slices < simdgroups || slices > 2 && tokens > TileInputs/4:
 		return fmt.Errorf("tiles of %d rows for %d threads, %d of %d simdgroups to a row; expected one or two, or up to %d rows for all", tokens, k.Threads, slices, simdgroups, TileInputs/4)
-	case matrixRows(p)%2 != 0:
-		return fmt.Errorf("%T of %d results; expected a multiple of 2", p, matrixRows(p))
 	case rows*simdgroups != perGroup*slices || rows != 2*Block && rows != 4*Block || Block*rows/SimdWidth%slices != 0:
 		return fmt.Errorf("%d rows of weights for a threadgroup of %d simdgroups, %d to a row; expected 16 or 32 for each", perGroup, simdgroups, slices)
 	}
 	if r := RescaleOf(p); r != nil && r.Count < 1 {
 		return fmt.Errorf("a norm of no sums of squares")
 	}
-	return nil
+	return checkPairs(k, p)
 }
 
 // checkInputsOf wants a mat-vec that takes the few rows of its kernel at once.
