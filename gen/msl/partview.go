@@ -191,6 +191,8 @@ func (v *partView) Group() string {
 		return fmt.Sprintf("(%s / %du)", v.Number(), v.Tiles())
 	case v.Batched() && !v.Together() && n == 1:
 		return "0u"
+	case v.splitsFirst():
+		return fmt.Sprintf("(%s / %du)", v.Number(), v.Width)
 	case v.Batched() && !v.Together():
 		return fmt.Sprintf("(%s %% %du)", v.Number(), n)
 	}

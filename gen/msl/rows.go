@@ -26,6 +26,13 @@ func (v *partView) attendsRows() bool {
 	return latent || attendsHeads(v.P) || expandsHeads(v.P)
 }
 
+// splitsFirst says whether the first threadgroups are those of all rows' first splits: the last splits, of
+// which short contexts have none, end at once and hold up nobody.
+func (v *partView) splitsFirst() bool {
+	_, ok := v.P.(*plan.Attend)
+	return ok && v.Batched() && v.P.Groups() > 1
+}
+
 // Rows is the parameter that holds all rows.
 func (v *partView) Rows() (string, error) {
 	if i := v.rowSlot(); i >= 0 {
@@ -126,7 +133,9 @@ func (v *partView) alive(text string) (string, error) {
 	if v.Together() {
 		name, index = "first_row", fmt.Sprintf("%s %% %du * %du", index, v.Tiles(), verify.TokensOf(v.P))
 	} else {
-		if n := v.P.Groups(); n > 1 {
+		if v.splitsFirst() {
+			index += fmt.Sprintf(" %% %du", v.Width)
+		} else if n := v.P.Groups(); n > 1 {
 			index += fmt.Sprintf(" / %du", n)
 		}
 		if locals = v.Locals(); locals != "" {

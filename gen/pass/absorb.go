@@ -77,11 +77,20 @@ func least(width, tile int) int {
 	return (leastRows[i].rows + tile - 1) / tile * tile
 }
 
+// attendGroups is how many threadgroups attend side by side at the most: some four for every multiprocessor
+// of a large GPU, or as many as one row's splits. Those of splits that a context does not have yet end at
+// once, but each takes its turn: 16 rows with 128 splits each, of which 8 have cache rows, were
+// 1,920 of them, one behind the other on 132 multiprocessors.
+const attendGroups = 512
+
+// mostSplits is how many splits each of so many rows has.
+func mostSplits(width, splits int) int { return min(splits, max(1, attendGroups/width)) }
+
 // splitKV cuts latent attention into a fixed number of splits of the cache
 // (flash-decoding) and an exact combine.
 func splitKV(p *ir.Program) error {
 	t := p.Spec.Tuning.Attention
-	least := least(p.Width, t.Tile)
+	least, splits := least(p.Width, t.Tile), mostSplits(p.Width, t.Splits)
 	var steps []*ir.Step
 	for _, s := range p.Steps {
 		steps = append(steps, s)
@@ -90,15 +99,15 @@ func splitKV(p *ir.Program) error {
 			continue
 		}
 		out := op.Out[0]
-		part := p.NewValue("attend_out", s.Layer, t.Splits*out.Len)
-		ml := p.NewValue("attend_ml", s.Layer, t.Splits*op.Heads*2)
-		op.Note("split_kv: the cache is cut into at most %d splits of whole tiles of %d rows, a threadgroup each, so that one token's attention is spread over the GPU; a split costs its combine two or three rows' attention, so short contexts have fewer", t.Splits, t.Tile)
+		part := p.NewValue("attend_out", s.Layer, splits*out.Len)
+		ml := p.NewValue("attend_ml", s.Layer, splits*op.Heads*2)
+		op.Note("split_kv: the cache is cut into at most %d splits of whole tiles of %d rows, a threadgroup each, so that one token's attention is spread over the GPU; a split costs its combine two or three rows' attention, so short contexts have fewer", splits, t.Tile)
 		if least > 0 {
 			op.Note("split_kv: several rows attend side by side, so that there are threadgroups enough with %d cache rows in a split at least", least)
 		}
-		op.Kind, op.Out, op.Splits, op.Tile, op.Least = ir.AttendSplit, []*ir.Value{part, ml}, t.Splits, t.Tile, least
+		op.Kind, op.Out, op.Splits, op.Tile, op.Least = ir.AttendSplit, []*ir.Value{part, ml}, splits, t.Tile, least
 		steps = append(steps, &ir.Step{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{{
-			Kind: ir.Combine, Name: "combine", Heads: op.Heads, Splits: t.Splits, Tile: t.Tile, Least: least,
+			Kind: ir.Combine, Name: "combine", Heads: op.Heads, Splits: splits, Tile: t.Tile, Least: least,
 			In: []ir.Ref{ir.All(part), ir.All(ml)}, Out: []*ir.Value{out},
 		}}}}})
 	}

@@ -7980,18 +7980,18 @@ static inline void attend_x16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 1048576u;
-  device float * row_attend_ml = attend_ml + row_index * 4096u;
-  // 16 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 262144u;
+  device float * row_attend_ml = attend_ml + row_index * 1024u;
+  // 16 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -8048,18 +8048,18 @@ static inline void attend_x16_f16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 1048576u;
-  device float * row_attend_ml = attend_ml + row_index * 4096u;
-  // 16 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 262144u;
+  device float * row_attend_ml = attend_ml + row_index * 1024u;
+  // 16 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -8090,18 +8090,18 @@ static inline void attend_x16_q8_0_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 1048576u;
-  device float * row_attend_ml = attend_ml + row_index * 4096u;
-  // 16 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 262144u;
+  device float * row_attend_ml = attend_ml + row_index * 1024u;
+  // 16 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -8186,14 +8186,14 @@ static inline void combine_x16_body(
   const uint row_index = tg / 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
-  device const float * row_attend_out = attend_out + row_index * 1048576u;
-  device const float * row_attend_ml = attend_ml + row_index * 4096u;
+  device const float * row_attend_out = attend_out + row_index * 262144u;
+  device const float * row_attend_ml = attend_ml + row_index * 1024u;
   device float * row_o_lat = o_lat + row_index * 8192u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 16u);
-  const uint nkv = row_current.nkv, per = split_rows<128u, 16u, 64u>(nkv);
-  combine_splits<128u, 16u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
+  const uint nkv = row_current.nkv, per = split_rows<32u, 16u, 64u>(nkv);
+  combine_splits<32u, 16u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -8211,7 +8211,7 @@ kernel void combine_x16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[32];
+  threadgroup float4 scratch[8];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13953,18 +13953,18 @@ static inline void attend_x16_apple7_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 1048576u;
-  device float * row_attend_ml = attend_ml + row_index * 4096u;
-  // 16 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 262144u;
+  device float * row_attend_ml = attend_ml + row_index * 1024u;
+  // 16 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -14021,18 +14021,18 @@ static inline void attend_x16_apple7_f16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 1048576u;
-  device float * row_attend_ml = attend_ml + row_index * 4096u;
-  // 16 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 262144u;
+  device float * row_attend_ml = attend_ml + row_index * 1024u;
+  // 16 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -14063,18 +14063,18 @@ static inline void attend_x16_apple7_q8_0_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 1048576u;
-  device float * row_attend_ml = attend_ml + row_index * 4096u;
-  // 16 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 262144u;
+  device float * row_attend_ml = attend_ml + row_index * 1024u;
+  // 16 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;

@@ -8333,18 +8333,18 @@ static inline void attend_x16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 1310720u;
-  device float * row_attend_ml = attend_ml + row_index * 5120u;
-  // 20 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 327680u;
+  device float * row_attend_ml = attend_ml + row_index * 1280u;
+  // 20 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;
@@ -8401,18 +8401,18 @@ static inline void attend_x16_f16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 1310720u;
-  device float * row_attend_ml = attend_ml + row_index * 5120u;
-  // 20 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 327680u;
+  device float * row_attend_ml = attend_ml + row_index * 1280u;
+  // 20 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;
@@ -8443,18 +8443,18 @@ static inline void attend_x16_q8_0_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 1310720u;
-  device float * row_attend_ml = attend_ml + row_index * 5120u;
-  // 20 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 327680u;
+  device float * row_attend_ml = attend_ml + row_index * 1280u;
+  // 20 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;
@@ -8539,14 +8539,14 @@ static inline void combine_x16_body(
   const uint row_index = tg / 20u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
-  device const float * row_attend_out = attend_out + row_index * 1310720u;
-  device const float * row_attend_ml = attend_ml + row_index * 5120u;
+  device const float * row_attend_out = attend_out + row_index * 327680u;
+  device const float * row_attend_ml = attend_ml + row_index * 1280u;
   device float * row_o_lat = o_lat + row_index * 10240u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 20u);
-  const uint nkv = row_current.nkv, per = split_rows<128u, 16u, 64u>(nkv);
-  combine_splits<128u, 20u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
+  const uint nkv = row_current.nkv, per = split_rows<32u, 16u, 64u>(nkv);
+  combine_splits<32u, 20u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -8564,7 +8564,7 @@ kernel void combine_x16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[32];
+  threadgroup float4 scratch[8];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -14289,18 +14289,18 @@ static inline void attend_x16_apple7_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 1310720u;
-  device float * row_attend_ml = attend_ml + row_index * 5120u;
-  // 20 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 327680u;
+  device float * row_attend_ml = attend_ml + row_index * 1280u;
+  // 20 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;
@@ -14357,18 +14357,18 @@ static inline void attend_x16_apple7_f16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 1310720u;
-  device float * row_attend_ml = attend_ml + row_index * 5120u;
-  // 20 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 327680u;
+  device float * row_attend_ml = attend_ml + row_index * 1280u;
+  // 20 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;
@@ -14399,18 +14399,18 @@ static inline void attend_x16_apple7_q8_0_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 1310720u;
-  device float * row_attend_ml = attend_ml + row_index * 5120u;
-  // 20 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 327680u;
+  device float * row_attend_ml = attend_ml + row_index * 1280u;
+  // 20 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;

@@ -507,13 +507,13 @@ var (
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 5120},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		{Name: "attend_out", Space: arena, Write: true, Stride: 1310720},
-		{Name: "attend_ml", Space: arena, Write: true, Stride: 5120},
+		{Name: "attend_out", Space: arena, Write: true, Stride: 327680},
+		{Name: "attend_ml", Space: arena, Write: true, Stride: 1280},
 	}
 	slotsCombineX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "attend_out", Space: arena, Stride: 1310720},
-		{Name: "attend_ml", Space: arena, Stride: 5120},
+		{Name: "attend_out", Space: arena, Stride: 327680},
+		{Name: "attend_ml", Space: arena, Stride: 1280},
 		{Name: "o_lat", Space: arena, Write: true, Stride: 10240},
 	}
 	slotsVBX16 = []plan.Slot{
@@ -823,6 +823,15 @@ var (
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
 		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 	}
+	slotsAttendX2Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 10240},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 5120},
+		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		{Name: "attend_out", Space: arena, Write: true, Stride: 1310720},
+		{Name: "attend_ml", Space: arena, Write: true, Stride: 5120},
+	}
 	slotsVBX2Nvidia = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
@@ -1102,7 +1111,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -1113,7 +1122,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 20}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}, Heads: 20}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -1542,7 +1551,7 @@ var kernels = []plan.Kernel{
 		Class:   "apple7",
 		Instead: kAttendX16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16_apple7", typesAttend),
 	},
@@ -1737,7 +1746,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "attend_x2",
 		Doc:     docAttend,
 		Threads: 256,
-		Slots:   slotsAttendX16,
+		Slots:   slotsAttendX2Nvidia,
 		Width:   2,
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
@@ -1899,7 +1908,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "attend_x4",
 		Doc:     docAttend,
 		Threads: 256,
-		Slots:   slotsAttendX16,
+		Slots:   slotsAttendX2Nvidia,
 		Width:   4,
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
@@ -2061,10 +2070,18 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "attend_x8",
 		Doc:     docAttend,
 		Threads: 256,
-		Slots:   slotsAttendX16,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 10240},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 5120},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			{Name: "attend_out", Space: arena, Write: true, Stride: 655360},
+			{Name: "attend_ml", Space: arena, Write: true, Stride: 2560},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 32}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16, Least: 32}},
 		},
 		Variants: plan.Variants("attend_x8", typesAttend),
 	},
@@ -2072,10 +2089,15 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "combine_x8",
 		Doc:     docCombineX16,
 		Threads: 128,
-		Slots:   slotsCombineX16,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "attend_out", Space: arena, Stride: 655360},
+			{Name: "attend_ml", Space: arena, Stride: 2560},
+			{Name: "o_lat", Space: arena, Write: true, Stride: 10240},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 32}, Heads: 20}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 64, Tile: 16, Least: 32}, Heads: 20}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
 		},
 		Variants: plan.Variants("combine_x8", typesCombineX16),
 	},
@@ -2281,7 +2303,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -2292,7 +2314,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 20}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}, Heads: 20}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},

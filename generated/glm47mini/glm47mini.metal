@@ -4802,18 +4802,18 @@ static inline void attend_x16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 1280u;
   device const act_t * row_q_rope = q_rope + row_index * 640u;
-  device float * row_attend_out = attend_out + row_index * 163840u;
-  device float * row_attend_ml = attend_ml + row_index * 1280u;
-  // 5 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 40960u;
+  device float * row_attend_ml = attend_ml + row_index * 320u;
+  // 5 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 1280u;
@@ -4870,18 +4870,18 @@ static inline void attend_x16_f16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 1280u;
   device const act_t * row_q_rope = q_rope + row_index * 640u;
-  device float * row_attend_out = attend_out + row_index * 163840u;
-  device float * row_attend_ml = attend_ml + row_index * 1280u;
-  // 5 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 40960u;
+  device float * row_attend_ml = attend_ml + row_index * 320u;
+  // 5 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 1280u;
@@ -4912,18 +4912,18 @@ static inline void attend_x16_q8_0_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg / 128u;
+  const uint row_index = tg % 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 1280u;
   device const act_t * row_q_rope = q_rope + row_index * 640u;
-  device float * row_attend_out = attend_out + row_index * 163840u;
-  device float * row_attend_ml = attend_ml + row_index * 1280u;
-  // 5 heads on one of 128 splits; one without rows says just that
-  const uint split = (tg % 128u);
+  device float * row_attend_out = attend_out + row_index * 40960u;
+  device float * row_attend_ml = attend_ml + row_index * 320u;
+  // 5 heads on one of 32 splits; one without rows says just that
+  const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 64u>(nkv);
+  const uint per = split_rows<32u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 1280u;
@@ -5008,14 +5008,14 @@ static inline void combine_x16_body(
   const uint row_index = tg / 5u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
-  device const float * row_attend_out = attend_out + row_index * 163840u;
-  device const float * row_attend_ml = attend_ml + row_index * 1280u;
+  device const float * row_attend_out = attend_out + row_index * 40960u;
+  device const float * row_attend_ml = attend_ml + row_index * 320u;
   device float * row_o_lat = o_lat + row_index * 1280u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 5u);
-  const uint nkv = row_current.nkv, per = split_rows<128u, 16u, 64u>(nkv);
-  combine_splits<128u, 5u, 256u, 128u, 2u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 256u, tid, sg, lane);
+  const uint nkv = row_current.nkv, per = split_rows<32u, 16u, 64u>(nkv);
+  combine_splits<32u, 5u, 256u, 128u, 2u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 256u, tid, sg, lane);
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -5033,7 +5033,7 @@ kernel void combine_x16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[96];
+  threadgroup float4 scratch[72];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 

@@ -387,13 +387,13 @@ var (
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		{Name: "attend_out", Space: arena, Write: true, Stride: 1048576},
-		{Name: "attend_ml", Space: arena, Write: true, Stride: 4096},
+		{Name: "attend_out", Space: arena, Write: true, Stride: 262144},
+		{Name: "attend_ml", Space: arena, Write: true, Stride: 1024},
 	}
 	slotsCombineX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "attend_out", Space: arena, Stride: 1048576},
-		{Name: "attend_ml", Space: arena, Stride: 4096},
+		{Name: "attend_out", Space: arena, Stride: 262144},
+		{Name: "attend_ml", Space: arena, Stride: 1024},
 		{Name: "o_lat", Space: arena, Write: true, Stride: 8192},
 	}
 	slotsVBX16 = []plan.Slot{
@@ -603,6 +603,15 @@ var (
 		{Name: "w_kv_a_layernorm"},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
 		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+	}
+	slotsAttendX2Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
+		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		{Name: "attend_out", Space: arena, Write: true, Stride: 1048576},
+		{Name: "attend_ml", Space: arena, Write: true, Stride: 4096},
 	}
 	slotsVBX2Nvidia = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -814,7 +823,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -825,7 +834,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -1083,7 +1092,7 @@ var kernels = []plan.Kernel{
 		Class:   "apple7",
 		Instead: kAttendX16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16_apple7", typesAttend),
 	},
@@ -1245,7 +1254,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "attend_x2",
 		Doc:     docAttend,
 		Threads: 256,
-		Slots:   slotsAttendX16,
+		Slots:   slotsAttendX2Nvidia,
 		Width:   2,
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
@@ -1371,7 +1380,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "attend_x4",
 		Doc:     docAttend,
 		Threads: 256,
-		Slots:   slotsAttendX16,
+		Slots:   slotsAttendX2Nvidia,
 		Width:   4,
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
@@ -1497,10 +1506,18 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "attend_x8",
 		Doc:     docAttend,
 		Threads: 256,
-		Slots:   slotsAttendX16,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			{Name: "attend_out", Space: arena, Write: true, Stride: 524288},
+			{Name: "attend_ml", Space: arena, Write: true, Stride: 2048},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 32}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16, Least: 32}},
 		},
 		Variants: plan.Variants("attend_x8", typesAttend),
 	},
@@ -1508,10 +1525,15 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "combine_x8",
 		Doc:     docCombineX16,
 		Threads: 128,
-		Slots:   slotsCombineX16,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "attend_out", Space: arena, Stride: 524288},
+			{Name: "attend_ml", Space: arena, Stride: 2048},
+			{Name: "o_lat", Space: arena, Write: true, Stride: 8192},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 32}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 64, Tile: 16, Least: 32}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
 		},
 		Variants: plan.Variants("combine_x8", typesCombineX16),
 	},
@@ -1637,7 +1659,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -1648,7 +1670,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},

@@ -105,15 +105,6 @@ var (
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 192},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
-	slotsAttendX4 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 192},
-		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 144},
-		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		{Name: "attend_out", Space: arena, Write: true, Stride: 24576},
-		{Name: "attend_ml", Space: arena, Write: true, Stride: 768},
-	}
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
@@ -364,8 +355,16 @@ var kernels = []plan.Kernel{
 		Name:    "attend_x4",
 		Doc:     docAttend,
 		Threads: 256,
-		Slots:   slotsAttendX4,
-		Width:   4,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 192},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 144},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			{Name: "attend_out", Space: arena, Write: true, Stride: 24576},
+			{Name: "attend_ml", Space: arena, Write: true, Stride: 768},
+		},
+		Width: 4,
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
 		},
@@ -549,10 +548,18 @@ var kernels = []plan.Kernel{
 		Name:    "attend_x16",
 		Doc:     docAttend,
 		Threads: 256,
-		Slots:   slotsAttendX4,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 192},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 144},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			{Name: "attend_out", Space: arena, Write: true, Stride: 6144},
+			{Name: "attend_ml", Space: arena, Write: true, Stride: 192},
+		},
+		Width: 16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -562,13 +569,13 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "attend_out", Space: arena, Stride: 24576},
-			{Name: "attend_ml", Space: arena, Stride: 768},
+			{Name: "attend_out", Space: arena, Stride: 6144},
+			{Name: "attend_ml", Space: arena, Stride: 192},
 			{Name: "o_lat", Space: arena, Write: true, Stride: 192},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 3}, Out: plan.Vec{Slot: 3, Stride: 64}, Dim: 64},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}, Heads: 3}, Out: plan.Vec{Slot: 3, Stride: 64}, Dim: 64},
 		},
 		Variants: plan.Variants("combine_x16", typesGatherX4),
 	},
