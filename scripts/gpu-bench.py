@@ -5,9 +5,12 @@
                              [--depths 0,4096,32768] [--kernels-at 64,32768] [--rounds 5]
                              [--steps load,decode,prompts,batches,kernels]
                              [--llama-bench FILE] [--bin FOLDER] [--files FOLDER] [--commit ID]
+    scripts/gpu-bench.py --prepare FOLDER [--models …] [--quants …] [--acts …]
 
 Builds the two commands with the kernels of all bundles first where Go is (make ptx
-build); elsewhere, and with --bin, they were built before.
+build); elsewhere, and with --bin, they were built before. With --prepare they are built, with
+bundle files of what is measured alone, so that they can be carried to such a machine as --bin;
+that needs Go and clang-19.
 
 Makes a file for every model and quantisation (mlagen synth), and on it measures, one
 after the other on the same GPU:
@@ -36,11 +39,14 @@ import sys
 import tempfile
 import time
 
+import gpu_bundles
+
 
 def arguments():
     split = lambda text: text.split(",")
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    a.add_argument("out")
+    a.add_argument("out", nargs="?")
+    a.add_argument("--prepare", metavar="FOLDER")
     a.add_argument("--models", type=split, default=split("youtu2b,deepseekv2lite,glm47flash"))
     a.add_argument("--quants", type=split, default=split("q4_0,q4_k_m"))
     a.add_argument("--acts", type=split, default=split("f16,f32"))
@@ -52,7 +58,10 @@ def arguments():
     a.add_argument("--bin", help="folder of mlarun and mlagen (default: bin, built anew where Go is)")
     a.add_argument("--files", help="folder for the files that are made (default: one that is removed)")
     a.add_argument("--commit", help="what the commands were built from, for the rows of speed.json")
-    return a.parse_args()
+    o = a.parse_args()
+    if (o.out is None) == (o.prepare is None):
+        a.error("give either OUT or --prepare FOLDER")
+    return o
 
 
 def output(*command):
@@ -109,7 +118,7 @@ BATCHES = ["-p 0 -n 64 -d 512 -empty -batch 1,2,4,8,16 -r 2"]
 
 def kernels(o, model, quant, path):
     act = o.acts[0]
-    for suffix, options in ("", f"-d {o.kernels_at}"), ("-rows", "-width 16 -d 512"), ("-rows", "-width 512 -d 0,16384"):
+    for suffix, options in ("", f"-d {o.kernels_at}"), ("-rows", "-width 2 -d 512"), ("-rows", "-width 8 -d 512"), ("-rows", "-width 16 -d 512"), ("-rows", "-width 512 -d 0"), ("-rows", "-width 2048 -d 0,16384"):
         command = f"bench -act {act} -device cuda -kernels {options}"
         title, tables = output(f"{o.bin}/mlarun", *command.split(), "-quiet", "-model", path).split("\n", 1)
         name = f"{o.out}/kernels-{model}-{quant}-{act}{suffix}.md"
@@ -149,10 +158,16 @@ def build(o):
     if not o.bin and shutil.which("go"):
         subprocess.run(["make", "ptx", "build"], check=True, stdout=subprocess.DEVNULL)
     o.bin = o.bin or "bin"
+    carried = [m for m in o.models if os.path.exists(bundle(o, m))]
     report = subprocess.run([f"{o.bin}/mlarun", "doctor", "-device", "cuda", "-t", "1ns"], stdout=subprocess.PIPE, text=True).stdout
-    lacking = [line for line in report.splitlines() if "make ptx" in line and any(m in line for m in o.models)]
+    lacking = [line for line in report.splitlines() if "make ptx" in line and any(m in line for m in o.models if m not in carried)]
     if lacking:
         sys.exit("\n".join(lacking))
+
+
+def bundle(o, model):
+    """The bundle file that --prepare made."""
+    return f"{o.bin}/{model}.mla"
 
 
 def measure(o):
@@ -163,6 +178,8 @@ def measure(o):
             path = f"{o.files}/{model}-{quant}.gguf"
             if not os.path.exists(path):
                 output(f"{o.bin}/mlagen", "synth", "-spec", f"specs/{model}.yaml", "-quant", quant, "-o", path)
+            if os.path.exists(bundle(o, model)):
+                shutil.copyfile(bundle(o, model), path.removesuffix(".gguf") + ".mla")
             for step in o.steps:
                 STEPS[step](o, speeds, loads, model, quant, path)
             os.remove(path)
@@ -170,8 +187,10 @@ def measure(o):
 
 def main():
     o = arguments()
-    o.out = os.path.abspath(o.out)
+    o.out, o.prepare = [path and os.path.abspath(path) for path in (o.out, o.prepare)]
     os.chdir(os.path.dirname(os.path.abspath(__file__)) + "/..")
+    if o.prepare:
+        return gpu_bundles.prepare(o.prepare, o.models, o.quants, o.acts)
     build(o)
     with tempfile.TemporaryDirectory() as folder:
         o.files = o.files or folder

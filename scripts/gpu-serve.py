@@ -48,6 +48,8 @@ import sys
 import tempfile
 import time
 
+import gpu_bundles
+
 
 def arguments():
     split = lambda text: text.split(",")
@@ -80,35 +82,7 @@ QUANT = "q4_0"
 
 def prepare(folder):
     """All that a machine without Go and clang needs."""
-    os.makedirs(folder, exist_ok=True)
-    build = ["go", "build", "-trimpath", "-ldflags", "-s -w", "-o", folder + "/"]
-    env = dict(os.environ, CGO_ENABLED="0")
-    subprocess.run(build + ["-tags", "release", "./cmd/mlarun", "./cmd/mlagen"], check=True, env=env)
-    subprocess.run(build + ["./scripts/serveload"], check=True, env=env)
-    for name, path in MODELS.items():
-        spec = f"{folder}/{name}.yaml"
-        with open(spec, "w") as f:
-            f.write(derived(open(path).read(), name == "glm47flash"))
-        subprocess.run([f"{folder}/mlagen", "-spec", spec, "-ptx", "-o", f"{folder}/{name}.mla"], check=True)
-
-
-def derived(spec, predicts):
-    """A spec with what is measured alone, so that its bundle file is small."""
-    lines, skipping = [], False
-    for line in spec.splitlines():
-        skipping = skipping and line.startswith("  - ")
-        if skipping:
-            continue
-        if line.startswith("quants:"):
-            line, skipping = f"quants: [{QUANT}]", True
-        if line.startswith("activations:"):
-            line = "activations: [f16]"
-        if line.startswith("# yaml-language-server"):
-            continue
-        lines.append(line)
-        if predicts and line.startswith("  max_position_embeddings:"):
-            lines.append("  num_nextn_predict_layers: 1")
-    return "\n".join(lines) + "\n"
+    gpu_bundles.prepare(folder, MODELS, [QUANT], ["f16"], ["./scripts/serveload"], ["glm47flash"])
 
 
 class Failure(Exception):
