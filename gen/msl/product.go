@@ -236,11 +236,12 @@ func (v *partView) Room() int {
 		matrices *= 2
 	}
 	lists := 2 * verify.TokensOf(v.P) // factors and selections
-	room := 4 * (v.printer.room().bytes/4 - v.RoomsAt() - roundUp(lists, 4)) / matrices / 16 * 16
+	left := max(v.printer.room().bytes/4-v.RoomsAt()-roundUp(lists, 4), 0)
+	room := 4 * left / matrices / 16 * 16
 	if !v.ownTiles() {
-		return min(room, v.RowBlocks()*simdWidth*4*laneWords)
+		room = min(room, v.RowBlocks()*simdWidth*4*laneWords)
 	}
-	return max(room, 0)
+	return room
 }
 
 // BlockFloats is a simdgroup's room for results for eight inputs, of one matrix or of two.
