@@ -172,7 +172,8 @@ const (
 
 // resident is how many threadgroups of a kernel a multiprocessor has to hold; 0: any number. Those of
 // one row, so that all of them run side by side, unless that leaves a thread less than 64
-// registers; products of several rows, expanded heads and attention to them as many as have their registers.
+// registers; products of several rows, expanded heads and attention to them as many as have their registers,
+// products no more than there are.
 func resident(k *plan.Kernel, weights []quant.Type, act plan.Elem) int {
 	if k.Width == 0 {
 		return sideBySide(k.Groups(), k.Threads)
@@ -188,13 +189,14 @@ func resident(k *plan.Kernel, weights []quant.Type, act plan.Elem) int {
 		_, expands := p.(*plan.ExpandHeads)
 		tiles = tiles || expands || verify.Matrices(p)
 	}
-	switch {
-	case !tiles:
+	if !tiles {
 		return 0
-	case slices.Contains(weights, quant.F32):
-		return floatThreads / k.Threads
 	}
-	return tileThreads / k.Threads
+	threads := tileThreads
+	if slices.Contains(weights, quant.F32) {
+		threads = floatThreads
+	}
+	return min(threads/k.Threads, (k.Groups()+multiprocessors-1)/multiprocessors)
 }
 
 // sideBySide is how many of so many threadgroups a multiprocessor holds if all run side by side; 0:

@@ -122,7 +122,7 @@ func TestResident(t *testing.T) {
 		{0, 1057, 128, 0, 0, nil}, {0, 529, 256, 0, 0, nil}, {0, 100000, 32, 0, 0, nil},
 		{2, 500, 128, 2, 4, nil}, {2, 1056, 128, 2, 8, nil}, {2, 1057, 128, 2, 5, nil}, {4, 768, 128, 4, 6, nil}, {4, 100000, 256, 4, 2, nil}, // the inputs of all rows
 		{2, 66, 256, 0, 1, nil}, {4, 66, 256, 0, 2, nil}, {4, 400, 128, 0, 4, nil}, {2, 924, 128, 0, 7, nil}, // threadgroups for each row
-		{16, 100, 128, 16, 3, nil}, {512, 100, 128, 64, 3, nil}, {512, 100, 256, 64, 1, nil}, {512, 100, 128, 64, 2, []quant.Type{quant.F32, quant.Q4_0}},
+		{16, 100, 128, 16, 1, nil}, {16, 265, 128, 16, 3, nil}, {512, 100, 128, 64, 3, nil}, {512, 100, 256, 64, 1, nil}, {512, 100, 128, 64, 2, []quant.Type{quant.F32, quant.Q4_0}},
 	} {
 		k := plan.Kernel{Width: tt.width, Threads: tt.threads, Parts: []plan.Part{&plan.MatVec{Batch: 1, Rows: tt.groups, RowsPerGroup: 1, Tokens: tt.tokens}}}
 		if got := resident(&k, tt.weights, plan.ElemF16); got != tt.want {
