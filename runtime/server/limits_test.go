@@ -303,7 +303,11 @@ func TestDeviceFails(t *testing.T) {
 	if r, text := s.do("POST", "/v1/completions", `{"prompt": "x"}`); r.StatusCode != 500 || !strings.Contains(text, "the GPU fell off") {
 		t.Errorf("%s %s", r.Status, text)
 	}
-	s.wait("the model to be loaded again", func() bool { r, _ := s.do("GET", "/health", ""); return r.StatusCode == 200 })
+	// Requests fail before the model is loaded anew: until then it looks as if it were still there.
+	s.wait("the model to be loaded again", func() bool {
+		r, _ := s.do("GET", "/health", "")
+		return s.model.Loads() == 2 && r.StatusCode == 200
+	})
 	s.model.Slow(2 * time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -316,8 +320,8 @@ func TestDeviceFails(t *testing.T) {
 	if rest, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(rest), "fell off again") {
 		t.Errorf("%v, %s", err, rest)
 	}
-	s.wait("the model to be loaded again", func() bool { return s.service.Stats().State == completion.Ready })
-	if r, text := s.do("POST", "/v1/completions", `{"prompt": "x"}`); r.StatusCode != 200 || s.model.Loads() != 3 {
+	s.wait("the model to be loaded again", func() bool { return s.model.Loads() == 3 && s.service.Stats().State == completion.Ready })
+	if r, text := s.do("POST", "/v1/completions", `{"prompt": "x"}`); r.StatusCode != 200 {
 		t.Errorf("%s %s", r.Status, text)
 	}
 }
