@@ -19,15 +19,12 @@ const (
 	laneWords  = 11  // most words of a run of weights that copies carry: of Q6_K
 )
 
-// upOf is the slot of a part's second matrix, or -1.
-func upOf(p plan.Part) int {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.Up
-	case *plan.Experts:
-		return p.Up
+// matrices is how many matrices a part multiplies by: one, or two.
+func (v *partView) matrices() int {
+	if verify.UpOf(v.P) >= 0 {
+		return 2
 	}
-	return -1
+	return 1
 }
 
 // productRows is how many rows of weights a simdgroup multiplies.
@@ -67,12 +64,7 @@ func (v *partView) Share() string {
 // of one or of both.
 func (v *partView) RowBlocks() int   { return v.N / block }
 func (v *partView) TokenBlocks() int { return verify.TokensOf(v.P) / block }
-func (v *partView) Blocks() int {
-	if upOf(v.P) >= 0 {
-		return 2 * v.RowBlocks() * v.TokenBlocks()
-	}
-	return v.RowBlocks() * v.TokenBlocks()
-}
+func (v *partView) Blocks() int      { return v.matrices() * v.RowBlocks() * v.TokenBlocks() }
 
 // WeightRows is the type of a lane's rows of the matrix in a slot.
 func (v *partView) WeightRows(slot int) string {
@@ -120,7 +112,7 @@ func (v *partView) InputsAt() string {
 
 // UpRows is the type of the rows of the second matrix.
 func (v *partView) UpRows() string {
-	if up := upOf(v.P); up >= 0 {
+	if up := verify.UpOf(v.P); up >= 0 {
 		return v.WeightRows(up)
 	}
 	return "no_weights"
@@ -220,24 +212,15 @@ func (v *partView) StagedHalves() int {
 // those for one matrix: all that a threadgroup has left, or as much as the next step of a prompt takes.
 func (v *partView) RoomsAt() int { return v.TileFloats() + v.Simdgroups()*v.StagedHalves()/2 }
 
-func (v *partView) Rooms() int {
-	if upOf(v.P) >= 0 {
-		return 2 * v.Room()
-	}
-	return v.Room()
-}
+func (v *partView) Rooms() int { return v.matrices() * v.Room() }
 
 func (v *partView) Room() int {
 	if !v.Copies() {
 		return 0
 	}
-	matrices := v.Simdgroups()
-	if upOf(v.P) >= 0 {
-		matrices *= 2
-	}
 	lists := 2 * verify.TokensOf(v.P) // factors and selections
 	left := max(v.printer.room().bytes/4-v.RoomsAt()-roundUp(lists, 4), 0)
-	room := 4 * left / matrices / 16 * 16
+	room := 4 * left / (v.Simdgroups() * v.matrices()) / 16 * 16
 	if !v.ownTiles() {
 		room = min(room, v.RowBlocks()*simdWidth*4*laneWords)
 	}
@@ -245,13 +228,7 @@ func (v *partView) Room() int {
 }
 
 // BlockFloats is a simdgroup's room for results for eight inputs, of one matrix or of two.
-func (v *partView) BlockFloats() int {
-	n := block * (v.N + 4)
-	if upOf(v.P) >= 0 {
-		n *= 2
-	}
-	return n
-}
+func (v *partView) BlockFloats() int { return v.matrices() * block * (v.N + 4) }
 
 // FactorsOfTile is where the factors of the inputs' norms are: behind what the tile and the results share.
 func (v *partView) FactorsOfTile() int {

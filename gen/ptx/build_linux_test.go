@@ -43,21 +43,10 @@ func elsewhere(b *plan.Bundle, k *plan.Kernel, body string) string {
 	if slices.ContainsFunc(k.Parts, func(p plan.Part) bool { _, ok := p.(*plan.AttendHeads); return ok }) {
 		return strings.ReplaceAll(body, "ex2.approx.ftz.f32", "")
 	}
-	if b.Activations == plan.ElemF16 && slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return verify.Matrices(p) && gates(p) }) {
+	if b.Activations == plan.ElemF16 && slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return verify.Matrices(p) && verify.UpOf(p) >= 0 }) {
 		return strings.NewReplacer("ex2.approx.ftz.f32", "", "rsqrt.approx.ftz.f32", "").Replace(body)
 	}
 	return body
-}
-
-// gates says whether a part's results are silu of one matrix times another.
-func gates(p plan.Part) bool {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.Up >= 0
-	case *plan.Experts:
-		return p.Up >= 0
-	}
-	return false
 }
 
 // checkEntries wants an entry for each variant, as the CUDA runtime launches it.

@@ -196,13 +196,16 @@ func resident(k *plan.Kernel, weights []quant.Type, act plan.Elem) int {
 	if slices.Contains(weights, quant.F32) {
 		threads = floatThreads
 	}
-	return min(threads/k.Threads, (k.Groups()+multiprocessors-1)/multiprocessors)
+	return min(threads/k.Threads, shareOf(k.Groups()))
 }
+
+// shareOf is how many of so many threadgroups each multiprocessor gets at the most.
+func shareOf(groups int) int { return (groups + multiprocessors - 1) / multiprocessors }
 
 // sideBySide is how many of so many threadgroups a multiprocessor holds if all run side by side; 0:
 // a thread would have too few registers.
 func sideBySide(groups, threads int) int {
-	n := (groups + multiprocessors - 1) / multiprocessors
+	n := shareOf(groups)
 	if n*threads > wide {
 		return 0
 	}
@@ -213,7 +216,7 @@ func sideBySide(groups, threads int) int {
 // own, of which there should be as many as of a row alone, or the inputs of all of them, which
 // take registers. By what NVIDIA's assembler makes of it, not measured.
 func residentFew(k *plan.Kernel, inputs int) int {
-	n := (k.Groups() + multiprocessors - 1) / multiprocessors
+	n := shareOf(k.Groups())
 	if inputs == 0 {
 		return max(sideBySide(k.Groups()/k.Width, k.Threads), min(n, roomy/k.Threads))
 	}

@@ -9,9 +9,8 @@ import (
 // The shape of the products of weights and the inputs of many rows, as the template
 // product.msl has it.
 const (
-	Block       = 8   // rows and columns of a simdgroup matrix
-	StepColumns = 128 // columns that a tile's inputs are loaded by
-	TileInputs  = 64  // inputs of a step that a tile holds, or those of several steps
+	Block      = 8  // rows and columns of a simdgroup matrix
+	TileInputs = 64 // inputs that a tile holds
 )
 
 // TokensOf is how many rows a part multiplies its weights by at a time; 0 for parts of one row, or
@@ -48,6 +47,17 @@ func RescaleOf(p plan.Part) *plan.Rescale {
 		return p.Rescale
 	}
 	return nil
+}
+
+// UpOf is the slot of a part's second matrix, or -1.
+func UpOf(p plan.Part) int {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.Up
+	case *plan.Experts:
+		return p.Up
+	}
+	return -1
 }
 
 // weightRowsOf is how many rows of weights a threadgroup of a part multiplies; 0 for parts
