@@ -10,6 +10,9 @@ import (
 func (p *Program) Shape(s *Step) spec.Shape {
 	rows, cols := p.Results(s)
 	if p.Matrices(s) {
+		if s.grouped() {
+			rows *= max(1, min(p.Width, p.Spec.MoE.NRoutedExperts/p.Spec.MoE.NumExpertsPerTok)) // all rows' experts
+		}
 		return spec.ProductShape(p.Width, rows, cols)
 	}
 	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)

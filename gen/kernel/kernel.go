@@ -148,6 +148,16 @@ func (b *builder) rowsPerGroup() int {
 	return b.shape.RowsPerSimdgroup * b.shape.Simdgroups / b.shape.SplitK
 }
 
+// rowsOf is the same for a matrix of so many rows: of a product whose simdgroups would not all have 32 of them
+// they make 16, which take half of the registers and of the time.
+func (b *builder) rowsOf(rows int) int {
+	n := b.rowsPerGroup()
+	if b.matrices && 2*rows <= n && b.shape.RowsPerSimdgroup == 32 {
+		n /= 2
+	}
+	return n
+}
+
 // rowsOfTwo is how many rows of each of two matrices it makes: a product's simdgroup has blocks for 32.
 func (b *builder) rowsOfTwo() int {
 	if b.matrices {

@@ -129,11 +129,11 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 
 // matVec is [norm | rescale | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | [add] [hand over]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
-	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}
+	m := &plan.MatVec{Up: -1, Add: -1, SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}
 	norm, rescale, combine := ops.take(ir.RMSNorm), ops.take(ir.Rescale), ops.take(ir.Combine)
 	op := ops.take(ir.MatVec)
 	row := &b.p.Weights[op.W[0].Row]
-	m.W, m.Batch, m.Rows, m.Cols = b.weight(op.W[0]), op.Batch, row.Rows, row.Cols
+	m.W, m.Batch, m.Rows, m.Cols, m.RowsPerGroup = b.weight(op.W[0]), op.Batch, row.Rows, row.Cols, b.rowsOf(row.Rows)
 	switch {
 	case norm != nil:
 		m.In, m.Norm = b.vec(norm.In[0]), b.norm(norm)

@@ -17,6 +17,7 @@ const (
 	stagedRows = 16  // that are staged at a time
 	ownTile    = 16  // most inputs of which each simdgroup has tiles of its own
 	laneWords  = 11  // most words of a run of weights that copies carry: of Q6_K
+	stepsAhead = 2   // of which so many steps of a prompt may be under way, of Q4_0 twice as many
 )
 
 // matrices is how many matrices a part multiplies by: one, or two.
@@ -94,12 +95,19 @@ func (v *partView) Narrow() bool { return !verify.IsPrompt(verify.TokensOf(v.P))
 // TileInputs is the type of what says where the inputs of the threadgroup's tile are, InputsAt its base.
 func (v *partView) TileInputs() string {
 	in, _ := v.input()
-	nth, rows := 0, "rows_between"
+	nth, rows := 0, ""
 	if p, ok := v.P.(*plan.Experts); ok {
 		nth, rows = in.Stride, fmt.Sprintf("rows_selected<%d>", p.K)
+	} else {
+		rows = v.TileRows()
 	}
 	elem := inNamespace.typeName(v.printer.elemType(v.Slots[in.Slot].Elem))
 	return fmt.Sprintf("tile_inputs<%s, %du, %du, %s>", elem, v.RowStride(in.Slot), nth, rows)
+}
+
+// TileRows is the type of what says which rows they are, where these are neighbours.
+func (v *partView) TileRows() string {
+	return fmt.Sprintf("rows_between<%t>", v.Width%verify.TokensOf(v.P) == 0)
 }
 
 func (v *partView) InputsAt() string {
@@ -196,7 +204,11 @@ func (v *partView) TileFloats() int {
 	if v.ownTiles() {
 		return v.Simdgroups() * v.TileHalves() / 2
 	}
-	return verify.TokensOf(v.P) * inputRow / 2
+	n := verify.TokensOf(v.P) * inputRow / 2
+	if in, _ := v.input(); v.Copies() && v.Slots[in.Slot].Elem != plan.ElemF32 {
+		n *= 2 // two buffers of whole steps where activations are halves, else of halves of steps
+	}
+	return n
 }
 
 // StagedHalves is a simdgroup's memory for weights that pass through it; with two tiles they pass
@@ -209,7 +221,7 @@ func (v *partView) StagedHalves() int {
 }
 
 // RoomsAt is where the simdgroups have memory for weights on their way, Rooms its bytes for each, Room
-// those for one matrix: all that a threadgroup has left, or as much as the next step of a prompt takes.
+// those for one matrix: what a threadgroup has left, of a prompt at most for a few steps.
 func (v *partView) RoomsAt() int { return v.TileFloats() + v.Simdgroups()*v.StagedHalves()/2 }
 
 func (v *partView) Rooms() int { return v.matrices() * v.Room() }
@@ -219,10 +231,14 @@ func (v *partView) Room() int {
 		return 0
 	}
 	lists := 2 * verify.TokensOf(v.P) // factors and selections
-	left := max(v.printer.room().bytes/4-v.RoomsAt()-roundUp(lists, 4), 0)
+	most := batchBytes
+	if !v.Narrow() {
+		most = warpBytes * v.Simdgroups()
+	}
+	left := max(most/4-v.RoomsAt()-roundUp(lists, 4), 0)
 	room := 4 * left / (v.Simdgroups() * v.matrices()) / 16 * 16
 	if !v.ownTiles() {
-		room = min(room, v.RowBlocks()*simdWidth*4*laneWords)
+		room = min(room, stepsAhead*v.RowBlocks()*simdWidth*4*laneWords)
 	}
 	return room
 }

@@ -14,8 +14,15 @@ type groupMemory struct {
 // groupMemories is the table of classes; "": devices of any class without a line.
 var groupMemories = map[string]groupMemory{
 	"":               {bytes: maxThreadgroupBytes},
-	plan.ClassNVIDIA: {bytes: 48 << 10, copies: true}, // declared like this; more has to be asked for at a launch
+	plan.ClassNVIDIA: {bytes: 227 << 10, copies: true}, // an H100's or H200's multiprocessor has 228 kB, of which each threadgroup gives 1 kB to the system
 }
+
+const (
+	// batchBytes is how much of it a batch's product takes: four or more threadgroups share a multiprocessor.
+	batchBytes = 48 << 10
+	// warpBytes is how much a prompt's takes for each simdgroup: registers leave room for twelve.
+	warpBytes = 18 << 10
+)
 
 // ThreadgroupMemory is how many bytes of it a kernel may declare for a class of devices.
 func ThreadgroupMemory(class string) int { return roomOf(class).bytes }

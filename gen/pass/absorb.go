@@ -57,14 +57,14 @@ func absorbed(p *ir.Program, layer int, attn, keys, values *ir.Op) []*ir.Op {
 }
 
 // leastRows are how many cache rows a split has at least where so many rows attend side by side:
-// 4, 8 and 16 rows at 512 cache rows each are 128 threadgroups then, one for every
-// multiprocessor of a large GPU. Up to 4 rows that is one tile, as of a row alone, whose sums they
-// then have. Fewer cache rows for more threadgroups would find no multiprocessor free, and each
-// split leaves its combine as many bytes as 28 rows of a cache of halves have. 64 for 16 rows is
-// measured on an NVIDIA H200 (docs/performance.md), the others follow from it.
+// 4, 8 and 16 rows at 512 cache rows each are 64 to 128 threadgroups then, where a large GPU has
+// 132 multiprocessors. Two rows have one tile, as a row alone, whose sums they then have. Fewer cache
+// rows for more threadgroups would find no multiprocessor free, and each split leaves its combine as
+// many bytes as 28 rows of a cache of halves have. Measured on an NVIDIA H200 (docs/performance.md).
 var leastRows = []struct{ width, rows int }{
-	{4, 0},
-	{8, 32},
+	{2, 0},
+	{4, 32},
+	{8, 64},
 	{plan.MaxBatch, 64},
 }
 
@@ -77,11 +77,11 @@ func least(width, tile int) int {
 	return (leastRows[i].rows + tile - 1) / tile * tile
 }
 
-// attendGroups is how many threadgroups attend side by side at the most: some four for every multiprocessor
+// attendGroups is how many threadgroups attend side by side at the most: some eight for every multiprocessor
 // of a large GPU, or as many as one row's splits. Those of splits that a context does not have yet end at
 // once, but each takes its turn: 16 rows with 128 splits each, of which 8 have cache rows, were
 // 1,920 of them, one behind the other on 132 multiprocessors.
-const attendGroups = 512
+const attendGroups = 1024
 
 // mostSplits is how many splits each of so many rows has.
 func mostSplits(width, splits int) int { return min(splits, max(1, attendGroups/width)) }

@@ -18,6 +18,7 @@ import (
 	"mla/gen/spectest"
 	"mla/generated"
 	"mla/runtime/plan"
+	"mla/runtime/plan/ptxfile"
 	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
 )
@@ -61,9 +62,9 @@ func checkEntries(t *testing.T, f ptxFile) {
 			switch {
 			case !ok:
 				t.Errorf("%s: no entry %s", b.Name, v.Func)
-			case e.params != len(k.Slots) || e.threads != k.Threads || e.shared > maxShared:
+			case e.params != len(k.Slots) || e.threads != k.Threads || e.shared > ptxfile.StaticBytes || e.shared+e.dynamic > maxShared:
 				t.Errorf("%s: %s has %d parameters, %d threads, %d bytes of shared memory; want %d, %d, at most %d",
-					b.Name, v.Func, e.params, e.threads, e.shared, len(k.Slots), k.Threads, maxShared)
+					b.Name, v.Func, e.params, e.threads, e.shared+e.dynamic, len(k.Slots), k.Threads, maxShared)
 			case strings.Contains(e.body, "__local_depot"):
 				t.Errorf("%s: %s keeps an array in local memory; its loops must be unrolled", b.Name, v.Func)
 			case strings.Contains(e.body, "call"):

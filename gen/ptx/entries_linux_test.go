@@ -7,17 +7,20 @@ import (
 	"testing"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/ptxfile"
 )
 
 // entry is what the text of a PTX file says about one kernel.
 type entry struct {
-	params, threads, shared int
-	body                    string
+	params, threads int
+	shared, dynamic int // bytes of threadgroup memory: declared with a size, and asked for by a launch
+	body            string
 }
 
 var (
 	entryLine  = regexp.MustCompile(`(?m)^\.visible \.entry (\w+)\(`)
 	threadLine = regexp.MustCompile(`(?m)^\.maxntid (\d+), 1, 1$`)
+	above      = regexp.MustCompile(ptxfile.DynamicMark + `(\d+)\n\.extern \.shared \.align \d+ \.b8 [\w$]+\[\];\n$`)
 	sharedLine = regexp.MustCompile(`(?m)^\s*\.shared \.align \d+ \.b8 \w+\[(\d+)\];$`)
 )
 
@@ -37,6 +40,9 @@ func entries(t *testing.T, text string) map[string]entry {
 		for _, m := range sharedLine.FindAllStringSubmatch(body, -1) {
 			n, _ := strconv.Atoi(m[1])
 			e.shared += n
+		}
+		if m := above.FindStringSubmatch(text[:at[0]]); m != nil {
+			e.dynamic, _ = strconv.Atoi(m[1])
 		}
 		list[name] = e
 	}

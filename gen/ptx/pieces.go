@@ -29,7 +29,7 @@ func Join(texts []string) (string, error) {
 	var joined strings.Builder
 	shared := ""
 	for i, text := range texts {
-		at := strings.Index(text, ".visible .entry ")
+		at := firstEntry(text)
 		if at < 0 {
 			return "", errors.New("PTX without an entry")
 		}

@@ -125,20 +125,12 @@ func TestResident(t *testing.T) {
 		{16, 100, 128, 16, 1, nil}, {16, 265, 128, 16, 3, nil}, {512, 100, 128, 64, 3, nil}, {512, 100, 256, 64, 1, nil}, {512, 100, 128, 64, 2, []quant.Type{quant.F32, quant.Q4_0}},
 	} {
 		k := plan.Kernel{Width: tt.width, Threads: tt.threads, Parts: []plan.Part{&plan.MatVec{Batch: 1, Rows: tt.groups, RowsPerGroup: 1, Tokens: tt.tokens}}}
-		if got := resident(&k, tt.weights, plan.ElemF16); got != tt.want {
+		if got := resident(&k, tt.weights); got != tt.want {
 			t.Errorf("%d rows, %d threadgroups of %d, %d rows at a time: %d on each multiprocessor, want %d", tt.width, tt.groups, tt.threads, tt.tokens, got, tt.want)
 		}
 	}
-	// Two blocks of queries of 192 and 256 columns for each simdgroup, as halves and as two halves each.
-	for _, tt := range []struct {
-		nope, v, threads, want int
-		act                    plan.Elem
-	}{
-		{128, 128, 128, 3, plan.ElemF16}, {128, 128, 256, 1, plan.ElemF16}, {192, 256, 128, 2, plan.ElemF16}, {128, 128, 128, 2, plan.ElemF32},
-	} {
-		k := plan.Kernel{Width: 512, Threads: tt.threads, Parts: []plan.Part{&plan.AttendHeads{NopeDim: tt.nope, PeDim: 64, VDim: tt.v, RowsPerGroup: tt.threads / 2, SplitK: 1}}}
-		if got := resident(&k, nil, tt.act); got != tt.want {
-			t.Errorf("%+v: %d threadgroups on each multiprocessor", tt, got)
-		}
+	k := plan.Kernel{Width: 512, Threads: 128, Parts: []plan.Part{&plan.AttendHeads{NopeDim: 128, PeDim: 64, VDim: 128, RowsPerGroup: 64, SplitK: 1}}}
+	if got := resident(&k, nil); got != 2 {
+		t.Errorf("attention to heads: %d threadgroups on each multiprocessor, want 2", got)
 	}
 }

@@ -1874,7 +1874,7 @@ template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
 struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
   enum : uint { AHEAD = steps_t::AHEAD, ROW_BLOCKS = R }; // AHEAD: how many steps are sent for before the first is taken
-  enum : bool { SINGLE = steps_t::SINGLE };               // one buffer: what was sent last is taken next
+  enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
   row_pointers<R> rows;
   typename T::run now[R];
   steps_t coming;
@@ -1903,8 +1903,8 @@ struct weight_rows {
 
 //: no_weights
 struct no_weights {
-  enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false };
+  enum : uint { AHEAD = 4 }; // no less than others
+  enum : bool { LATE = false, SINGLE = false };
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
   static inline void fetch_late(thread no_weights &, uint, ushort) {}
@@ -1947,15 +1947,18 @@ struct matrices<weight_rows<T, COLS, R, TOKENS, ROOM>, weight_rows<T, COLS, R, T
 };
 
 //: rows_between
+template <bool WHOLE>
 struct rows_between {
+  enum : bool { EVEN = WHOLE };
   enum : uint { K = 1 };
   uint first, last;
-  static inline uint row_of(rows_between r, uint t) { return min(r.first + t, r.last); }
+  static inline uint row_of(rows_between r, uint t) { return EVEN ? r.first + t : min(r.first + t, r.last); }
 };
 
 //: rows_selected
 template <uint PER_ROW>
 struct rows_selected {
+  enum : bool { EVEN = false };
   enum : uint { K = PER_ROW };
   threadgroup const uint * list;
   static inline uint row_of(rows_selected r, uint t) { return r.list[t]; }
@@ -1965,6 +1968,8 @@ struct rows_selected {
 template <typename X, uint STRIDE, uint NTH, typename WHICH>
 struct tile_inputs {
   typedef X element;
+  enum : bool { EVEN = WHICH::EVEN };
+  enum : uint { ROW_STRIDE = STRIDE };
   device const X * base;
   WHICH rows;
   static inline uint offset_of(tile_inputs x, uint t) {
@@ -2184,102 +2189,136 @@ struct batch_product {
   }
 };
 
-//: prompt_product using COPIES_GROUP COPIES_LAND COPIES_LAND_BUT HALF_ROW STEP UNROLL columns_from half_step matrices piece sent_eight
-template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+//: parts_of_step using INPUT_ROW column_place whole_step
+template <uint PARTS> struct parts_of_step {
+  typedef whole_step layout;
+  enum : uint { ROW = INPUT_ROW, EIGHTS = 16 };
+  template <typename T>
+  static inline uint column_of(uint, uint i) { return 8u * i; }
+  static inline uint place(uint i) { return column_place(8u * i); }
+};
+//: parts_of_step using HALF_ROW half_step
+template <> struct parts_of_step<2> {
+  typedef half_step layout;
+  enum : uint { ROW = HALF_ROW, EIGHTS = 8 };
+  template <typename T>
+  static inline uint column_of(uint part, uint i) { return T::column(i / 2u, 2u * part + i % 2u); }
+  static inline uint place(uint i) { return 8u * i; }
+};
+
+//: prompt_product using COPIES_GROUP COPIES_LAND COPIES_LAND_BUT STEP UNROLL columns_from matrices parts_of_step piece sent_eight turn
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct prompt_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
   typedef matrices<W, U> matrices_t;
   typedef typename matrices_t::format format;
   enum : bool { FLOATS = eight_t::TERMS == 2u };
-  enum : uint { N = TOKENS / 8u, EIGHTS = (TOKENS * 8u + THREADS - 1u) / THREADS };
-  enum : bool { ALL = TOKENS * 8u % THREADS == 0u }; // of the threads have as many
+  enum : bool { PARTED = FLOATS || W::LATE || U::LATE }; // all weights of a step at once would take too many registers
+  enum : uint { PARTS = COPIES && !PARTED ? 1 : 2, STEPS = (COLS + STEP - 1u) / STEP };
+  typedef parts_of_step<PARTS> parts_t;
+  enum : uint { BUFFER = TOKENS * parts_t::ROW, OF_ROW = parts_t::EIGHTS, APART = THREADS / OF_ROW };
+  enum : uint { N = TOKENS / 8u, EIGHTS = (TOKENS * OF_ROW + THREADS - 1u) / THREADS };
+  enum : uint { OF_PART = 4u / PARTS, OF_SLICE = OF_PART / SLICES }; // of a lane's four eights of weights
+  enum : bool { ALL = TOKENS * OF_ROW % THREADS == 0u };             // of the threads have as many inputs
+  enum : bool { AHEAD = W::AHEAD > 1u && U::AHEAD > 1u };
 
   struct shares {
     INPUTS x;
-    uint rows[EIGHTS]; // where the rows begin, in elements
-    uint columns[2];   // of a step's halves
+    uint rows[INPUTS::EVEN ? 1 : EIGHTS]; // where the rows begin, in elements
+    uint columns[PARTS];                  // of a step's parts
     eight_t e[EIGHTS];
   };
-  static inline bool has(uint k, uint tid) { return ALL || tid + k * THREADS < TOKENS * 8u; }
-  static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / 8u + k * (THREADS / 8u)) * HALF_ROW + tid % 8u * 8u; }
+  static inline bool has(uint k, uint tid) { return ALL || tid + k * THREADS < TOKENS * OF_ROW; }
+  static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / OF_ROW + k * APART) * parts_t::ROW + parts_t::place(tid % OF_ROW); }
+  static inline device const typename INPUTS::element * row_at(thread const shares & s, uint k) {
+    return INPUTS::EVEN ? s.x.base + s.rows[0] + ulong(k) * (APART * INPUTS::ROW_STRIDE) : s.x.base + s.rows[INPUTS::EVEN ? 0u : k];
+  }
 
-  static inline void send_half(thread shares & s, threadgroup half * buffer, uint step, uint h, uint tid) {
-    const uint c = step * STEP + s.columns[h], n = columns_from<COLS>(c);
-    UNROLL for (uint k = 0; k < EIGHTS; ++k)
-      if (has(k, tid)) eight_t::send(s.e[k], place_of(buffer, k, tid), s.x.base + s.rows[k] + c, n);
+  static inline void send_part(thread shares & s, threadgroup half * buffer, uint step, uint part, uint tid) {
+    if (step < STEPS) {
+      const uint c = step * STEP + s.columns[part], n = columns_from<COLS>(c);
+      UNROLL for (uint k = 0; k < EIGHTS; ++k)
+        if (has(k, tid)) eight_t::send(s.e[k], place_of(buffer, k, tid), row_at(s, k) + c, n);
+    }
+    COPIES_GROUP;
   }
   template <uint TERM>
-  static inline void land_half(thread const shares & s, threadgroup half * buffer, uint tid) {
+  static inline void land_part(thread const shares & s, threadgroup half * buffer, uint tid) {
     UNROLL for (uint k = 0; k < EIGHTS; ++k)
       if (has(k, tid)) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tile, uint, uint tid, ushort) {
     s.x = x;
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, min(tid / 8u + k * (THREADS / 8u), TOKENS - 1u));
-    UNROLL for (uint h = 0; h < 2u; ++h) s.columns[h] = format::column(tid % 8u / 2u, 2u * h + tid % 2u);
-    send_half(s, tile, 0u, 0u, tid);
+    UNROLL for (uint k = 0; k < (INPUTS::EVEN ? 1u : EIGHTS); ++k) s.rows[k] = INPUTS::offset_of(s.x, min(tid / OF_ROW + k * APART, TOKENS - 1u));
+    UNROLL for (uint part = 0; part < PARTS; ++part) s.columns[part] = parts_t::template column_of<format>(part, tid % OF_ROW);
+    send_part(s, tile, 0u, 0u, tid);
   }
 
-  template <uint PIECE, uint H>
-  static inline void multiply_half(thread const W & w, thread const U & up, thread simdgroup_float8x8 * d, threadgroup const half * x, uint slice, threadgroup half * staged, ushort lane) {
-    if (SLICES == 1u) {
-      matrices_t::template multiply_all<half_step, PIECE, N, 2u * H, 2>(w, up, d, x, staged, lane);
-    } else if (slice == 0u) {
-      matrices_t::template multiply_all<half_step, PIECE, N, 2u * H, 1>(w, up, d, x, staged, lane);
+  template <uint PIECE, uint PART>
+  static inline void multiply_part(thread const W & w, thread const U & up, thread simdgroup_float8x8 * d, threadgroup const half * x, uint slice, threadgroup half * staged, ushort lane) {
+    if (SLICES == 1u || slice == 0u) {
+      matrices_t::template multiply_all<typename parts_t::layout, PIECE, N, PART * OF_PART, OF_SLICE>(w, up, d, x, staged, lane);
     } else {
-      matrices_t::template multiply_all<half_step, PIECE, N, 2u * H + 1u, 1>(w, up, d, x, staged, lane);
+      matrices_t::template multiply_all<typename parts_t::layout, PIECE, N, PART * OF_PART + OF_PART - OF_SLICE, OF_SLICE>(w, up, d, x, staged, lane);
     }
   }
 
-  template <uint H>
-  static inline void follow(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, uint slice, uint tid, ushort lane) {
-    threadgroup half * now = tile, * other = tile + TOKENS * HALF_ROW;
-    const uint next = H == 0u ? step : step + 1u;
-    if (FLOATS) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the half before
-      land_half<0>(s, now, tid);
-      land_half<eight_t::TERMS - 1u>(s, other, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      send_half(s, now, next, 1u - H, tid);
-    } else {
-      if (H == 1u) {
-        now = other;
-        other = tile;
-      }
-      send_half(s, other, next, 1u - H, tid);
-      COPIES_GROUP;
-    }
-    if (H == 0u) {
-      W::send_step(w, step + W::AHEAD, lane);
-      U::send_step(up, step + U::AHEAD, lane);
-      COPIES_GROUP;
-    }
+  static inline void turn(thread W & w, thread U & up, uint step, ushort lane) {
+    W::take(w, step, lane);
+    U::take(up, step, lane);
+    W::send_step(w, step + W::AHEAD, lane);
+    U::send_step(up, step + U::AHEAD, lane);
+    COPIES_GROUP;
+  }
+
+  template <uint PART>
+  static inline void follow_halves(thread W & w, thread U & up, thread shares & s, threadgroup half * now, threadgroup half * other, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, uint slice, uint tid, ushort lane) {
+    land_part<0>(s, now, tid);
+    COPIES_LAND_BUT((PART == 1u || (PARTS == 1u && AHEAD) ? 1u : 0u)); // weights were sent for last, and if they are those of this step are needed
+    threadgroup_barrier(mem_flags::mem_threadgroup);                     // and all have multiplied by the other buffer
+    send_part(s, other, step + (PART + 1u) / PARTS, (PART + 1u) % PARTS, tid);
+    if (PART == 0u) turn(w, up, step, lane);
     W::fetch_late(w, step, lane);
     U::fetch_late(up, step, lane);
-    if (FLOATS) {
-      multiply_half<piece::GROWN, H>(w, up, d, now, slice, staged, lane);
-      multiply_half<piece::GROWN_REST, H>(w, up, d, now, slice, staged, lane);
-      multiply_half<piece::SHRUNK, H>(w, up, d, other, slice, staged, lane);
-      if (H == 1u) COPIES_LAND;
-    } else {
-      multiply_half<piece::WHOLE, H>(w, up, d, now, slice, staged, lane);
-      if (matrices_t::TWO) multiply_half<piece::REST, H>(w, up, d, now, slice, staged, lane);
-      land_half<0>(s, other, tid);
-      COPIES_LAND_BUT(1u - H);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
+    multiply_part<piece::WHOLE, PART>(w, up, d, now, slice, staged, lane);
+    if (matrices_t::TWO) multiply_part<piece::REST, PART>(w, up, d, now, slice, staged, lane);
+  }
+
+  template <uint PART>
+  static inline void follow_floats(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, uint slice, uint tid, ushort lane) {
+    threadgroup half * rest = tile + BUFFER;
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the part before
+    land_part<0>(s, tile, tid);
+    land_part<eight_t::TERMS - 1u>(s, rest, tid);
+    COPIES_LAND;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    send_part(s, tile, step + (PART + 1u) / PARTS, (PART + 1u) % PARTS, tid);
+    if (PART == 0u) turn(w, up, step, lane);
+    W::fetch_late(w, step, lane);
+    U::fetch_late(up, step, lane);
+    multiply_part<piece::GROWN, PART>(w, up, d, tile, slice, staged, lane);
+    multiply_part<piece::GROWN_REST, PART>(w, up, d, tile, slice, staged, lane);
+    multiply_part<piece::SHRUNK, PART>(w, up, d, rest, slice, staged, lane);
   }
 
   static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
-    if (!FLOATS) land_half<0>(s, tile, tid);
-    COPIES_LAND;
-    if (!FLOATS) threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint step = 0u; step < (COLS + STEP - 1u) / STEP; ++step) {
-      W::take(w, step, lane);
-      U::take(up, step, lane);
-      follow<0>(w, up, s, tile, staged, d, step, slice, tid, lane);
-      follow<1>(w, up, s, tile, staged, d, step, slice, tid, lane);
+    threadgroup half * now = tile, * other = tile + BUFFER;
+    COPIES_LAND; // the first weights and inputs, which are in no group
+    for (uint step = 0u; step < STEPS; ++step) {
+      if (FLOATS) {
+        follow_floats<0>(w, up, s, tile, staged, d, step, slice, tid, lane);
+        follow_floats<PARTS - 1u>(w, up, s, tile, staged, d, step, slice, tid, lane);
+      } else {
+        follow_halves<0>(w, up, s, now, other, staged, d, step, slice, tid, lane);
+        if (PARTS == 2u) {
+          follow_halves<PARTS - 1u>(w, up, s, other, now, staged, d, step, slice, tid, lane);
+        } else {
+          threadgroup half * then = now;
+          now = other;
+          other = then;
+        }
+      }
     }
   }
 };
@@ -2292,7 +2331,7 @@ template <bool SHARED, uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool C
 struct product_of : batch_product<COLS, TOKENS, SLICES, COPIES, W, U, INPUTS> {};
 //: product_of using prompt_product
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
-struct product_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {};
+struct product_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> {};
 
 //: products_apart using COPIES_LAND no_weights product_of tile_kind
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
@@ -7301,7 +7340,7 @@ static inline void q_a_kv_a_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
     threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-    const rows_between which = {0u, 15u};
+    const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 767u, room, lane);
     no_weights w_up;
@@ -7311,9 +7350,9 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+    typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
@@ -7336,14 +7375,14 @@ static inline void q_a_kv_a_x16_body(
       UNROLL for (uint i = 0; i < 1u; ++i) squares[i] = at < 768u ? fma(v[i].x, v[i].x, v[i].y * v[i].y) : 0.0f;
       lane_sums<8, 1>::add(squares, lane);
       UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 768u && 0u + 8u * n + input < 16u && slice < 2u;
         if (mine) store_pair(&ready_2[batch_row * 768u + at], v[i] * next_norm);
       }
       typedef lane_sums<8, 1> sums_t;
       UNROLL for (uint k = 0; k < (sums_t::SHARED ? 1u : 1u); ++k) {
         const uint i = sums_t::SHARED ? sums_t::which(lane) : k;
-        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 768u && 0u + 8u * n + input < 16u && slice < 2u;
         if (mine && (sums_t::SHARED ? lane % sums_t::EACH == 0u : at % 16u == 0u)) ready_squares_2[batch_row * 48u + at / 16u] = squares[k];
       }
@@ -7356,7 +7395,7 @@ static inline void q_a_kv_a_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
     threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-    const rows_between which = {0u, 15u};
+    const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_weights w_up;
@@ -7366,9 +7405,9 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+    typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
@@ -7387,7 +7426,7 @@ static inline void q_a_kv_a_x16_body(
         v[i] *= factors[8u * n + input];
       }
       UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 576u && 0u + 8u * n + input < 16u && slice < 2u;
         if (mine) store_pair(&kv_a[batch_row * 576u + at], v[i]);
       }
@@ -7615,7 +7654,7 @@ static inline void q_b_store_kv_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
     threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-    const rows_between which = {0u, 15u};
+    const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_b_proj, 768u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_b_proj, 768u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 5119u, room, lane);
     no_weights w_up;
@@ -7625,9 +7664,9 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 768u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef typename tile_product<768u, 16u, 4u, 128u, false, weight_rows<T_w_q_b_proj, 768u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between>>::type product_t;
+    typedef typename tile_product<768u, 16u, 4u, 128u, false, weight_rows<T_w_q_b_proj, 768u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<48u, 48u, 16u, 4u>(ready_squares, which, 768.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
@@ -7636,7 +7675,7 @@ static inline void q_b_store_kv_x16_body(
     const uint dim = (row + lane % 8u * 2u) % 256u;
     const bool turns = dim >= 192u;
     uint positions[1]; // of the tile's rows, in the lanes
-    UNROLL for (uint k = 0; k < 1u; ++k) positions[k] = current[rows_between::row_of(which, min(32u * k + lane, 15u))].pos;
+    UNROLL for (uint k = 0; k < 1u; ++k) positions[k] = current[rows_between<true>::row_of(which, min(32u * k + lane, 15u))].pos;
     device const float * pairs = rope + (turns ? dim - 192u : 0u);
     float2 angles[2][1]; // of a block of inputs, and of the next one
     UNROLL for (uint i = 0; i < 1u; ++i) angles[0][i] = angle_of<64u>(pairs, simd_shuffle(positions[0], ushort(((i * 4u + slice) * 4u + lane / 8u) % 8u)), turns);
@@ -7659,7 +7698,7 @@ static inline void q_b_store_kv_x16_body(
         if (n + 1u < 2u) angles[(n + 1u) % 2u][i] = angle_of<64u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u)), turns);
       }
       UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 5120u && 0u + 8u * n + input < 16u && slice < 2u;
         if (mine) store_pair(&q_rope[batch_row * 5120u + at], v[i]);
       }
@@ -8175,7 +8214,7 @@ static inline void k_b_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
-  const rows_between which = {0u, 15u};
+  const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_k_b_proj, 192u, 2u, 16u, 0u> w;
   weight_rows<T_w_k_b_proj, 192u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * args.stride0, row, 511u, room, lane);
   no_weights w_up;
@@ -8185,9 +8224,9 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 192u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef typename tile_product<192u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 192u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 5120u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<192u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 192u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 5120u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between>{q_rope + entry * 256u, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between<true>>{q_rope + entry * 256u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -8204,7 +8243,7 @@ static inline void k_b_x16_body(
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
     }
     UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = i * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = i * 4u + lane / 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 512u && 0u + 8u * n + input < 16u;
       if (mine) store_pair(&q_abs_[entry * 512u + batch_row * 10240u + at], v[i]);
     }
@@ -8338,13 +8377,13 @@ static inline void attend_x16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 327680u;
-  device float * row_attend_ml = attend_ml + row_index * 1280u;
-  // 20 heads on one of 32 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 655360u;
+  device float * row_attend_ml = attend_ml + row_index * 2560u;
+  // 20 heads on one of 64 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<32u, 16u, 64u>(nkv);
+  const uint per = split_rows<64u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;
@@ -8406,13 +8445,13 @@ static inline void attend_x16_f16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 327680u;
-  device float * row_attend_ml = attend_ml + row_index * 1280u;
-  // 20 heads on one of 32 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 655360u;
+  device float * row_attend_ml = attend_ml + row_index * 2560u;
+  // 20 heads on one of 64 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<32u, 16u, 64u>(nkv);
+  const uint per = split_rows<64u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;
@@ -8448,13 +8487,13 @@ static inline void attend_x16_q8_0_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 327680u;
-  device float * row_attend_ml = attend_ml + row_index * 1280u;
-  // 20 heads on one of 32 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 655360u;
+  device float * row_attend_ml = attend_ml + row_index * 2560u;
+  // 20 heads on one of 64 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<32u, 16u, 64u>(nkv);
+  const uint per = split_rows<64u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;
@@ -8539,14 +8578,14 @@ static inline void combine_x16_body(
   const uint row_index = tg / 20u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
-  device const float * row_attend_out = attend_out + row_index * 327680u;
-  device const float * row_attend_ml = attend_ml + row_index * 1280u;
+  device const float * row_attend_out = attend_out + row_index * 655360u;
+  device const float * row_attend_ml = attend_ml + row_index * 2560u;
   device float * row_o_lat = o_lat + row_index * 10240u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 20u);
-  const uint nkv = row_current.nkv, per = split_rows<32u, 16u, 64u>(nkv);
-  combine_splits<32u, 20u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
+  const uint nkv = row_current.nkv, per = split_rows<64u, 16u, 64u>(nkv);
+  combine_splits<64u, 20u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -8564,7 +8603,7 @@ kernel void combine_x16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[8];
+  threadgroup float4 scratch[16];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -8594,7 +8633,7 @@ static inline void v_b_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-  const rows_between which = {0u, 15u};
+  const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u> w;
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * args.stride0, row, 255u, room, lane);
   no_weights w_up;
@@ -8604,9 +8643,9 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef typename tile_product<512u, 16u, 4u, 128u, false, weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>, no_weights, tile_inputs<float, 10240u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<512u, 16u, 4u, 128u, false, weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>, no_weights, tile_inputs<float, 10240u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<float, 10240u, 0u, rows_between>{o_lat + entry * 512u, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<float, 10240u, 0u, rows_between<true>>{o_lat + entry * 512u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -8622,7 +8661,7 @@ static inline void v_b_x16_body(
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
     }
     UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 256u && 0u + 8u * n + input < 16u && slice < 2u;
       if (mine) store_pair(&attention[entry * 256u + batch_row * 5120u + at], v[i]);
     }
@@ -8775,7 +8814,7 @@ static inline void o_proj_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-  const rows_between which = {0u, 15u};
+  const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_o_proj, 5120u, 2u, 16u, 0u> w;
   weight_rows<T_w_o_proj, 5120u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_weights w_up;
@@ -8785,16 +8824,16 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 5120u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef typename tile_product<5120u, 16u, 4u, 128u, false, weight_rows<T_w_o_proj, 5120u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 5120u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<5120u, 16u, 4u, 128u, false, weight_rows<T_w_o_proj, 5120u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 5120u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between>{attention, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float2 residuals[2]; // all of them under way together
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 2046u), i = k % 1u;
-    const uint batch_row = rows_between::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
+    const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
     residuals[k] = load_pair(&x_[batch_row * 2048u + at]);
   }
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 2046u)]);
@@ -8814,7 +8853,7 @@ static inline void o_proj_x16_body(
     UNROLL for (uint i = 0; i < 1u; ++i) squares[i] = at < 2048u ? fma(v[i].x, v[i].x, v[i].y * v[i].y) : 0.0f;
     lane_sums<8, 1>::add(squares, lane);
     UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 2048u && 0u + 8u * n + input < 16u && slice < 2u;
       if (mine) store_pair(&x_2[batch_row * 2048u + at], v[i]);
       if (mine) store_pair(&ready[batch_row * 2048u + at], v[i] * next_norm);
@@ -8822,7 +8861,7 @@ static inline void o_proj_x16_body(
     typedef lane_sums<8, 1> sums_t;
     UNROLL for (uint k = 0; k < (sums_t::SHARED ? 1u : 1u); ++k) {
       const uint i = sums_t::SHARED ? sums_t::which(lane) : k;
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 2048u && 0u + 8u * n + input < 16u && slice < 2u;
       if (mine && (sums_t::SHARED ? lane % sums_t::EACH == 0u : at % 16u == 0u)) ready_squares[batch_row * 128u + at / 16u] = squares[k];
     }
@@ -8997,7 +9036,7 @@ static inline void gate_up_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-  const rows_between which = {0u, 15u};
+  const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_gate_proj, 2048u, 2u, 16u, 0u> w;
   weight_rows<T_w_gate_proj, 2048u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 10239u, room, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u> w_up;
@@ -9010,9 +9049,9 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>::send_first(w_up, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_gate_proj, 2048u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_gate_proj, 2048u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
   norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[8];
@@ -9039,7 +9078,7 @@ static inline void gate_up_x16_body(
       v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
     }
     UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 10240u && 0u + 8u * n + input < 16u && slice < 2u;
       if (mine) store_pair(&swiglu[batch_row * 10240u + at], v[i]);
     }
@@ -9200,7 +9239,7 @@ static inline void down_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-  const rows_between which = {0u, 15u};
+  const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_down_proj, 10240u, 2u, 16u, 0u> w;
   weight_rows<T_w_down_proj, 10240u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_weights w_up;
@@ -9210,16 +9249,16 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 10240u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef typename tile_product<10240u, 16u, 4u, 128u, false, weight_rows<T_w_down_proj, 10240u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 10240u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<10240u, 16u, 4u, 128u, false, weight_rows<T_w_down_proj, 10240u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 10240u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 10240u, 0u, rows_between>{swiglu, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 10240u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   float2 residuals[2]; // all of them under way together
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 2046u), i = k % 1u;
-    const uint batch_row = rows_between::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
+    const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
     residuals[k] = load_pair(&x_[batch_row * 2048u + at]);
   }
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 2046u)]);
@@ -9239,7 +9278,7 @@ static inline void down_x16_body(
     UNROLL for (uint i = 0; i < 1u; ++i) squares[i] = at < 2048u ? fma(v[i].x, v[i].x, v[i].y * v[i].y) : 0.0f;
     lane_sums<8, 1>::add(squares, lane);
     UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 2048u && 0u + 8u * n + input < 16u && slice < 2u;
       if (mine) store_pair(&x_2[batch_row * 2048u + at], v[i]);
       if (mine) store_pair(&ready[batch_row * 2048u + at], v[i] * next_norm);
@@ -9247,7 +9286,7 @@ static inline void down_x16_body(
     typedef lane_sums<8, 1> sums_t;
     UNROLL for (uint k = 0; k < (sums_t::SHARED ? 1u : 1u); ++k) {
       const uint i = sums_t::SHARED ? sums_t::which(lane) : k;
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 2048u && 0u + 8u * n + input < 16u && slice < 2u;
       if (mine && (sums_t::SHARED ? lane % sums_t::EACH == 0u : at % 16u == 0u)) ready_squares[batch_row * 128u + at / 16u] = squares[k];
     }
@@ -9408,7 +9447,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
     threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-    const rows_between which = {0u, 15u};
+    const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_gate, 2048u, 2u, 16u, 0u> w;
     weight_rows<T_w_gate, 2048u, 2u, 16u, 0u>::begin(w, w_gate, row, 63u, room, lane);
     no_weights w_up;
@@ -9418,9 +9457,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_gate, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_gate, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+    typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_gate, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
@@ -9439,7 +9478,7 @@ static inline void router_shared_gate_shared_up_x16_body(
         v[i] *= factors[8u * n + input];
       }
       UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 64u && 0u + 8u * n + input < 16u && slice < 2u;
         if (mine) store_pair(&router[batch_row * 64u + at], v[i]);
       }
@@ -9452,7 +9491,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
     threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-    const rows_between which = {0u, 15u};
+    const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 16u, 0u> w;
     weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 16u, 0u>::begin(w, w_shared_experts_gate_proj, row, 1535u, room, lane);
     weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u, 0u> w_up;
@@ -9465,9 +9504,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u, 0u>::send_first(w_up, slice, 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 16u, 0u>, weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+    typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 16u, 0u>, weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[8];
@@ -9494,7 +9533,7 @@ static inline void router_shared_gate_shared_up_x16_body(
         v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
       }
       UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 1536u && 0u + 8u * n + input < 16u && slice < 2u;
         if (mine) store_pair(&shared_swiglu[batch_row * 1536u + at], v[i]);
       }
@@ -9991,9 +10030,9 @@ static inline void experts_down_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   // 2048 × 1536 matrix of an expert times the inputs of all rows that have selected it, 8 at a time
   const uint g = tg;
-  const uint entry = g / 128u;
+  const uint entry = g / 64u;
   const uint slice = sg % 4u; // of the columns
-  const uint row = (g % 128u) * 16u + sg / 4u * 16u;
+  const uint row = (g % 64u) * 32u + sg / 4u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
@@ -10002,38 +10041,38 @@ static inline void experts_down_x16_body(
   if (begin < behind) { // else no row selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 3456u);
   const rows_selected<4> which = {selections};
-  weight_rows<T_w_experts_down_proj, 1536u, 2u, 8u, 0u> w;
-  weight_rows<T_w_experts_down_proj, 1536u, 2u, 8u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, room, lane);
+  weight_rows<T_w_experts_down_proj, 1536u, 4u, 8u, 0u> w;
+  weight_rows<T_w_experts_down_proj, 1536u, 4u, 8u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 2048u) {
-    WEIGHTS_SOON(w_experts_down_proj + entry * args.stride0 + ulong(row) * T_w_experts_down_proj::row_bytes(1536u) + slice * (16u * T_w_experts_down_proj::row_bytes(1536u) / 4u), 16u * T_w_experts_down_proj::row_bytes(1536u) / 4u);
+  if (row + 32u <= 2048u) {
+    WEIGHTS_SOON(w_experts_down_proj + entry * args.stride0 + ulong(row) * T_w_experts_down_proj::row_bytes(1536u) + slice * (32u * T_w_experts_down_proj::row_bytes(1536u) / 4u), 32u * T_w_experts_down_proj::row_bytes(1536u) / 4u);
   }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 8u) {
-  weight_rows<T_w_experts_down_proj, 1536u, 2u, 8u, 0u>::send_first(w, slice, 4u, lane);
+  weight_rows<T_w_experts_down_proj, 1536u, 4u, 8u, 0u>::send_first(w, slice, 4u, lane);
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef typename tile_product<1536u, 8u, 4u, 128u, false, weight_rows<T_w_experts_down_proj, 1536u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 6144u, 1536u, rows_selected<4>>>::type product_t;
+  typedef typename tile_product<1536u, 8u, 4u, 128u, false, weight_rows<T_w_experts_down_proj, 1536u, 4u, 8u, 0u>, no_weights, tile_inputs<act_t, 6144u, 1536u, rows_selected<4>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 6144u, 1536u, rows_selected<4>>{experts_swiglu, which}, tile, slice, tid, lane);
-  simdgroup_float8x8 d[2];
-  UNROLL for (uint i = 0; i < 2u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  simdgroup_float8x8 d[4];
+  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 8u * 2u;
-  threadgroup const float * blocks = scratch + sg / 4u * 640u;
+  const uint at = row + lane % 16u * 2u;
+  threadgroup const float * blocks = scratch + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
     threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
-    put_results<2, 1>(d + n, scratch + sg * 160u);
+    put_results<4, 1>(d + n, scratch + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
     UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
-      v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
+      const uint input = (i * 4u + slice) * 2u + lane / 16u;
+      v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
     }
     UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, selection = selections[8u * n + input];
+      const uint input = (i * 4u + slice) * 2u + lane / 16u, selection = selections[8u * n + input];
       const uint batch_row = selection / 4u, nth = selection % 4u;
-      if (at < 2048u && next + 8u * n + input < behind && slice < 2u) store_pair(&experts_down[nth * 2048u + batch_row * 8192u + at], v[i]);
+      if (at < 2048u && next + 8u * n + input < behind) store_pair(&experts_down[nth * 2048u + batch_row * 8192u + at], v[i]);
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the selections
@@ -10198,7 +10237,7 @@ static inline void shared_down_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-  const rows_between which = {0u, 15u};
+  const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u, 0u> w;
   weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 2047u, room, lane);
   no_weights w_up;
@@ -10208,9 +10247,9 @@ static inline void shared_down_x16_body(
   weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between>{shared_swiglu, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -10226,7 +10265,7 @@ static inline void shared_down_x16_body(
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
     }
     UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 2048u && 0u + 8u * n + input < 16u && slice < 2u;
       if (mine) store_pair(&shared_down[batch_row * 2048u + at], v[i]);
     }
@@ -10545,7 +10584,7 @@ static inline void lm_head_x16_body(
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-  const rows_between which = {0u, 15u};
+  const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u> w;
   weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>::begin(w, w_lm_head, row, 154879u, room, lane);
   no_weights w_up;
@@ -10555,9 +10594,9 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
   norm_factors<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[8];
@@ -10576,7 +10615,7 @@ static inline void lm_head_x16_body(
       v[i] *= factors[8u * n + input];
     }
     UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = (i * 4u + slice) * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = (i * 4u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 154880u && 0u + 8u * n + input < 16u;
       if (mine) store_pair(&lm_head[batch_row * 154880u + at], v[i]);
     }
@@ -10831,15 +10870,15 @@ static inline void q_a_kv_a_x512_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
     threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
-    const rows_between which = {first_row, 511u};
+    const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u> w;
     weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u>::begin(w, w_q_a_proj, row, 767u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
-    typedef typename tile_product<2048u, 64u, 2u, 256u, false, weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+    typedef typename tile_product<2048u, 64u, 2u, 256u, false, weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 6912u;
     norm_factors<64u, 64u, 64u, 8u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[32];
@@ -10863,14 +10902,14 @@ static inline void q_a_kv_a_x512_body(
       UNROLL for (uint i = 0; i < 2u; ++i) squares[i] = at < 768u ? fma(v[i].x, v[i].x, v[i].y * v[i].y) : 0.0f;
       lane_sums<16, 2>::add(squares, lane);
       UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 768u && first_row + 8u * n + input < 512u;
         if (mine) store_pair(&ready_2[batch_row * 768u + at], v[i] * next_norm);
       }
       typedef lane_sums<16, 2> sums_t;
       UNROLL for (uint k = 0; k < (sums_t::SHARED ? 1u : 2u); ++k) {
         const uint i = sums_t::SHARED ? sums_t::which(lane) : k;
-        const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 768u && first_row + 8u * n + input < 512u;
         if (mine && (sums_t::SHARED ? lane % sums_t::EACH == 0u : at % 32u == 0u)) ready_squares_2[batch_row * 32u + at / 32u] = squares[k];
       }
@@ -10888,15 +10927,15 @@ static inline void q_a_kv_a_x512_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
     threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
-    const rows_between which = {first_row, 511u};
+    const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
-    typedef typename tile_product<2048u, 64u, 2u, 256u, false, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+    typedef typename tile_product<2048u, 64u, 2u, 256u, false, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 6912u;
     norm_factors<64u, 64u, 64u, 8u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[32];
@@ -10916,7 +10955,7 @@ static inline void q_a_kv_a_x512_body(
         v[i] *= factors[8u * n + input];
       }
       UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 576u && first_row + 8u * n + input < 512u;
         if (mine) store_pair(&kv_a[batch_row * 576u + at], v[i]);
       }
@@ -11105,15 +11144,15 @@ static inline void q_b_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-  const rows_between which = {first_row, 511u};
+  const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_q_b_proj, 768u, 4u, 64u, 0u> w;
   weight_rows<T_w_q_b_proj, 768u, 4u, 64u, 0u>::begin(w, w_q_b_proj, row, 5119u, room, lane);
   no_weights w_up;
   weight_rows<T_w_q_b_proj, 768u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
-  typedef typename tile_product<768u, 64u, 1u, 128u, false, weight_rows<T_w_q_b_proj, 768u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<768u, 64u, 1u, 128u, false, weight_rows<T_w_q_b_proj, 768u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
   norm_factors<24u, 32u, 64u, 4u>(ready_squares, which, 768.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[32];
@@ -11123,7 +11162,7 @@ static inline void q_b_x512_body(
   const uint dim = (row + lane % 16u * 2u) % 256u;
   const bool turns = dim >= 192u;
   uint positions[2]; // of the tile's rows, in the lanes
-  UNROLL for (uint k = 0; k < 2u; ++k) positions[k] = current[rows_between::row_of(which, min(32u * k + lane, 63u))].pos;
+  UNROLL for (uint k = 0; k < 2u; ++k) positions[k] = current[rows_between<true>::row_of(which, min(32u * k + lane, 63u))].pos;
   device const float * pairs = rope + (turns ? dim - 192u : 0u);
   float2 angles[2][4]; // of a block of inputs, and of the next one
   UNROLL for (uint i = 0; i < 4u; ++i) angles[0][i] = angle_of<64u>(pairs, simd_shuffle(positions[0], ushort(i * 2u + lane / 16u)), turns);
@@ -11147,7 +11186,7 @@ static inline void q_b_x512_body(
       if (n + 1u < 8u) angles[(n + 1u) % 2u][i] = angle_of<64u>(pairs, simd_shuffle(positions[(n + 1u) / 4u], ushort((n + 1u) % 4u * 8u + i * 2u + lane / 16u)), turns);
     }
     UNROLL for (uint i = 0; i < 4u; ++i) {
-      const uint input = i * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = i * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 5120u && first_row + 8u * n + input < 512u;
       if (mine) store_pair(&q_rope[batch_row * 5120u + at], v[i]);
     }
@@ -11914,15 +11953,15 @@ static inline void o_proj_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
-  const rows_between which = {first_row, 511u};
+  const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_o_proj, 5120u, 4u, 64u, 0u> w;
   weight_rows<T_w_o_proj, 5120u, 4u, 64u, 0u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 5120u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
-  typedef typename tile_product<5120u, 64u, 2u, 256u, false, weight_rows<T_w_o_proj, 5120u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 5120u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<5120u, 64u, 2u, 256u, false, weight_rows<T_w_o_proj, 5120u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 5120u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between>{attention, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -11930,7 +11969,7 @@ static inline void o_proj_x512_body(
   float2 residuals[16]; // all of them under way together
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 2u;
-    const uint batch_row = rows_between::row_of(which, k / 2u * 8u + (i * 2u + slice) * 2u + lane / 16u);
+    const uint batch_row = rows_between<true>::row_of(which, k / 2u * 8u + (i * 2u + slice) * 2u + lane / 16u);
     residuals[k] = load_pair(&x_[batch_row * 2048u + at]);
   }
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 2046u)]);
@@ -11950,7 +11989,7 @@ static inline void o_proj_x512_body(
     UNROLL for (uint i = 0; i < 2u; ++i) squares[i] = at < 2048u ? fma(v[i].x, v[i].x, v[i].y * v[i].y) : 0.0f;
     lane_sums<16, 2>::add(squares, lane);
     UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 2048u && first_row + 8u * n + input < 512u;
       if (mine) store_pair(&x_2[batch_row * 2048u + at], v[i]);
       if (mine) store_pair(&ready[batch_row * 2048u + at], v[i] * next_norm);
@@ -11958,7 +11997,7 @@ static inline void o_proj_x512_body(
     typedef lane_sums<16, 2> sums_t;
     UNROLL for (uint k = 0; k < (sums_t::SHARED ? 1u : 2u); ++k) {
       const uint i = sums_t::SHARED ? sums_t::which(lane) : k;
-      const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 2048u && first_row + 8u * n + input < 512u;
       if (mine && (sums_t::SHARED ? lane % sums_t::EACH == 0u : at % 32u == 0u)) ready_squares[batch_row * 64u + at / 32u] = squares[k];
     }
@@ -12138,7 +12177,7 @@ static inline void gate_up_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-  const rows_between which = {first_row, 511u};
+  const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_gate_proj, 2048u, 2u, 64u, 0u> w;
   weight_rows<T_w_gate_proj, 2048u, 2u, 64u, 0u>::begin(w, w_gate_proj, row, 10239u, room, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 64u, 0u> w_up;
@@ -12146,9 +12185,9 @@ static inline void gate_up_x512_body(
   weight_rows<T_w_gate_proj, 2048u, 2u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 64u, 0u>::send_first(w_up, 0u, 1u, lane);
   EARLIER_DONE;
-  typedef typename tile_product<2048u, 64u, 1u, 128u, false, weight_rows<T_w_gate_proj, 2048u, 2u, 64u, 0u>, weight_rows<T_w_up_proj, 2048u, 2u, 64u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<2048u, 64u, 1u, 128u, false, weight_rows<T_w_gate_proj, 2048u, 2u, 64u, 0u>, weight_rows<T_w_up_proj, 2048u, 2u, 64u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
   norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[32];
@@ -12177,7 +12216,7 @@ static inline void gate_up_x512_body(
       v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
     }
     UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = i * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = i * 4u + lane / 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 10240u && first_row + 8u * n + input < 512u;
       if (mine) store_pair(&swiglu[batch_row * 10240u + at], v[i]);
     }
@@ -12343,15 +12382,15 @@ static inline void down_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
-  const rows_between which = {first_row, 511u};
+  const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_down_proj, 10240u, 4u, 64u, 0u> w;
   weight_rows<T_w_down_proj, 10240u, 4u, 64u, 0u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 10240u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
-  typedef typename tile_product<10240u, 64u, 2u, 256u, false, weight_rows<T_w_down_proj, 10240u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 10240u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<10240u, 64u, 2u, 256u, false, weight_rows<T_w_down_proj, 10240u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 10240u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 10240u, 0u, rows_between>{swiglu, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 10240u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -12359,7 +12398,7 @@ static inline void down_x512_body(
   float2 residuals[16]; // all of them under way together
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 2u;
-    const uint batch_row = rows_between::row_of(which, k / 2u * 8u + (i * 2u + slice) * 2u + lane / 16u);
+    const uint batch_row = rows_between<true>::row_of(which, k / 2u * 8u + (i * 2u + slice) * 2u + lane / 16u);
     residuals[k] = load_pair(&x_[batch_row * 2048u + at]);
   }
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 2046u)]);
@@ -12379,7 +12418,7 @@ static inline void down_x512_body(
     UNROLL for (uint i = 0; i < 2u; ++i) squares[i] = at < 2048u ? fma(v[i].x, v[i].x, v[i].y * v[i].y) : 0.0f;
     lane_sums<16, 2>::add(squares, lane);
     UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 2048u && first_row + 8u * n + input < 512u;
       if (mine) store_pair(&x_2[batch_row * 2048u + at], v[i]);
       if (mine) store_pair(&ready[batch_row * 2048u + at], v[i] * next_norm);
@@ -12387,7 +12426,7 @@ static inline void down_x512_body(
     typedef lane_sums<16, 2> sums_t;
     UNROLL for (uint k = 0; k < (sums_t::SHARED ? 1u : 2u); ++k) {
       const uint i = sums_t::SHARED ? sums_t::which(lane) : k;
-      const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 2048u && first_row + 8u * n + input < 512u;
       if (mine && (sums_t::SHARED ? lane % sums_t::EACH == 0u : at % 32u == 0u)) ready_squares[batch_row * 64u + at / 32u] = squares[k];
     }
@@ -12553,15 +12592,15 @@ static inline void router_shared_gate_shared_up_x512_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
     threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-    const rows_between which = {first_row, 511u};
+    const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_gate, 2048u, 4u, 64u, 0u> w;
     weight_rows<T_w_gate, 2048u, 4u, 64u, 0u>::begin(w, w_gate, row, 63u, room, lane);
     no_weights w_up;
     weight_rows<T_w_gate, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
-    typedef typename tile_product<2048u, 64u, 2u, 128u, false, weight_rows<T_w_gate, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+    typedef typename tile_product<2048u, 64u, 2u, 128u, false, weight_rows<T_w_gate, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[32];
@@ -12581,7 +12620,7 @@ static inline void router_shared_gate_shared_up_x512_body(
         v[i] *= factors[8u * n + input];
       }
       UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 64u && first_row + 8u * n + input < 512u;
         if (mine) store_pair(&router[batch_row * 64u + at], v[i]);
       }
@@ -12599,7 +12638,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
     threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-    const rows_between which = {first_row, 511u};
+    const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u, 0u> w;
     weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u, 0u>::begin(w, w_shared_experts_gate_proj, row, 1535u, room, lane);
     weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u, 0u> w_up;
@@ -12607,9 +12646,9 @@ static inline void router_shared_gate_shared_up_x512_body(
     weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u, 0u>::send_first(w_up, 0u, 1u, lane);
     EARLIER_DONE;
-    typedef typename tile_product<2048u, 64u, 2u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u, 0u>, weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+    typedef typename tile_product<2048u, 64u, 2u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u, 0u>, weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[32];
@@ -12637,7 +12676,7 @@ static inline void router_shared_gate_shared_up_x512_body(
         v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
       }
       UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between::row_of(which, 8u * n + input);
+        const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 1536u && first_row + 8u * n + input < 512u;
         if (mine) store_pair(&shared_swiglu[batch_row * 1536u + at], v[i]);
       }
@@ -13386,15 +13425,15 @@ static inline void shared_down_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
-  const rows_between which = {first_row, 511u};
+  const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u, 0u> w;
   weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u, 0u>::begin(w, w_shared_experts_down_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
-  typedef typename tile_product<1536u, 64u, 2u, 256u, false, weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<1536u, 64u, 2u, 256u, false, weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between>{shared_swiglu, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -13411,7 +13450,7 @@ static inline void shared_down_x512_body(
       v[i] = take_results<4, 2, 288>(blocks, input, lane % 16u * 2u);
     }
     UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = (i * 2u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 2048u && first_row + 8u * n + input < 512u;
       if (mine) store_pair(&shared_down[batch_row * 2048u + at], v[i]);
     }
@@ -13733,15 +13772,15 @@ static inline void lm_head_x16_2_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-  const rows_between which = {0u, 15u};
+  const rows_between<false> which = {0u, 15u};
   weight_rows<T_w_lm_head, 2048u, 4u, 64u, 0u> w;
   weight_rows<T_w_lm_head, 2048u, 4u, 64u, 0u>::begin(w, w_lm_head, row, 154879u, room, lane);
   no_weights w_up;
   weight_rows<T_w_lm_head, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
-  typedef typename tile_product<2048u, 64u, 1u, 128u, false, weight_rows<T_w_lm_head, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between>>::type product_t;
+  typedef typename tile_product<2048u, 64u, 1u, 128u, false, weight_rows<T_w_lm_head, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<false>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between>{ready, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
   norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[32];
@@ -13762,7 +13801,7 @@ static inline void lm_head_x16_2_body(
       v[i] *= factors[8u * n + input];
     }
     UNROLL for (uint i = 0; i < 4u; ++i) {
-      const uint input = i * 2u + lane / 16u, batch_row = rows_between::row_of(which, 8u * n + input);
+      const uint input = i * 2u + lane / 16u, batch_row = rows_between<false>::row_of(which, 8u * n + input);
       const bool mine = at < 154880u && 0u + 8u * n + input < 16u;
       if (mine) store_pair(&lm_head[batch_row * 154880u + at], v[i]);
     }
@@ -14294,13 +14333,13 @@ static inline void attend_x16_apple7_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 327680u;
-  device float * row_attend_ml = attend_ml + row_index * 1280u;
-  // 20 heads on one of 32 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 655360u;
+  device float * row_attend_ml = attend_ml + row_index * 2560u;
+  // 20 heads on one of 64 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<32u, 16u, 64u>(nkv);
+  const uint per = split_rows<64u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;
@@ -14362,13 +14401,13 @@ static inline void attend_x16_apple7_f16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 327680u;
-  device float * row_attend_ml = attend_ml + row_index * 1280u;
-  // 20 heads on one of 32 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 655360u;
+  device float * row_attend_ml = attend_ml + row_index * 2560u;
+  // 20 heads on one of 64 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<32u, 16u, 64u>(nkv);
+  const uint per = split_rows<64u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;
@@ -14404,13 +14443,13 @@ static inline void attend_x16_apple7_q8_0_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 10240u;
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
-  device float * row_attend_out = attend_out + row_index * 327680u;
-  device float * row_attend_ml = attend_ml + row_index * 1280u;
-  // 20 heads on one of 32 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 655360u;
+  device float * row_attend_ml = attend_ml + row_index * 2560u;
+  // 20 heads on one of 64 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<32u, 16u, 64u>(nkv);
+  const uint per = split_rows<64u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 10240u;

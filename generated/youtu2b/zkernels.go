@@ -387,13 +387,13 @@ var (
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		{Name: "attend_out", Space: arena, Write: true, Stride: 262144},
-		{Name: "attend_ml", Space: arena, Write: true, Stride: 1024},
+		{Name: "attend_out", Space: arena, Write: true, Stride: 524288},
+		{Name: "attend_ml", Space: arena, Write: true, Stride: 2048},
 	}
 	slotsCombineX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "attend_out", Space: arena, Stride: 262144},
-		{Name: "attend_ml", Space: arena, Stride: 1024},
+		{Name: "attend_out", Space: arena, Stride: 524288},
+		{Name: "attend_ml", Space: arena, Stride: 2048},
 		{Name: "o_lat", Space: arena, Write: true, Stride: 8192},
 	}
 	slotsVBX16 = []plan.Slot{
@@ -823,7 +823,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -834,7 +834,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 64, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -1092,7 +1092,7 @@ var kernels = []plan.Kernel{
 		Class:   "apple7",
 		Instead: kAttendX16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16_apple7", typesAttend),
 	},
@@ -1325,7 +1325,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX2Nvidia,
 		Width:   2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 16, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 2},
 		},
 		Variants: plan.Variants("lm_head_x2", typesEmbed),
 	},
@@ -1383,7 +1383,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttendX2Nvidia,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 32}},
 		},
 		Variants: plan.Variants("attend_x4", typesAttend),
 	},
@@ -1395,7 +1395,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   4,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 32, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 16}, Up: -1, Add: -1},
+			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 32, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16, Least: 32}, Heads: 16}, Up: -1, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x4", typesVB),
 	},
@@ -1417,7 +1417,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX2Nvidia,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 4, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 4},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQAKvA),
 	},
@@ -1506,18 +1506,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "attend_x8",
 		Doc:     docAttend,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-			{Name: "attend_out", Space: arena, Write: true, Stride: 524288},
-			{Name: "attend_ml", Space: arena, Write: true, Stride: 2048},
-		},
-		Width: 8,
+		Slots:   slotsAttendX2Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16, Least: 32}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x8", typesAttend),
 	},
@@ -1527,13 +1519,13 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "attend_out", Space: arena, Stride: 524288},
-			{Name: "attend_ml", Space: arena, Stride: 2048},
+			{Name: "attend_out", Space: arena, Stride: 1048576},
+			{Name: "attend_ml", Space: arena, Stride: 4096},
 			{Name: "o_lat", Space: arena, Write: true, Stride: 8192},
 		},
 		Width: 8,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 64, Tile: 16, Least: 32}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 128, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
 		},
 		Variants: plan.Variants("combine_x8", typesCombineX16),
 	},
@@ -1659,7 +1651,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -1670,7 +1662,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 32, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 64, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},

@@ -14,7 +14,7 @@ import (
 )
 
 // source has a kernel that doubles threads floats, one that writes past the end of
-// what it is given, and one that has no parameter in common with its PTX.
+// what it is given, and one that turns 32 floats around in 60 KiB of threadgroup memory.
 const source = `#include <metal_stdlib>
 using namespace metal;
 kernel void twice(device const float * a [[buffer(0)]], device float * b [[buffer(1)]],
@@ -25,12 +25,25 @@ kernel void wild(device const float * a [[buffer(0)]], device float * b [[buffer
                  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]]) {
   b[tg * 32u + tid + 1000000u] = a[tid];
 }
+kernel void turn(device const float * a [[buffer(0)]], device float * b [[buffer(1)]],
+                 uint tid [[thread_index_in_threadgroup]]) {
+  threadgroup float4 scratch[3840];
+  scratch[3808u + tid] = float4(a[tid]);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  b[tid] = scratch[3839u - tid].x;
+}
 `
+
+// turnMark is what turn asks for.
+const turnMark = "// dynamic threadgroup memory: 61440\n"
 
 // ptxText is what stands for PTX of source.
 func ptxText(entries ...string) string {
 	text := fmt.Sprintf("// kernels.metal sha256:%x\n.version 7.8\n.target sm_90\n.address_size 64\n", sha256.Sum256([]byte(source)))
 	for _, name := range entries {
+		if name == "turn" {
+			text += turnMark + ".extern .shared .align 16 .b8 turn_scratch[];\n"
+		}
 		text += ".visible .entry " + name + "(\n\t.param .u64 a,\n\t.param .u64 b\n)\n{\n\tret;\n}\n"
 	}
 	return text
@@ -122,13 +135,18 @@ type nodeParams struct {
 	kernel, context uintptr
 }
 
-// add adds a launch of 32 threads a block to a graph.
+// add adds a launch to a graph.
 func (s *stand) add(graph, function uintptr, groups, threads uint32, params []uintptr, after ...uintptr) uintptr {
+	return s.addWith(0, graph, function, groups, threads, params, after...)
+}
+
+// addWith is add with bytes of dynamic shared memory.
+func (s *stand) addWith(shared uint32, graph, function uintptr, groups, threads uint32, params []uintptr, after ...uintptr) uintptr {
 	at := make([]uintptr, len(params)+1)
 	for i := range params {
 		at[i] = uintptr(unsafe.Pointer(&params[i]))
 	}
-	p := &nodeParams{function: function, grid: [3]uint32{groups, 1, 1}, block: [3]uint32{threads, 1, 1}, params: uintptr(unsafe.Pointer(&at[0]))}
+	p := &nodeParams{function: function, grid: [3]uint32{groups, 1, 1}, block: [3]uint32{threads, 1, 1}, shared: shared, params: uintptr(unsafe.Pointer(&at[0]))}
 	keep = append(keep, params, at, p, after)
 	var first uintptr
 	if len(after) > 0 {
@@ -161,6 +179,16 @@ func (s *stand) rig() *rig {
 	s.must("cuMemcpyHtoDAsync_v2", r.a, r.host, 256, r.stream)
 	s.must("cuStreamSynchronize", r.stream)
 	return r
+}
+
+// turn is the kernel of that name, alone in a module, allowed so much dynamic shared memory.
+func (r *rig) turn(allowed uintptr) (module, function uintptr) {
+	module = r.made("cuModuleLoadDataEx", text(ptxText("turn")), 0, 0, 0)
+	function = r.made("cuModuleGetFunction", module, text("turn"))
+	if allowed > 0 {
+		r.must("cuFuncSetAttribute", function, 8, allowed)
+	}
+	return module, function
 }
 
 func (r *rig) close() {

@@ -55,6 +55,27 @@ var positive = map[string]func(*stand){
 		r.must("cuStreamDestroy_v2", other)
 		r.close()
 	},
+	"shared memory": func(s *stand) {
+		r := s.rig()
+		module, turn := r.turn(61440)
+		r.must("cuFuncSetAttribute", turn, 9, 100)
+		r.run(func(graph uintptr) { r.addWith(61440, graph, turn, 1, 32, []uintptr{r.a, r.b}) })
+		r.must("cuMemcpyDtoHAsync_v2", r.host, r.b, 128, r.stream)
+		r.must("cuStreamSynchronize", r.stream)
+		for i, v := range r.values[:32] {
+			if v != float32(32-i) {
+				panic(fmt.Sprint(i, v))
+			}
+		}
+		const minus = ^uintptr(0) - 1 // -2
+		for _, bad := range [][2]uintptr{{8, 227<<10 + 1}, {8, minus}, {9, 101}, {9, minus}, {7, 0}} {
+			if got := s.try("cuFuncSetAttribute", turn, bad[0], bad[1]); got != 1 {
+				panic(fmt.Sprint(bad, got))
+			}
+		}
+		r.must("cuModuleUnload", module)
+		r.close()
+	},
 	"errors": func(s *stand) {
 		s.begin()
 		at := new(uintptr)
@@ -67,6 +88,8 @@ var positive = map[string]func(*stand){
 			{"cuMemAlloc_v2", 1, []uintptr{out(at), 0}},
 			{"cuDeviceGet", 101, []uintptr{out(at), 1}},
 			{"cuModuleLoadDataEx", 218, []uintptr{out(at), text("nonsense"), 0, 0, 0}},
+			{"cuModuleLoadDataEx", 218, []uintptr{out(at), text(strings.Replace(ptxText("twice"), "\tret;", "\t.shared .align 16 .b8 much[49168];\n\tret;", 1)), 0, 0, 0}},
+			{"cuModuleLoadDataEx", 218, []uintptr{out(at), text(strings.Replace(ptxText("turn"), turnMark, "", 1)), 0, 0, 0}},
 			{"cuModuleLoadDataEx", 218, []uintptr{out(at), text(strings.Replace(ptxText("twice"), "sm_90", "sm_120", 1)), 0, 0, 0}},
 		} {
 			if got := s.try(c.name, c.args...); got != c.want {
@@ -202,6 +225,24 @@ var violations = []violation{
 	{"no groups", "launch", func(s *stand) {
 		r := s.rig()
 		r.run(func(graph uintptr) { r.add(graph, r.twice, 0, 32, []uintptr{r.a, r.b}) })
+	}},
+	{"no shared memory", "launch", func(s *stand) {
+		r := s.rig()
+		_, turn := r.turn(61440)
+		r.run(func(graph uintptr) { r.add(graph, turn, 1, 32, []uintptr{r.a, r.b}) })
+	}},
+	{"shared memory that is not allowed", "launch", func(s *stand) {
+		r := s.rig()
+		_, turn := r.turn(0)
+		r.run(func(graph uintptr) { r.addWith(61440, graph, turn, 1, 32, []uintptr{r.a, r.b}) })
+	}},
+	{"shared memory for a kernel that has none", "launch", func(s *stand) {
+		r := s.rig()
+		r.run(func(graph uintptr) { r.addWith(1024, graph, r.twice, 1, 32, []uintptr{r.a, r.b}) })
+	}},
+	{"other shared memory", "wrong-source", func(s *stand) {
+		s.begin()
+		s.try("cuModuleLoadDataEx", out(new(uintptr)), text(strings.Replace(ptxText("turn"), "61440", "61424", 1)), 0, 0, 0)
 	}},
 	{"PTX of another source", "wrong-source", func(s *stand) {
 		s.begin()

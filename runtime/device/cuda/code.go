@@ -28,6 +28,7 @@ func (d *Device) read(b *plan.Bundle) (*ptx, error) {
 	if have := 10*d.Major + d.Minor; have < p.target {
 		return nil, fmt.Errorf("the kernels are compiled for compute capability %d.%d or later; %s has %d.%d", p.target/10, p.target%10, d.Properties.Name, d.Major, d.Minor)
 	}
+	p.blockMemory = d.BlockMemory
 	return p, nil
 }
 
@@ -38,13 +39,16 @@ type use struct {
 }
 
 // load compiles the functions that are used, and checks that each takes the
-// arguments that the plan has for it, and can have as many threads. After an error,
+// arguments that the plan has for it, and can have as many threads and as much memory. After an error,
 // too, a module that is not nil has to be unloaded.
 func (p *ptx) load(uses []use) (*code, error) {
 	wanted := map[string]bool{}
 	for _, u := range uses {
 		if e := p.entries[u.function]; e == nil || e.params != len(u.kernel.Slots) {
 			return nil, fmt.Errorf("kernel %s: the PTX has no entry with %d parameters; make ptx && make build compiles it", u.function, len(u.kernel.Slots))
+		}
+		if need := p.entries[u.function].dynamic; need > p.blockMemory {
+			return nil, fmt.Errorf("kernel %s: %d bytes of shared memory per block; the GPU allows %d", u.function, need, p.blockMemory)
 		}
 		wanted[u.function] = true
 	}
@@ -57,15 +61,15 @@ func (p *ptx) load(uses []use) (*code, error) {
 		Kernels: len(wanted), AllKernels: len(p.entries), From: "PTX", Bytes: len(text), AllBytes: p.bytes,
 	}}
 	for _, u := range uses {
-		if err := c.find(u); err != nil {
+		if err := c.find(u, p.entries[u.function].dynamic); err != nil {
 			return c, fmt.Errorf("kernel %s: %w", u.function, err)
 		}
 	}
 	return c, nil
 }
 
-// find looks a kernel up, once.
-func (c *code) find(u use) error {
+// find looks a kernel up, once; its blocks ask for dynamic bytes of shared memory.
+func (c *code) find(u use, dynamic int) error {
 	if _, ok := c.kernels[u.function]; ok {
 		return nil
 	}
@@ -79,6 +83,11 @@ func (c *code) find(u use) error {
 	}
 	if r.MaxThreads < u.kernel.Threads {
 		return fmt.Errorf("%d threads per block; the GPU allows %d with %d registers each", u.kernel.Threads, r.MaxThreads, r.Registers)
+	}
+	if dynamic > 0 {
+		if err := k.SetDynamic(dynamic); err != nil {
+			return err
+		}
 	}
 	c.kernels[u.function] = k
 	return nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"mla/runtime/plan/ptxfile"
 )
 
 // ptx is the text of a module, cut at its entries. The driver compiles all
@@ -16,72 +18,116 @@ type ptx struct {
 	shared  []string // what all entries may use, in order
 	entries map[string]*entry
 	order   []string
+	// blockMemory is how many bytes of shared memory the device allows a block.
+	blockMemory int
 }
 
 // entry is one kernel.
 type entry struct {
-	text   string
-	params int
-	after  int // shared[:after] comes before it
+	text    string
+	params  int
+	dynamic int // bytes of shared memory that a launch has to ask for
+	after   int // shared[:after] comes before it
 }
 
-// parsePTX cuts the text that clang writes: a line begins with .visible .entry or
-// .entry where a kernel does, and the next line that is a brace alone ends it.
+// parsePTX cuts the text that gen/ptx writes: a line begins with .visible .entry or
+// .entry where a kernel does, and the next line that is a brace alone ends it. What a
+// kernel with dynamic shared memory needs stands above it, and belongs to it.
 func parsePTX(text string) (*ptx, error) {
-	p := &ptx{bytes: len(text), entries: map[string]*entry{}}
-	var open strings.Builder
-	flush := func() {
-		p.shared = append(p.shared, open.String())
-		open.Reset()
-	}
-	name := ""
+	c := &cutter{ptx: &ptx{bytes: len(text), entries: map[string]*entry{}}}
 	for line := range strings.Lines(text) {
-		declared, begins := strings.CutPrefix(strings.TrimPrefix(line, ".visible "), ".entry ")
-		switch {
-		case begins && name != "":
-			return nil, fmt.Errorf("PTX: an entry begins inside %s", name)
-		case begins:
-			flush()
-			if name, _, _ = strings.Cut(strings.TrimSpace(declared), "("); name == "" {
-				return nil, errors.New("PTX: an entry without a name")
-			}
-		}
-		open.WriteString(line)
-		if name != "" && strings.HasPrefix(line, "}") {
-			body := open.String()
-			open.Reset()
-			if err := p.add(name, body); err != nil {
-				return nil, err
-			}
-			name = ""
-		}
-		if target, ok := strings.CutPrefix(line, ".target sm_"); ok {
-			digits, _, _ := strings.Cut(strings.TrimSpace(target), ",")
-			n, err := strconv.Atoi(strings.TrimRight(digits, "af")) // sm_90a: features of that device only
-			if err != nil {
-				return nil, fmt.Errorf("PTX: .target sm_%s", digits)
-			}
-			p.target = n
+		if err := c.line(line); err != nil {
+			return nil, fmt.Errorf("PTX: %w", err)
 		}
 	}
-	flush()
+	c.flush()
 	switch {
-	case name != "":
-		return nil, fmt.Errorf("PTX: entry %s does not end", name)
-	case p.target == 0:
+	case c.name != "":
+		return nil, fmt.Errorf("PTX: entry %s does not end", c.name)
+	case c.dynamic > 0:
+		return nil, errors.New("PTX: no entry behind its shared memory")
+	case c.target == 0:
 		return nil, errors.New("PTX: no .target sm_ line")
 	}
-	return p, nil
+	return c.ptx, nil
 }
 
-// add keeps an entry. Parameters are declared before the body.
-func (p *ptx) add(name, text string) error {
-	if p.entries[name] != nil {
-		return fmt.Errorf("PTX: entry %s is there twice", name)
+// cutter is what parsePTX knows at a line.
+type cutter struct {
+	*ptx
+	open    strings.Builder
+	name    string // of the entry at hand; "": between two
+	dynamic int    // bytes of shared memory that it, or the one that comes next, asks for
+}
+
+func (c *cutter) flush() {
+	c.shared = append(c.shared, c.open.String())
+	c.open.Reset()
+}
+
+func (c *cutter) line(line string) error {
+	dynamic, err := ptxfile.Dynamic(line)
+	if err != nil {
+		return err
 	}
+	declared, begins := strings.CutPrefix(strings.TrimPrefix(line, ".visible "), ".entry ")
+	unsized, expected := strings.HasPrefix(strings.TrimLeft(line, " \t"), ".extern .shared "), c.dynamic > 0 && c.name == ""
+	switch {
+	case begins && c.name != "":
+		return fmt.Errorf("an entry begins inside %s", c.name)
+	case dynamic > 0 && c.name != "":
+		return fmt.Errorf("what an entry needs is inside %s", c.name)
+	case unsized && !expected:
+		return errors.New("shared memory whose size is not said")
+	case expected && !unsized && !begins:
+		return errors.New("no entry behind its shared memory")
+	case dynamic > 0:
+		c.flush()
+		c.dynamic = dynamic
+	case begins:
+		err = c.begin(declared)
+	case strings.HasPrefix(line, ".target sm_"):
+		err = c.readTarget(line)
+	}
+	c.open.WriteString(line)
+	if err == nil && c.name != "" && strings.HasPrefix(line, "}") {
+		err = c.end()
+	}
+	return err
+}
+
+// begin begins an entry, with what stands above it if it asks for shared memory.
+func (c *cutter) begin(declared string) error {
+	if c.dynamic == 0 {
+		c.flush()
+	}
+	if c.name, _, _ = strings.Cut(strings.TrimSpace(declared), "("); c.name == "" {
+		return errors.New("an entry without a name")
+	}
+	return nil
+}
+
+// end keeps the entry at hand. Parameters are declared before the body.
+func (c *cutter) end() error {
+	if c.entries[c.name] != nil {
+		return fmt.Errorf("entry %s is there twice", c.name)
+	}
+	text := c.open.String()
+	c.open.Reset()
 	head, _, _ := strings.Cut(text, "{")
-	p.entries[name] = &entry{text, strings.Count(head, ".param "), len(p.shared)}
-	p.order = append(p.order, name)
+	c.entries[c.name] = &entry{text, strings.Count(head, ".param "), c.dynamic, len(c.shared)}
+	c.order = append(c.order, c.name)
+	c.name, c.dynamic = "", 0
+	return nil
+}
+
+func (c *cutter) readTarget(line string) error {
+	digits, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, ".target sm_")), ",")
+	n, err := strconv.Atoi(strings.TrimRight(digits, "af")) // sm_90a: features of that device only
+	if err != nil {
+		return fmt.Errorf(".target sm_%s", digits)
+	}
+	c.target = n
 	return nil
 }
 

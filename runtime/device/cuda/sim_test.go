@@ -2,7 +2,6 @@ package cuda_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -58,6 +57,7 @@ var parts = map[string][]string{
 	"check q8":    {"attend_q8_0", "attend_x16_q8_0", "q_b_store_kv_q4_0_q8_0", "q_b_store_kv_x16_q4_0_q8_0"},
 	"check heads": {"expand_keys_expand_values_x24", "attention_x24"},
 	"check split": {"embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q"},
+	"check large": {"v_b_x8_q4_0"}, // in more threadgroup memory than PTX may declare with a size
 }
 
 var cases = map[string]testCase{
@@ -96,6 +96,7 @@ var cases = map[string]testCase{
 	"profile":     {"glm47tiny", profile},
 	"check":       {"yoututiny", checked("yoututiny", nil)},
 	"check split": {"youtu2bnvidia", checked("youtu2bnvidia", parts["check split"])},
+	"check large": {"youtu2bf16nvidia", checked("youtu2bf16nvidia", parts["check large"])},
 	"foreign":     {"glm47tiny", unallocated},
 }
 
@@ -155,6 +156,9 @@ func TestStandIn(t *testing.T) {
 		{"a wrong cache row", "stress", []string{"CUDASIM_FLIP=q_b_store_kv:21"}, "1 differ, replay 3: element 159 of the cache row of layer 2"},
 		{"single kernels", "check", nil, ""},
 		{"rows that are split", "check split", fast, ""}, // of every format, and by both uses of a matrix
+		{"dynamic shared memory", "check large", fast, ""},
+		{"little shared memory", "check large", []string{"CUDASIM_KERNELS=fast", "CUDASIM_SHARED=49152"}, "bytes of shared memory per block; the GPU allows 49152"},
+		{"shared memory that is refused", "check large", []string{"CUDASIM_KERNELS=fast", "CUDASIM_FAULT=cuFuncSetAttribute:1:1"}, "cuFuncSetAttribute: CUDA_ERROR_INVALID_VALUE"},
 		{"an old driver", "refused", []string{"CUDASIM_DRIVER=11080"}, "needs a driver for CUDA 12.3 (545 or later)"},
 		{"no device", "refused", []string{"CUDASIM_DEVICES=0"}, "finds no GPU"},
 		{"an old GPU", "logits youtu", []string{"CUDASIM_CAPABILITY=86"}, "compiled for compute capability 9.0 or later; simulated NVIDIA GPU has 8.6"},
@@ -239,24 +243,6 @@ func part(name string, names []string) *plan.Bundle {
 func head(out []byte) []byte {
 	message, _, _ := bytes.Cut(out, []byte("\ngoroutine "))
 	return message
-}
-
-// ptx is what a compiler would make of a bundle's kernels, without their code: the
-// stand-in runs the Metal source.
-func ptx(b *plan.Bundle) (string, error) {
-	var w strings.Builder
-	fmt.Fprintf(&w, "// kernels.metal sha256:%x\n.version 7.8\n.target sm_90\n.address_size 64\n\n", sha256.Sum256([]byte(b.Metal())))
-	for i := range b.Kernels {
-		k := &b.Kernels[i]
-		for _, v := range k.Variants {
-			fmt.Fprintf(&w, "\t// .globl\t%s\n.visible .entry %s(\n", v.Func, v.Func)
-			for j := range k.Slots {
-				fmt.Fprintf(&w, "\t.param .u64 .ptr .global .align 1 %s_param_%d%s\n", v.Func, j, ","[:min(1, len(k.Slots)-1-j)])
-			}
-			fmt.Fprintf(&w, ")\n.maxntid %d, 1, 1\n{\n\tret;\n}\n", k.Threads)
-		}
-	}
-	return w.String(), nil
 }
 
 // record records a model.

@@ -54,6 +54,7 @@ Config read() {
   set(c.capability, "CUDASIM_CAPABILITY");
   set(c.memory, "CUDASIM_MEMORY");
   set(c.l2, "CUDASIM_L2");
+  set(c.shared, "CUDASIM_SHARED");
   set(c.seed, "CUDASIM_SEED");
   set(c.root, "CUDASIM_ROOT");
   set(c.cache, "CUDASIM_CACHE");

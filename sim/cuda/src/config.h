@@ -6,6 +6,7 @@
 //   CUDASIM_CAPABILITY=n           compute capability, 90 for 9.0 (90)
 //   CUDASIM_MEMORY=bytes           device memory (4 GiB)
 //   CUDASIM_L2=bytes               level-2 cache (1 MiB)
+//   CUDASIM_SHARED=bytes           shared memory that a block may have (227 KiB)
 //   CUDASIM_SEED=n                 order of nodes, threadgroups and streams (1)
 //   CUDASIM_FAULT=FUNCTION:N:CODE  the Nth call of a function returns CODE; with a + behind
 //                                  it all later calls do too, as after a kernel's failure
@@ -28,7 +29,7 @@ enum class Kernels { Run, Fast, Stub };
 struct Config {
   std::string metal;
   int driver = 13000, devices = 1, capability = 90;
-  uint64_t memory = 4ull << 30, l2 = 1 << 20, seed = 1;
+  uint64_t memory = 4ull << 30, l2 = 1 << 20, shared = 227 << 10, seed = 1;
   std::string faultCall;  // ""; none
   uint64_t faultAt = 0;
   int faultCode = 0;

@@ -102,6 +102,7 @@ EXPORT CUresult cuDeviceGetAttribute(int *out, int attribute, CUdevice d) {
     case 38: *out = static_cast<int>(config().l2); return CUDA_SUCCESS;  // L2_CACHE_SIZE
     case 75: *out = config().capability / 10; return CUDA_SUCCESS;       // COMPUTE_CAPABILITY_MAJOR
     case 76: *out = config().capability % 10; return CUDA_SUCCESS;       // COMPUTE_CAPABILITY_MINOR
+    case 97: *out = static_cast<int>(config().shared); return CUDA_SUCCESS;  // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
   }
   return CUDA_ERROR_INVALID_VALUE;
 }

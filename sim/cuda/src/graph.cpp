@@ -22,12 +22,17 @@ struct EdgeData {
 };
 
 Launch launchOf(const KernelParams &p) {
-  REQUIRE(!p.extra && !p.kernel && !p.context && !p.dynamicShared, Rule::BadValue, "node parameters that the stand-in does not know");
+  REQUIRE(!p.extra && !p.kernel && !p.context, Rule::BadValue, "node parameters that the stand-in does not know");
   const auto *f = get<Function>(p.function);
   REQUIRE(p.grid[0] > 0 && p.grid[0] < 1u << 31 && p.grid[1] == 1 && p.grid[2] == 1, Rule::Launch, "%s: a grid of %u×%u×%u",
           f->entry.c_str(), p.grid[0], p.grid[1], p.grid[2]);
   REQUIRE(p.block[0] > 0 && p.block[0] <= f->kernel->max_threads && p.block[1] == 1 && p.block[2] == 1, Rule::Launch,
           "%s: a block of %u×%u×%u; the kernel takes %u", f->entry.c_str(), p.block[0], p.block[1], p.block[2], f->kernel->max_threads);
+  // The kernel declares its memory with a size in the Metal source, and so has what it asks for here.
+  REQUIRE(p.dynamicShared == f->dynamic, Rule::Launch, "%s: %u bytes of dynamic shared memory; the kernel needs %u", f->entry.c_str(),
+          p.dynamicShared, f->dynamic);
+  REQUIRE(p.dynamicShared <= f->allowed, Rule::Launch, "%s: %u bytes of dynamic shared memory; cuFuncSetAttribute allowed %u",
+          f->entry.c_str(), p.dynamicShared, f->allowed);
   REQUIRE(p.params, Rule::BadPointer, "%s: no parameters", f->entry.c_str());
   Launch l{f, p.grid[0], p.block[0], {}};
   for (uint32_t i = 0; i < f->params; i++) {

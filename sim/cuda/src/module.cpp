@@ -1,10 +1,12 @@
 #include "module.h"
 
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 #include <tuple>
 
 #include "../../exec/build.h"
@@ -17,14 +19,26 @@ namespace {
 
 // What PTX says of an entry.
 struct Entry {
-  uint32_t params = 0, threads = 1024;
+  uint32_t params = 0, threads = 1024, dynamic = 0;
 };
+
+// What stands above an entry whose array of shared memory has no size (runtime/plan/ptxfile).
+constexpr std::string_view dynamicMark = "// dynamic threadgroup memory: ";
+
+// The bytes that a line declares, like .shared .align 16 .b8 NAME[BYTES]; 0: none.
+uint64_t sharedBytes(const std::string &line) {
+  const size_t at = line.find(".shared "), open = line.find('[');
+  if (at == std::string::npos || at > 1 || open == std::string::npos) return 0;
+  return strtoull(line.c_str() + open + 1, nullptr, 10);
+}
 
 // The entries. An empty map: error says what is wrong.
 std::map<std::string, Entry> readPTX(const std::string &text, std::string &error) {
   std::map<std::string, Entry> entries;
   bool version = false, target = false;
   std::string last;
+  uint32_t dynamic = 0;
+  bool unsized = false;  // an array without a size is declared for the next entry
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     version = version || line.starts_with(".version ");
@@ -32,6 +46,9 @@ std::map<std::string, Entry> readPTX(const std::string &text, std::string &error
       target = true;
       if (std::stoi(line.substr(11)) > config().capability) error = "the target is newer than the device";
     }
+    if (line.starts_with(dynamicMark)) dynamic = std::strtoul(line.c_str() + dynamicMark.size(), nullptr, 10);
+    unsized = unsized || line.starts_with(".extern .shared ");
+    if (sharedBytes(line) > plainShared) error = "entry " + last + " uses too much shared data";
     if (line.starts_with(".maxntid ") && !last.empty()) entries[last].threads = std::stoul(line.substr(9));
     const size_t at = line.find(".entry ");
     if (at != 0 && line.rfind(".visible ", 0) != 0) continue;
@@ -40,7 +57,10 @@ std::map<std::string, Entry> readPTX(const std::string &text, std::string &error
     uint32_t params = 0;
     while (line.find(')') == std::string::npos && std::getline(lines, line)) params += line.find(".param .u64") != std::string::npos;
     last = name;
-    if (!entries.emplace(name, Entry{params}).second) error = "entry " + name + " is there twice";
+    if (unsized != (dynamic > 0)) error = "entry " + name + " does not say what its shared memory is";
+    if (!entries.emplace(name, Entry{params, 1024, dynamic}).second) error = "entry " + name + " is there twice";
+    dynamic = 0;
+    unsized = false;
   }
   if (!version || !target) error = "no .version or no .target";
   if (entries.empty() && error.empty()) error = "no entries";
@@ -69,12 +89,15 @@ const msl::KernelTable &kernels() {
   return table;
 }
 
-const msl_kernel *kernelOf(const std::string &entry, uint32_t params) {
+const msl_kernel *kernelOf(const std::string &entry, const Entry &e) {
   for (uint32_t i = 0; i < kernels().count; i++) {
     const msl_kernel *k = &kernels().first[i];
     if (k->name != entry) continue;
     const auto buffers = static_cast<uint32_t>(std::bit_width(k->buffers));
-    REQUIRE(params == buffers, Rule::WrongSource, "entry %s has %u parameters, the kernel %u buffers", entry.c_str(), params, buffers);
+    REQUIRE(e.params == buffers, Rule::WrongSource, "entry %s has %u parameters, the kernel %u buffers", entry.c_str(), e.params, buffers);
+    const uint32_t asks = k->threadgroup_bytes > plainShared ? k->threadgroup_bytes : 0;
+    REQUIRE(e.dynamic == asks, Rule::WrongSource, "entry %s asks for %u bytes of shared memory, the kernel has %u", entry.c_str(), e.dynamic,
+            k->threadgroup_bytes);
     return k;
   }
   fail(Rule::WrongSource, "%s has no kernel %s", config().metal.c_str(), entry.c_str());
@@ -85,9 +108,9 @@ bool sourceless() { return config().kernels == Kernels::Stub && config().metal.e
 
 // Modules may have entries of one name and another size.
 const msl_kernel *stubOf(const std::string &entry, const Entry &e) {
-  static std::map<std::tuple<std::string, size_t, size_t>, msl_kernel> stubs;
-  const auto at = stubs.try_emplace({entry, e.params, e.threads}).first;
-  at->second = {.name = std::get<0>(at->first).c_str(), .buffers = (1u << e.params) - 1, .constants = 0, .writable = 0, .threadgroup_bytes = 0,
+  static std::map<std::tuple<std::string, size_t, size_t, size_t>, msl_kernel> stubs;
+  const auto at = stubs.try_emplace({entry, e.params, e.threads, e.dynamic}).first;
+  at->second = {.name = std::get<0>(at->first).c_str(), .buffers = (1u << e.params) - 1, .constants = 0, .writable = 0, .threadgroup_bytes = e.dynamic,
                 .max_threads = e.threads, .checked = 0, .run = nullptr};
   return &at->second;
 }
@@ -130,7 +153,8 @@ EXPORT CUresult cuModuleLoadDataEx(CUhandle *out, const char *image, unsigned n,
     auto *f = new Function;
     f->entry = name;
     f->params = e.params;
-    f->kernel = sourceless() ? stubOf(name, e) : kernelOf(name, e.params);
+    f->dynamic = e.dynamic;
+    f->kernel = sourceless() ? stubOf(name, e) : kernelOf(name, e);
     f->owned = false;
     born(f);
     m->functions[name] = f;
@@ -164,9 +188,22 @@ EXPORT CUresult cuFuncGetAttribute(int *out, int attribute, CUhandle h) {
   const auto *f = get<Function>(h);
   switch (attribute) {
     case 0: *out = static_cast<int>(f->kernel->max_threads); return CUDA_SUCCESS;
-    case 1: *out = static_cast<int>(f->kernel->threadgroup_bytes); return CUDA_SUCCESS;
+    case 1: *out = static_cast<int>(f->kernel->threadgroup_bytes - f->dynamic); return CUDA_SUCCESS;
     case 3: *out = 0; return CUDA_SUCCESS;   // local memory
     case 4: *out = 32; return CUDA_SUCCESS;  // registers
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT CUresult cuFuncSetAttribute(CUhandle h, int attribute, int value) {
+  ENTER(Context);
+  auto *f = get<Function>(h);
+  const auto most = static_cast<int64_t>(config().shared) - (f->kernel->threadgroup_bytes - f->dynamic);
+  switch (attribute) {
+    case 8:  // MAX_DYNAMIC_SHARED_SIZE_BYTES
+      if (value < 0 || value > most) return CUDA_ERROR_INVALID_VALUE;
+      f->allowed = static_cast<uint32_t>(value);
+      return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
 }

@@ -9,7 +9,7 @@
 
 namespace {
 constexpr uint max_arrays = 32;
-constexpr size_t room = 64 << 10; // twice what Metal allows, and whole pages
+constexpr size_t room = 256 << 10; // more than any GPU gives a threadgroup (227 KiB), and whole pages
 
 struct array {
   char *begin, *end; // equal: nobody asked for it yet

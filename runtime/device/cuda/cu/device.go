@@ -14,6 +14,7 @@ type Properties struct {
 	Major, Minor    int    // compute capability
 	Multiprocessors int
 	L2              int64 // bytes of level-2 cache
+	BlockMemory     int   // bytes of shared memory that a block may have, if its kernel asks for it
 }
 
 // The values of CUdevice_attribute that Inspect asks for.
@@ -22,6 +23,7 @@ const (
 	attrL2              = 38
 	attrMajor           = 75
 	attrMinor           = 76
+	attrBlockMemory     = 97 // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 )
 
 // Devices is the number of devices that the process may use.
@@ -49,12 +51,12 @@ func Inspect(i int) (device Device, p Properties, err error) {
 	if err := check("cuDeviceTotalMem_v2", api.totalMemory(&p.Memory, Device(d))); err != nil {
 		return 0, p, err
 	}
-	var values [4]int32
-	for i, attribute := range []int32{attrMultiprocessors, attrL2, attrMajor, attrMinor} {
+	var values [5]int32
+	for i, attribute := range []int32{attrMultiprocessors, attrL2, attrMajor, attrMinor, attrBlockMemory} {
 		if err := check("cuDeviceGetAttribute", api.attribute(&values[i], attribute, Device(d))); err != nil {
 			return 0, p, fmt.Errorf("attribute %d: %w", attribute, err)
 		}
 	}
-	p.Multiprocessors, p.L2, p.Major, p.Minor = int(values[0]), int64(values[1]), int(values[2]), int(values[3])
+	p.Multiprocessors, p.L2, p.Major, p.Minor, p.BlockMemory = int(values[0]), int64(values[1]), int(values[2]), int(values[3]), int(values[4])
 	return Device(d), p, nil
 }

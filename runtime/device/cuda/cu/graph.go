@@ -62,7 +62,8 @@ func (g Graph) Add(l *Launch, after []Node) (n Node, err error) {
 		function: l.Kernel.handle,
 		gridX:    uint32(l.Groups), gridY: 1, gridZ: 1,
 		blockX: uint32(l.Threads), blockY: 1, blockZ: 1,
-		params: unsafe.Pointer(&params[0]),
+		dynamicShared: l.Kernel.dynamic,
+		params:        unsafe.Pointer(&params[0]),
 	}
 	pins.Pin(p)
 	var first nodeList

@@ -11,7 +11,10 @@ import (
 type Module struct{ handle handle }
 
 // Kernel is an entry of a module.
-type Kernel struct{ handle handle }
+type Kernel struct {
+	handle  handle
+	dynamic uint32 // bytes of shared memory that each launch asks for
+}
 
 // The values of CUjit_option that LoadPTX sets.
 const (
@@ -59,6 +62,7 @@ const (
 	attrShared     = 1
 	attrLocal      = 3
 	attrRegisters  = 4
+	attrMaxDynamic = 8 // MAX_DYNAMIC_SHARED_SIZE_BYTES
 )
 
 // Resources are what a kernel takes.
@@ -82,4 +86,11 @@ func (k Kernel) Resources() (r Resources, err error) {
 		*ask.to = int(v)
 	}
 	return r, nil
+}
+
+// SetDynamic gives each block of the kernel so many bytes of shared memory besides what it
+// declares with a size. Launches that are recorded afterwards ask for them.
+func (k *Kernel) SetDynamic(bytes int) error {
+	k.dynamic = uint32(bytes)
+	return check("cuFuncSetAttribute", api.setFuncAttr(k.handle, attrMaxDynamic, int32(bytes)))
 }

@@ -57,6 +57,7 @@ var api struct {
 	unloadModule func(handle) result                                                          `cu:"cuModuleUnload"`
 	function     func(*handle, handle, string) result                                         `cu:"cuModuleGetFunction"`
 	funcAttr     func(*int32, int32, handle) result                                           `cu:"cuFuncGetAttribute"`
+	setFuncAttr  func(k handle, attribute, value int32) result                                `cu:"cuFuncSetAttribute"`
 
 	streamCreate  func(*handle, uint32) result                    `cu:"cuStreamCreate"`
 	streamDestroy func(handle) result                             `cu:"cuStreamDestroy_v2"`

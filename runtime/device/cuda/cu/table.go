@@ -70,6 +70,7 @@ var Functions = []Function{
 	{"cuModuleUnload", []Type{Handle}, 2000},
 	{"cuModuleGetFunction", []Type{Handles, Handle, String}, 2000},
 	{"cuFuncGetAttribute", []Type{Ints, Int, Handle}, 2020},
+	{"cuFuncSetAttribute", []Type{Handle, Int, Int}, 9000},
 
 	{"cuStreamCreate", []Type{Handles, UInt}, 2000},
 	{"cuStreamDestroy_v2", []Type{Handle}, 4000},
