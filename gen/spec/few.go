@@ -1,6 +1,10 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
 
 // Sequences of few rows run the kernels of one row, which hardly wait for anything but their weights,
 // where that beats products in simdgroup matrices: those pass inputs through threadgroup memory, step by
@@ -15,14 +19,15 @@ var takesInputs = []struct{ rows, weights int }{
 	{4, 1 << 26}, // all but a head
 }
 
-const (
-	// apartExperts is up to how many rows each row has threadgroups of its own for its experts: few
-	// are selected by two rows, whose weights come from the level-2 cache then, and what routes and
-	// sums needs no dispatch. Eight rows of GLM-4.7-Flash ran half as fast again as grouped.
-	apartExperts = 8
-	// apartCombines is the same of the mat-vec that combines the splits of attention.
-	apartCombines = 4
-)
+// apartExperts is up to how many rows each row has threadgroups of its own for its experts, by class of
+// devices, "" those of any other: few are selected by two rows, and what routes and sums needs no
+// dispatch. A large level-2 cache has the weights for those that come later: on an NVIDIA H200 eight rows of
+// GLM-4.7-Flash ran half as fast again as with rows grouped by experts, 16 rows of it and of
+// DeepSeek-V2-Lite a seventh faster. Elsewhere the weights of an expert are read once for all rows.
+var apartExperts = map[string]int{"": 4, plan.ClassNVIDIA: plan.MaxBatch}
+
+// apartCombines is the same of the mat-vec that combines the splits of attention, of all classes.
+const apartCombines = 4
 
 // TakesInputs says whether a mat-vec of so many results, of so many inputs each, is that of one row, with
 // the inputs of all rows.
@@ -37,7 +42,14 @@ func TakesInputs(width, rows, cols int) bool {
 
 // ExpertsApart and CombinesApart say whether each of so many rows has threadgroups of its own for its
 // experts, and for the mat-vec that combines its attention.
-func ExpertsApart(width int) bool  { return width <= apartExperts }
+func (s *Spec) ExpertsApart(width int) bool {
+	most, ok := apartExperts[s.Class]
+	if !ok {
+		most = apartExperts[""]
+	}
+	return width <= most
+}
+
 func CombinesApart(width int) bool { return width <= apartCombines }
 
 // FewShape is the shape of a kernel of one row for the inputs of so many: a lane of a simdgroup for each

@@ -1,6 +1,10 @@
 package spec
 
-import "testing"
+import (
+	"testing"
+
+	"mla/runtime/plan"
+)
 
 // TestFew: which kernels of few rows are those of one row, and how many rows of weights a simdgroup has.
 func TestFew(t *testing.T) {
@@ -9,8 +13,9 @@ func TestFew(t *testing.T) {
 		takes             bool
 	}{
 		{2, 12288, 2048, true},   // gate and up of Youtu-LLM
-		{2, 128256, 2048, false}, // its head
-		{4, 12288, 2048, false},
+		{2, 128256, 2048, true},  // its head
+		{4, 12288, 2048, true},
+		{4, 128256, 2048, false},
 		{4, 10240, 192, true}, // k_b of GLM-4.7-Flash
 		{3, 2048, 6144, true},
 		{5, 64, 64, false},
@@ -25,7 +30,15 @@ func TestFew(t *testing.T) {
 			t.Errorf("%d rows: %+v", width, got)
 		}
 	}
-	if !ExpertsApart(1) || !CombinesApart(1) || ExpertsApart(16) || CombinesApart(16) {
+	if !CombinesApart(1) || CombinesApart(16) {
 		t.Error("one row is by itself, sixteen are not")
+	}
+	for _, c := range []struct {
+		class string
+		most  int
+	}{{"", 4}, {plan.ClassApple, 4}, {plan.ClassNVIDIA, 16}} {
+		if s := (&Spec{Class: c.class}); !s.ExpertsApart(c.most) || s.ExpertsApart(c.most+1) {
+			t.Errorf("class %q: expected experts of %d rows by themselves, and of no more", c.class, c.most)
+		}
 	}
 }

@@ -23,13 +23,14 @@ func ProductTokens(width int) int {
 // ExpertTokens is the same for products of experts, each of which is selected by some of the
 // rows: the tile holds twice as many as select it on average. Of a tile that is less full most
 // products are of copies: with 16 rows and 64 experts, six of them for each, tiles of 16 left
-// the multiprocessors' matrix units busy for six times the products that count. Where half of a full
-// tile is the average, three quarters hold what nearly all experts have.
+// the multiprocessors' matrix units busy for six times the products that count. Where half to four
+// fifths of a full tile is the average, a tile with an eighth more holds what most experts have: GLM-4.7-Flash's
+// 512 rows, 32 an expert on average, ran at 16,512 tok/s with tiles of 40 and at 15,528 with 48.
 func ExpertTokens(width, perRow, experts int) int {
-	const half, most = productTile / 2, productTile * 5 / 8
+	const half, most = productTile / 2, productTile * 13 / 16
 	mean := (width*perRow + experts - 1) / experts
 	if mean >= half && mean <= most {
-		return productTile * 3 / 4
+		return (mean*9/8 + 7) / 8 * 8
 	}
 	return ProductTokens(min(width, (2*width*perRow+experts-1)/experts))
 }

@@ -2,7 +2,7 @@ package spec
 
 import "testing"
 
-// TestExpertTiles: twice the average of a batch, three quarters of a tile where half of one is the average,
+// TestExpertTiles: twice the average of a batch, an eighth more than it where that is half of a tile or more,
 // and never more than the tile; and how many share what a prompt's rows selected.
 func TestExpertTiles(t *testing.T) {
 	for _, c := range []struct{ width, perRow, experts, tokens, shares int }{
@@ -10,9 +10,9 @@ func TestExpertTiles(t *testing.T) {
 		{16, 6, 64, 8, 1},
 		{16, 8, 8, 16, 1},
 		{128, 4, 64, 16, 2},
-		{512, 4, 64, 48, 2},  // GLM-4.7-Flash: 32 on average
+		{512, 4, 64, 40, 3},  // GLM-4.7-Flash: 32 on average
 		{512, 5, 64, 48, 2},  // 40
-		{512, 6, 64, 64, 2},  // DeepSeek-V2-Lite: 48
+		{512, 6, 64, 56, 2},  // DeepSeek-V2-Lite: 48
 		{2048, 4, 64, 64, 4}, // 128
 		{4096, 8, 256, 64, 4},
 	} {

@@ -12662,43 +12662,43 @@ static inline void experts_gate_experts_up_x512_body(
     constant experts_gate_experts_up_x512_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 1408 × 2048 matrix of an expert times the inputs of all rows that have selected it, 64 at a time
+  // 1408 × 2048 matrix of an expert times the inputs of all rows that have selected it, 56 at a time
   const uint g = (tg % 1408u);
   const uint entry = g / 22u;
   const uint slice = 0u;
   const uint row = (g % 22u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup half * staged = (threadgroup half *)(scratch + 4032u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5184u); // for weights on their way
   EARLIER_DONE;
-  const uint begin = expert_starts[entry] + tg / 1408u * 64u, behind = expert_starts[entry + 1u];
+  const uint begin = expert_starts[entry] + tg / 1408u * 56u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 5824u);
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 5240u);
   const rows_selected<6> which = {selections};
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u, 0u> w;
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u, 0u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 1407u, room, lane);
-  weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u, 0u> w_up;
-  weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u, 0u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 1407u, room + 0u, lane);
-  for (uint next = begin; next < behind; next += 128u) {
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-  weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u, 0u>::send_first(w_up, 0u, 1u, lane);
-  if (tid < 64u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 56u, 0u> w;
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 56u, 0u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 1407u, room, lane);
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 56u, 0u> w_up;
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 56u, 0u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 1407u, room + 0u, lane);
+  for (uint next = begin; next < behind; next += 112u) {
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 56u, 0u>::send_first(w, 0u, 1u, lane);
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 56u, 0u>::send_first(w_up, 0u, 1u, lane);
+  if (tid < 56u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef typename tile_product<2048u, 64u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 2048u, 2u, 64u, 0u>, weight_rows<T_w_experts_up_proj, 2048u, 2u, 64u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>>::type product_t;
+  typedef typename tile_product<2048u, 56u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 2048u, 2u, 56u, 0u>, weight_rows<T_w_experts_up_proj, 2048u, 2u, 56u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 5760u;
-  norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
-  simdgroup_float8x8 d[32];
-  UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  threadgroup float * factors = scratch + 5184u;
+  norm_factors<64u, 64u, 56u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
+  simdgroup_float8x8 d[28];
+  UNROLL for (uint i = 0; i < 28u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
-  UNROLL for (uint n = 0; n < 8u; ++n) {
+  UNROLL for (uint n = 0; n < 7u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-    put_results<2, 8>(d + n, scratch + sg * 320u);
-    put_results<2, 8>(d + 16 + n, scratch + sg * 320u + result_block<2>::FLOATS);
+    put_results<2, 7>(d + n, scratch + sg * 320u);
+    put_results<2, 7>(d + 14 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
     float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
     UNROLL for (uint i = 0; i < 2u; ++i) {
@@ -12741,7 +12741,7 @@ kernel void experts_gate_experts_up_x512_f16_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1324];
   mla::experts_gate_experts_up_x512_body<mla::f16, mla::f16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -12760,7 +12760,7 @@ kernel void experts_gate_experts_up_x512_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1324];
   mla::experts_gate_experts_up_x512_body<mla::q4_0, mla::q4_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -12779,7 +12779,7 @@ kernel void experts_gate_experts_up_x512_q4_1_q4_1(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1324];
   mla::experts_gate_experts_up_x512_body<mla::q4_1, mla::q4_1>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -12798,7 +12798,7 @@ kernel void experts_gate_experts_up_x512_q8_0_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1324];
   mla::experts_gate_experts_up_x512_body<mla::q8_0, mla::q8_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -12817,7 +12817,7 @@ kernel void experts_gate_experts_up_x512_q4_k_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1324];
   mla::experts_gate_experts_up_x512_body<mla::q4_k, mla::q4_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -12836,7 +12836,7 @@ kernel void experts_gate_experts_up_x512_q5_k_q5_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1324];
   mla::experts_gate_experts_up_x512_body<mla::q5_k, mla::q5_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -12855,7 +12855,7 @@ kernel void experts_gate_experts_up_x512_q6_k_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1324];
   mla::experts_gate_experts_up_x512_body<mla::q6_k, mla::q6_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -12874,7 +12874,7 @@ kernel void experts_gate_experts_up_x512_bf16_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1472];
+  threadgroup float4 scratch[1324];
   mla::experts_gate_experts_up_x512_body<mla::bf16, mla::bf16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -12898,38 +12898,38 @@ static inline void experts_down_x512_body(
     constant experts_down_x512_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 2048 × 1408 matrix of an expert times the inputs of all rows that have selected it, 64 at a time
+  // 2048 × 1408 matrix of an expert times the inputs of all rows that have selected it, 56 at a time
   const uint g = (tg % 1024u);
   const uint entry = g / 16u;
   const uint slice = 0u;
   const uint row = (g % 16u) * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup half * staged = (threadgroup half *)(scratch + 4032u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5184u); // for weights on their way
   EARLIER_DONE;
-  const uint begin = expert_starts[entry] + tg / 1024u * 64u, behind = expert_starts[entry + 1u];
+  const uint begin = expert_starts[entry] + tg / 1024u * 56u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 5760u);
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 5184u);
   const rows_selected<6> which = {selections};
-  weight_rows<T_w_experts_down_proj, 1408u, 4u, 64u, 0u> w;
-  weight_rows<T_w_experts_down_proj, 1408u, 4u, 64u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, room, lane);
+  weight_rows<T_w_experts_down_proj, 1408u, 4u, 56u, 0u> w;
+  weight_rows<T_w_experts_down_proj, 1408u, 4u, 56u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, room, lane);
   no_weights w_up;
-  for (uint next = begin; next < behind; next += 128u) {
-  weight_rows<T_w_experts_down_proj, 1408u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-  if (tid < 64u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
+  for (uint next = begin; next < behind; next += 112u) {
+  weight_rows<T_w_experts_down_proj, 1408u, 4u, 56u, 0u>::send_first(w, 0u, 1u, lane);
+  if (tid < 56u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef typename tile_product<1408u, 64u, 1u, 128u, false, weight_rows<T_w_experts_down_proj, 1408u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>>::type product_t;
+  typedef typename tile_product<1408u, 56u, 1u, 128u, false, weight_rows<T_w_experts_down_proj, 1408u, 4u, 56u, 0u>, no_weights, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>{experts_swiglu, which}, tile, slice, tid, lane);
-  simdgroup_float8x8 d[32];
-  UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  simdgroup_float8x8 d[28];
+  UNROLL for (uint i = 0; i < 28u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
-  UNROLL for (uint n = 0; n < 8u; ++n) {
+  UNROLL for (uint n = 0; n < 7u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-    put_results<4, 8>(d + n, scratch + sg * 288u);
+    put_results<4, 7>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
     float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
     UNROLL for (uint i = 0; i < 4u; ++i) {
@@ -12962,7 +12962,7 @@ kernel void experts_down_x512_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1310];
   mla::experts_down_x512_body<mla::f16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -12979,7 +12979,7 @@ kernel void experts_down_x512_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1310];
   mla::experts_down_x512_body<mla::q4_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -12996,7 +12996,7 @@ kernel void experts_down_x512_q4_1(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1310];
   mla::experts_down_x512_body<mla::q4_1>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13013,7 +13013,7 @@ kernel void experts_down_x512_q5_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1310];
   mla::experts_down_x512_body<mla::q5_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13030,7 +13030,7 @@ kernel void experts_down_x512_q5_1(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1310];
   mla::experts_down_x512_body<mla::q5_1>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13047,7 +13047,7 @@ kernel void experts_down_x512_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1310];
   mla::experts_down_x512_body<mla::q8_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13064,7 +13064,7 @@ kernel void experts_down_x512_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1310];
   mla::experts_down_x512_body<mla::bf16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 

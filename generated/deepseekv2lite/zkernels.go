@@ -127,12 +127,8 @@ const (
 	kGateUpX16Nvidia
 	kDownX16Nvidia
 	kRouterSharedGateSharedUpX16Nvidia
-	kGroupExpertsX16Nvidia
 	kExpertsGateExpertsUpX16Nvidia
-	kExpertsDownX16Nvidia
-	kSharedDownX16Nvidia
-	kAttnNormX16Nvidia
-	kFinalNormX16Nvidia
+	kExpertsDownSharedDownX16Nvidia
 	kGatherX16Nvidia
 	kLmHeadX16Nvidia
 	kEmbedX512Nvidia
@@ -191,7 +187,6 @@ const (
 	docLmHead                     = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
 	docCombineX16                 = "combine: merges the attention splits."
 	docVBX16                      = "v_b: multiplies."
-	docGroupExpertsX16            = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory."
 	docExpertsGateExpertsUpX16    = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
 	docExpertsDownX16             = "experts_down: multiplies by the selected experts."
 	docSharedDownX16              = "shared_down: multiplies."
@@ -467,24 +462,6 @@ var (
 		{Name: "ready_squares", Space: arena},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 	}
-	slotsEmbedX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-		{Name: "x", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-	}
-	slotsQKvAX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_q_proj", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "rope", Space: plan.SpaceRope},
-		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
-		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
-	}
 	slotsStoreKvKBX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
@@ -519,62 +496,6 @@ var (
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
-	slotsOProjX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_o_proj", Elem: plan.ElemTyped},
-		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "x", Space: arena, Stride: 2048},
-		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-	}
-	slotsGateUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_gate_proj", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "w_up_proj", Elem: plan.ElemTyped},
-		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10944},
-	}
-	slotsDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_down_proj", Elem: plan.ElemTyped},
-		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
-		{Name: "x", Space: arena, Stride: 2048},
-		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-	}
-	slotsRouterSharedGateSharedUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_gate", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "router", Space: arena, Write: true, Stride: 64},
-		{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
-	}
-	slotsGroupExpertsX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "router", Space: arena, Stride: 64},
-		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
-		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
-		{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
-	}
-	slotsExpertsGateExpertsUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
 	slotsExpertsDownX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
@@ -600,18 +521,6 @@ var (
 		{Name: "w_next_norm"},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-	}
-	slotsGatherX16 = []plan.Slot{
-		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-	}
-	slotsLmHeadX16 = []plan.Slot{
-		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-		{Name: "w_lm_head", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
 	}
 	slotsEmbedX512 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -887,6 +796,99 @@ var (
 		{Name: "ready_squares", Space: arena, Stride: 1024},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
 	}
+	slotsEmbedX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+		{Name: "x", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+	}
+	slotsQKvAX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_q_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 512},
+		{Name: "rope", Space: plan.SpaceRope},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
+		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
+	}
+	slotsOProjX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_o_proj", Elem: plan.ElemTyped},
+		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "x", Space: arena, Stride: 2048},
+		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+	}
+	slotsGateUpX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_gate_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 512},
+		{Name: "w_up_proj", Elem: plan.ElemTyped},
+		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10944},
+	}
+	slotsDownX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_down_proj", Elem: plan.ElemTyped},
+		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
+		{Name: "x", Space: arena, Stride: 2048},
+		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+	}
+	slotsRouterSharedGateSharedUpX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_gate", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 512},
+		{Name: "router", Space: arena, Write: true, Stride: 64},
+		{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
+	}
+	slotsExpertsGateExpertsUpX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "router", Space: arena, Stride: 64},
+		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 512},
+		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsExpertsDownSharedDownX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
+		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 2816},
+		{Name: "x", Space: arena, Stride: 2048},
+		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsGatherX8Nvidia = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+	}
+	slotsLmHeadX8Nvidia = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "w_lm_head", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 512},
+		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
+	}
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
@@ -1022,8 +1024,15 @@ var kernels = []plan.Kernel{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots:   slotsEmbedX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+			{Name: "x", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
@@ -1033,8 +1042,17 @@ var kernels = []plan.Kernel{
 		Name:    "q_kv_a_x16",
 		Doc:     docQKvA,
 		Threads: 128,
-		Slots:   slotsQKvAX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_q_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "rope", Space: plan.SpaceRope},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
+			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
@@ -1092,8 +1110,17 @@ var kernels = []plan.Kernel{
 		Name:    "o_proj_x16",
 		Doc:     docOProj,
 		Threads: 128,
-		Slots:   slotsOProjX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_o_proj", Elem: plan.ElemTyped},
+			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "x", Space: arena, Stride: 2048},
+			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
@@ -1103,8 +1130,15 @@ var kernels = []plan.Kernel{
 		Name:    "gate_up_x16",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots:   slotsGateUpX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "w_up_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10944},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
 		},
@@ -1114,8 +1148,17 @@ var kernels = []plan.Kernel{
 		Name:    "down_x16",
 		Doc:     docDown,
 		Threads: 128,
-		Slots:   slotsDownX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_down_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
+			{Name: "x", Space: arena, Stride: 2048},
+			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
@@ -1125,8 +1168,17 @@ var kernels = []plan.Kernel{
 		Name:    "router_shared_gate_shared_up_x16",
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots:   slotsRouterSharedGateSharedUpX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "router", Space: arena, Write: true, Stride: 64},
+			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 16},
@@ -1135,10 +1187,16 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "group_experts_x16",
-		Doc:     docGroupExpertsX16,
+		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory.",
 		Threads: 128,
-		Slots:   slotsGroupExpertsX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "router", Space: arena, Stride: 64},
+			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
+			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
+			{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
 		},
@@ -1148,9 +1206,19 @@ var kernels = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x16",
 		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
-		Width:   16,
-		Args:    []int{1, 6},
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 16,
+		Args:  []int{1, 6},
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
 		},
@@ -1205,8 +1273,12 @@ var kernels = []plan.Kernel{
 		Name:    "gather_x16",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots:   slotsGatherX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 128, PerGroup: 256},
@@ -1217,8 +1289,14 @@ var kernels = []plan.Kernel{
 		Name:    "lm_head_x16",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots:   slotsLmHeadX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "w_lm_head", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
@@ -1357,7 +1435,7 @@ var kernels = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 2},
+			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 56, Shares: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQKvA),
 	},
@@ -1369,7 +1447,7 @@ var kernels = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 2},
+			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 56, Shares: 2},
 		},
 		Variants: plan.Variants("experts_down_x512", typesExpertsDownX16),
 	},
@@ -1930,15 +2008,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "embed_x8",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "x", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-		},
-		Width: 8,
+		Slots:   slotsEmbedX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
@@ -1948,17 +2019,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "q_kv_a_x8",
 		Doc:     docQKvA,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 512},
-			{Name: "rope", Space: plan.SpaceRope},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
-			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
-		},
-		Width: 8,
+		Slots:   slotsQKvAX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 8},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
@@ -2021,17 +2083,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "o_proj_x8",
 		Doc:     docOProj,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "x", Space: arena, Stride: 2048},
-			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-		},
-		Width: 8,
+		Slots:   slotsOProjX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
 		},
@@ -2041,15 +2094,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gate_up_x8",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 512},
-			{Name: "w_up_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10944},
-		},
-		Width: 8,
+		Slots:   slotsGateUpX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
 		},
@@ -2059,17 +2105,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "down_x8",
 		Doc:     docDown,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_down_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
-			{Name: "x", Space: arena, Stride: 2048},
-			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-		},
-		Width: 8,
+		Slots:   slotsDownX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
 		},
@@ -2079,17 +2116,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "router_shared_gate_shared_up_x8",
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 512},
-			{Name: "router", Space: arena, Write: true, Stride: 64},
-			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
-		},
-		Width: 8,
+		Slots:   slotsRouterSharedGateSharedUpX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 8},
@@ -2100,19 +2128,9 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x8",
 		Doc:     docExpertsGateExpertsUp,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "router", Space: arena, Stride: 64},
-			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 512},
-			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 8,
-		Args:  []int{2, 6},
+		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
+		Width:   8,
+		Args:    []int{2, 6},
 		Parts: []plan.Part{
 			&plan.Experts{W: 2, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 512, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 3},
 		},
@@ -2122,22 +2140,9 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_shared_down_x8",
 		Doc:     docExpertsDownSharedDown,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 2816},
-			{Name: "x", Space: arena, Stride: 2048},
-			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 8,
-		Args:  []int{1},
+		Slots:   slotsExpertsDownSharedDownX8Nvidia,
+		Width:   8,
+		Args:    []int{1},
 		Parts: []plan.Part{
 			&plan.ExpertsSum{W: 1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 1408}, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: plan.Vec{Slot: 5, Stride: 2816}, Add: 6, Out: plan.Vec{Slot: 7}, HandOver: &plan.HandOver{Weight: 8, Ready: 9, Squares: 10, Group: 4}},
 		},
@@ -2147,12 +2152,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gather_x8",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-		},
-		Width: 8,
+		Slots:   slotsGatherX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 512, PerGroup: 256},
@@ -2163,14 +2164,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "lm_head_x8",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 512},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
-		},
-		Width: 8,
+		Slots:   slotsLmHeadX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
 		},
@@ -2180,10 +2175,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots:   slotsEmbedX16,
+		Slots:   slotsEmbedX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
 		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
@@ -2191,11 +2186,11 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "q_kv_a_x16",
 		Doc:     docQKvA,
 		Threads: 128,
-		Slots:   slotsQKvAX16,
+		Slots:   slotsQKvAX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("q_kv_a_x16", typesQKvA),
 	},
@@ -2250,10 +2245,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "o_proj_x16",
 		Doc:     docOProj,
 		Threads: 128,
-		Slots:   slotsOProjX16,
+		Slots:   slotsOProjX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 16},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -2261,10 +2256,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gate_up_x16",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots:   slotsGateUpX16,
+		Slots:   slotsGateUpX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQKvA),
 	},
@@ -2272,10 +2267,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "down_x16",
 		Doc:     docDown,
 		Threads: 128,
-		Slots:   slotsDownX16,
+		Slots:   slotsDownX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 16},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -2283,91 +2278,47 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "router_shared_gate_shared_up_x16",
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots:   slotsRouterSharedGateSharedUpX16,
+		Slots:   slotsRouterSharedGateSharedUpX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
-		Name:    "group_experts_x16",
-		Doc:     docGroupExpertsX16,
-		Threads: 128,
-		Slots:   slotsGroupExpertsX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
-		},
-		Variants: plan.Variants("group_experts_x16", typesCombineX16),
-	},
-	{
 		Name:    "experts_gate_experts_up_x16",
-		Doc:     docExpertsGateExpertsUpX16,
-		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
+		Doc:     docExpertsGateExpertsUp,
+		Threads: 256,
+		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
 		Width:   16,
-		Args:    []int{1, 6},
+		Args:    []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
+			&plan.Experts{W: 2, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 512, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
 	{
-		Name:    "experts_down_x16",
-		Doc:     docExpertsDownX16,
-		Threads: 128,
-		Slots:   slotsExpertsDownX16,
+		Name:    "experts_down_shared_down_x16",
+		Doc:     docExpertsDownSharedDown,
+		Threads: 256,
+		Slots:   slotsExpertsDownSharedDownX8Nvidia,
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
+			&plan.ExpertsSum{W: 1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 1408}, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: plan.Vec{Slot: 5, Stride: 2816}, Add: 6, Out: plan.Vec{Slot: 7}, HandOver: &plan.HandOver{Weight: 8, Ready: 9, Squares: 10, Group: 4}},
 		},
-		Variants: plan.Variants("experts_down_x16", typesExpertsDownX16),
-	},
-	{
-		Name:    "shared_down_x16",
-		Doc:     docSharedDownX16,
-		Threads: 128,
-		Slots:   slotsSharedDownX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
-		},
-		Variants: plan.Variants("shared_down_x16", typesEmbed),
-	},
-	{
-		Name:    "attn_norm_x16",
-		Doc:     docAttnNormX16,
-		Threads: 128,
-		Slots:   slotsAttnNormX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
-		},
-		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
-	},
-	{
-		Name:    "final_norm_x16",
-		Doc:     docFinalNormX16,
-		Threads: 128,
-		Slots:   slotsAttnNormX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
-		},
-		Variants: plan.Variants("final_norm_x16", typesCombineX16),
+		Variants: plan.Variants("experts_down_shared_down_x16", typesExpertsDownSharedDown),
 	},
 	{
 		Name:    "gather_x16",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots:   slotsGatherX16,
+		Slots:   slotsGatherX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
-			&plan.GatherVec{Vec: 2, Dim: 128, PerGroup: 256},
+			&plan.GatherVec{Vec: 2, Dim: 512, PerGroup: 256},
 		},
 		Variants: plan.Variants("gather_x16", typesCombineX16),
 	},
@@ -2375,10 +2326,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "lm_head_x16",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots:   slotsLmHeadX16,
+		Slots:   slotsLmHeadX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -2515,7 +2466,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 2},
+			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 56, Shares: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQKvA),
 	},
@@ -2527,7 +2478,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 2},
+			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 56, Shares: 2},
 		},
 		Variants: plan.Variants("experts_down_x512", typesExpertsDownX16),
 	},

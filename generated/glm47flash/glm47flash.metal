@@ -12981,43 +12981,43 @@ static inline void experts_gate_experts_up_x512_body(
     constant experts_gate_experts_up_x512_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 1536 × 2048 matrix of an expert times the inputs of all rows that have selected it, 48 at a time
+  // 1536 × 2048 matrix of an expert times the inputs of all rows that have selected it, 40 at a time
   const uint g = (tg % 1536u);
   const uint entry = g / 24u;
   const uint slice = 0u;
   const uint row = (g % 24u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 3456u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 4608u); // for weights on their way
+  threadgroup half * staged = (threadgroup half *)(scratch + 2880u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 4032u); // for weights on their way
   EARLIER_DONE;
-  const uint begin = expert_starts[entry] + tg / 1536u * 48u, behind = expert_starts[entry + 1u];
+  const uint begin = expert_starts[entry] + tg / 1536u * 40u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 4656u);
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 4072u);
   const rows_selected<4> which = {selections};
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 48u, 0u> w;
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 48u, 0u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 1535u, room, lane);
-  weight_rows<T_w_experts_up_proj, 2048u, 2u, 48u, 0u> w_up;
-  weight_rows<T_w_experts_up_proj, 2048u, 2u, 48u, 0u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 1535u, room + 0u, lane);
-  for (uint next = begin; next < behind; next += 96u) {
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 48u, 0u>::send_first(w, 0u, 1u, lane);
-  weight_rows<T_w_experts_up_proj, 2048u, 2u, 48u, 0u>::send_first(w_up, 0u, 1u, lane);
-  if (tid < 48u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 40u, 0u> w;
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 40u, 0u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 1535u, room, lane);
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 40u, 0u> w_up;
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 40u, 0u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 1535u, room + 0u, lane);
+  for (uint next = begin; next < behind; next += 120u) {
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 40u, 0u>::send_first(w, 0u, 1u, lane);
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 40u, 0u>::send_first(w_up, 0u, 1u, lane);
+  if (tid < 40u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef typename tile_product<2048u, 48u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 2048u, 2u, 48u, 0u>, weight_rows<T_w_experts_up_proj, 2048u, 2u, 48u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_selected<4>>>::type product_t;
+  typedef typename tile_product<2048u, 40u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 2048u, 2u, 40u, 0u>, weight_rows<T_w_experts_up_proj, 2048u, 2u, 40u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_selected<4>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_selected<4>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 4608u;
-  norm_factors<64u, 64u, 48u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
-  simdgroup_float8x8 d[24];
-  UNROLL for (uint i = 0; i < 24u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  threadgroup float * factors = scratch + 4032u;
+  norm_factors<64u, 64u, 40u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
+  simdgroup_float8x8 d[20];
+  UNROLL for (uint i = 0; i < 20u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
-  UNROLL for (uint n = 0; n < 6u; ++n) {
+  UNROLL for (uint n = 0; n < 5u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-    put_results<2, 6>(d + n, scratch + sg * 320u);
-    put_results<2, 6>(d + 12 + n, scratch + sg * 320u + result_block<2>::FLOATS);
+    put_results<2, 5>(d + n, scratch + sg * 320u);
+    put_results<2, 5>(d + 10 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
     float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
     UNROLL for (uint i = 0; i < 2u; ++i) {
@@ -13060,7 +13060,7 @@ kernel void experts_gate_experts_up_x512_f16_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1176];
+  threadgroup float4 scratch[1028];
   mla::experts_gate_experts_up_x512_body<mla::f16, mla::f16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13079,7 +13079,7 @@ kernel void experts_gate_experts_up_x512_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1176];
+  threadgroup float4 scratch[1028];
   mla::experts_gate_experts_up_x512_body<mla::q4_0, mla::q4_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13098,7 +13098,7 @@ kernel void experts_gate_experts_up_x512_q4_1_q4_1(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1176];
+  threadgroup float4 scratch[1028];
   mla::experts_gate_experts_up_x512_body<mla::q4_1, mla::q4_1>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13117,7 +13117,7 @@ kernel void experts_gate_experts_up_x512_q8_0_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1176];
+  threadgroup float4 scratch[1028];
   mla::experts_gate_experts_up_x512_body<mla::q8_0, mla::q8_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13136,7 +13136,7 @@ kernel void experts_gate_experts_up_x512_q4_k_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1176];
+  threadgroup float4 scratch[1028];
   mla::experts_gate_experts_up_x512_body<mla::q4_k, mla::q4_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13155,7 +13155,7 @@ kernel void experts_gate_experts_up_x512_q5_k_q5_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1176];
+  threadgroup float4 scratch[1028];
   mla::experts_gate_experts_up_x512_body<mla::q5_k, mla::q5_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13174,7 +13174,7 @@ kernel void experts_gate_experts_up_x512_q6_k_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1176];
+  threadgroup float4 scratch[1028];
   mla::experts_gate_experts_up_x512_body<mla::q6_k, mla::q6_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13193,7 +13193,7 @@ kernel void experts_gate_experts_up_x512_bf16_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1176];
+  threadgroup float4 scratch[1028];
   mla::experts_gate_experts_up_x512_body<mla::bf16, mla::bf16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13217,38 +13217,38 @@ static inline void experts_down_x512_body(
     constant experts_down_x512_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 2048 × 1536 matrix of an expert times the inputs of all rows that have selected it, 48 at a time
+  // 2048 × 1536 matrix of an expert times the inputs of all rows that have selected it, 40 at a time
   const uint g = (tg % 1024u);
   const uint entry = g / 16u;
   const uint slice = 0u;
   const uint row = (g % 16u) * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 3456u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 4608u); // for weights on their way
+  threadgroup half * staged = (threadgroup half *)(scratch + 2880u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 4032u); // for weights on their way
   EARLIER_DONE;
-  const uint begin = expert_starts[entry] + tg / 1024u * 48u, behind = expert_starts[entry + 1u];
+  const uint begin = expert_starts[entry] + tg / 1024u * 40u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 4608u);
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 4032u);
   const rows_selected<4> which = {selections};
-  weight_rows<T_w_experts_down_proj, 1536u, 4u, 48u, 0u> w;
-  weight_rows<T_w_experts_down_proj, 1536u, 4u, 48u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, room, lane);
+  weight_rows<T_w_experts_down_proj, 1536u, 4u, 40u, 0u> w;
+  weight_rows<T_w_experts_down_proj, 1536u, 4u, 40u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, room, lane);
   no_weights w_up;
-  for (uint next = begin; next < behind; next += 96u) {
-  weight_rows<T_w_experts_down_proj, 1536u, 4u, 48u, 0u>::send_first(w, 0u, 1u, lane);
-  if (tid < 48u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
+  for (uint next = begin; next < behind; next += 120u) {
+  weight_rows<T_w_experts_down_proj, 1536u, 4u, 40u, 0u>::send_first(w, 0u, 1u, lane);
+  if (tid < 40u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef typename tile_product<1536u, 48u, 1u, 128u, false, weight_rows<T_w_experts_down_proj, 1536u, 4u, 48u, 0u>, no_weights, tile_inputs<act_t, 6144u, 1536u, rows_selected<4>>>::type product_t;
+  typedef typename tile_product<1536u, 40u, 1u, 128u, false, weight_rows<T_w_experts_down_proj, 1536u, 4u, 40u, 0u>, no_weights, tile_inputs<act_t, 6144u, 1536u, rows_selected<4>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 6144u, 1536u, rows_selected<4>>{experts_swiglu, which}, tile, slice, tid, lane);
-  simdgroup_float8x8 d[24];
-  UNROLL for (uint i = 0; i < 24u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  simdgroup_float8x8 d[20];
+  UNROLL for (uint i = 0; i < 20u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
-  UNROLL for (uint n = 0; n < 6u; ++n) {
+  UNROLL for (uint n = 0; n < 5u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-    put_results<4, 6>(d + n, scratch + sg * 288u);
+    put_results<4, 5>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
     float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
     UNROLL for (uint i = 0; i < 4u; ++i) {
@@ -13281,7 +13281,7 @@ kernel void experts_down_x512_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1164];
+  threadgroup float4 scratch[1018];
   mla::experts_down_x512_body<mla::f16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13298,7 +13298,7 @@ kernel void experts_down_x512_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1164];
+  threadgroup float4 scratch[1018];
   mla::experts_down_x512_body<mla::q4_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13315,7 +13315,7 @@ kernel void experts_down_x512_q4_1(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1164];
+  threadgroup float4 scratch[1018];
   mla::experts_down_x512_body<mla::q4_1>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13332,7 +13332,7 @@ kernel void experts_down_x512_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1164];
+  threadgroup float4 scratch[1018];
   mla::experts_down_x512_body<mla::q8_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13349,7 +13349,7 @@ kernel void experts_down_x512_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1164];
+  threadgroup float4 scratch[1018];
   mla::experts_down_x512_body<mla::q4_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13366,7 +13366,7 @@ kernel void experts_down_x512_q5_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1164];
+  threadgroup float4 scratch[1018];
   mla::experts_down_x512_body<mla::q5_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13383,7 +13383,7 @@ kernel void experts_down_x512_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1164];
+  threadgroup float4 scratch[1018];
   mla::experts_down_x512_body<mla::q6_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13400,7 +13400,7 @@ kernel void experts_down_x512_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1164];
+  threadgroup float4 scratch[1018];
   mla::experts_down_x512_body<mla::bf16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 

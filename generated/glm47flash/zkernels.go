@@ -135,12 +135,8 @@ const (
 	kGateUpX16Nvidia
 	kDownX16Nvidia
 	kRouterSharedGateSharedUpX16Nvidia
-	kGroupExpertsX16Nvidia
 	kExpertsGateExpertsUpX16Nvidia
-	kExpertsDownX16Nvidia
-	kSharedDownX16Nvidia
-	kAttnNormX16Nvidia
-	kFinalNormX16Nvidia
+	kExpertsDownSharedDownX16Nvidia
 	kGatherX16Nvidia
 	kLmHeadX16Nvidia
 	kEmbedX512Nvidia
@@ -202,7 +198,6 @@ const (
 	docLmHead                     = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
 	docCombineX16                 = "combine: merges the attention splits."
 	docVBX16                      = "v_b: multiplies."
-	docGroupExpertsX16            = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory."
 	docExpertsGateExpertsUpX16    = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
 	docExpertsDownX16             = "experts_down: multiplies by the selected experts."
 	docSharedDownX16              = "shared_down: multiplies."
@@ -459,37 +454,6 @@ var (
 		{Name: "ready_squares", Space: arena},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 	}
-	slotsEmbedX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-		{Name: "x", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-	}
-	slotsQAKvAX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "w_next_norm"},
-		{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
-		{Name: "ready_squares_2", Space: arena, Write: true, Stride: 48},
-		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
-	}
-	slotsQBStoreKvX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
-		{Name: "ready_squares", Space: arena, Stride: 48},
-		{Name: "rope", Space: plan.SpaceRope},
-		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
-		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
-		{Name: "w_kv_a_layernorm"},
-		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-	}
 	slotsKBX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
@@ -519,63 +483,6 @@ var (
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
-	slotsOProjX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_o_proj", Elem: plan.ElemTyped},
-		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
-		{Name: "x", Space: arena, Stride: 2048},
-		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-	}
-	slotsGateUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_gate_proj", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "w_up_proj", Elem: plan.ElemTyped},
-		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
-	}
-	slotsDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_down_proj", Elem: plan.ElemTyped},
-		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
-		{Name: "x", Space: arena, Stride: 2048},
-		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-	}
-	slotsRouterSharedGateSharedUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_gate", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "router", Space: arena, Write: true, Stride: 64},
-		{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
-	}
-	slotsGroupExpertsX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "router", Space: arena, Stride: 64},
-		{Name: "w_e_score_correction_bias"},
-		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
-		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
-		{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
-	}
-	slotsExpertsGateExpertsUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
 	slotsExpertsDownX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
@@ -601,18 +508,6 @@ var (
 		{Name: "w_next_norm"},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-	}
-	slotsGatherX16 = []plan.Slot{
-		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-	}
-	slotsLmHeadX16 = []plan.Slot{
-		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-		{Name: "w_lm_head", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
 	}
 	slotsEmbedX512 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -912,6 +807,113 @@ var (
 		{Name: "ready_squares", Space: arena, Stride: 1024},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
 	}
+	slotsEmbedX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+		{Name: "x", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+	}
+	slotsQAKvAX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 512},
+		{Name: "w_next_norm"},
+		{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
+		{Name: "ready_squares_2", Space: arena, Write: true, Stride: 192},
+		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
+	}
+	slotsQBStoreKvX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
+		{Name: "ready_squares", Space: arena, Stride: 192},
+		{Name: "rope", Space: plan.SpaceRope},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
+		{Name: "w_kv_a_layernorm"},
+		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+	}
+	slotsOProjX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_o_proj", Elem: plan.ElemTyped},
+		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
+		{Name: "x", Space: arena, Stride: 2048},
+		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+	}
+	slotsGateUpX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_gate_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 512},
+		{Name: "w_up_proj", Elem: plan.ElemTyped},
+		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
+	}
+	slotsDownX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_down_proj", Elem: plan.ElemTyped},
+		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
+		{Name: "x", Space: arena, Stride: 2048},
+		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+	}
+	slotsRouterSharedGateSharedUpX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_gate", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 512},
+		{Name: "router", Space: arena, Write: true, Stride: 64},
+		{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
+	}
+	slotsExpertsGateExpertsUpX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "router", Space: arena, Stride: 64},
+		{Name: "w_e_score_correction_bias"},
+		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 512},
+		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsExpertsDownSharedDownX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
+		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 1536},
+		{Name: "x", Space: arena, Stride: 2048},
+		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsGatherX8Nvidia = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+	}
+	slotsLmHeadX8Nvidia = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "w_lm_head", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 512},
+		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
+	}
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
@@ -1057,8 +1059,15 @@ var kernels = []plan.Kernel{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots:   slotsEmbedX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+			{Name: "x", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
@@ -1068,8 +1077,18 @@ var kernels = []plan.Kernel{
 		Name:    "q_a_kv_a_x16",
 		Doc:     docQAKvA,
 		Threads: 128,
-		Slots:   slotsQAKvAX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "w_next_norm"},
+			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
+			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 48},
+			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
 			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
@@ -1080,8 +1099,19 @@ var kernels = []plan.Kernel{
 		Name:    "q_b_store_kv_x16",
 		Doc:     docQBStoreKv,
 		Threads: 128,
-		Slots:   slotsQBStoreKvX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
+			{Name: "ready_squares", Space: arena, Stride: 48},
+			{Name: "rope", Space: plan.SpaceRope},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
+			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
+			{Name: "w_kv_a_layernorm"},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 48, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
@@ -1138,8 +1168,17 @@ var kernels = []plan.Kernel{
 		Name:    "o_proj_x16",
 		Doc:     docOProj,
 		Threads: 128,
-		Slots:   slotsOProjX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_o_proj", Elem: plan.ElemTyped},
+			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
+			{Name: "x", Space: arena, Stride: 2048},
+			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
@@ -1149,8 +1188,15 @@ var kernels = []plan.Kernel{
 		Name:    "gate_up_x16",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots:   slotsGateUpX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "w_up_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
 		},
@@ -1160,8 +1206,17 @@ var kernels = []plan.Kernel{
 		Name:    "down_x16",
 		Doc:     docDown,
 		Threads: 128,
-		Slots:   slotsDownX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_down_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
+			{Name: "x", Space: arena, Stride: 2048},
+			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
@@ -1171,8 +1226,17 @@ var kernels = []plan.Kernel{
 		Name:    "router_shared_gate_shared_up_x16",
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots:   slotsRouterSharedGateSharedUpX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "router", Space: arena, Write: true, Stride: 64},
+			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
@@ -1181,10 +1245,17 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "group_experts_x16",
-		Doc:     docGroupExpertsX16,
+		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory.",
 		Threads: 128,
-		Slots:   slotsGroupExpertsX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "router", Space: arena, Stride: 64},
+			{Name: "w_e_score_correction_bias"},
+			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
+			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
+			{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 64, K: 4}},
 		},
@@ -1194,9 +1265,19 @@ var kernels = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x16",
 		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
-		Width:   16,
-		Args:    []int{1, 6},
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 16,
+		Args:  []int{1, 6},
 		Parts: []plan.Part{
 			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
 		},
@@ -1251,8 +1332,12 @@ var kernels = []plan.Kernel{
 		Name:    "gather_x16",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots:   slotsGatherX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 128, PerGroup: 256},
@@ -1263,8 +1348,14 @@ var kernels = []plan.Kernel{
 		Name:    "lm_head_x16",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots:   slotsLmHeadX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "w_lm_head", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
@@ -1414,7 +1505,7 @@ var kernels = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48, Shares: 2},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 40, Shares: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQAKvA),
 	},
@@ -1426,7 +1517,7 @@ var kernels = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48, Shares: 2},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 40, Shares: 3},
 		},
 		Variants: plan.Variants("experts_down_x512", typesEmbed),
 	},
@@ -2019,15 +2110,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "embed_x8",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "x", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-		},
-		Width: 8,
+		Slots:   slotsEmbedX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
@@ -2037,18 +2121,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "q_a_kv_a_x8",
 		Doc:     docQAKvA,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 512},
-			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
-			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 192},
-			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
-		},
-		Width: 8,
+		Slots:   slotsQAKvAX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}, Tokens: 8},
 			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
@@ -2059,19 +2133,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "q_b_store_kv_x8",
 		Doc:     docQBStoreKv,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
-			{Name: "ready_squares", Space: arena, Stride: 192},
-			{Name: "rope", Space: plan.SpaceRope},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
-			{Name: "w_kv_a_layernorm"},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		},
-		Width: 8,
+		Slots:   slotsQBStoreKvX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 192, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 8},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
@@ -2133,17 +2196,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "o_proj_x8",
 		Doc:     docOProj,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
-			{Name: "x", Space: arena, Stride: 2048},
-			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-		},
-		Width: 8,
+		Slots:   slotsOProjX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
 		},
@@ -2153,15 +2207,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gate_up_x8",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 512},
-			{Name: "w_up_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
-		},
-		Width: 8,
+		Slots:   slotsGateUpX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 8},
 		},
@@ -2171,17 +2218,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "down_x8",
 		Doc:     docDown,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_down_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
-			{Name: "x", Space: arena, Stride: 2048},
-			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-		},
-		Width: 8,
+		Slots:   slotsDownX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
 		},
@@ -2191,17 +2229,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "router_shared_gate_shared_up_x8",
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 512},
-			{Name: "router", Space: arena, Write: true, Stride: 64},
-			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
-		},
-		Width: 8,
+		Slots:   slotsRouterSharedGateSharedUpX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 8},
@@ -2212,20 +2241,9 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x8",
 		Doc:     docExpertsGateExpertsUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "router", Space: arena, Stride: 64},
-			{Name: "w_e_score_correction_bias"},
-			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 512},
-			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 8,
-		Args:  []int{3, 7},
+		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
+		Width:   8,
+		Args:    []int{3, 7},
 		Parts: []plan.Part{
 			&plan.Experts{W: 3, Up: 7, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 12, SplitK: 2, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 1536}, Rescale: &plan.Rescale{Squares: 6, Count: 512, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 4},
 		},
@@ -2235,22 +2253,9 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_shared_down_x8",
 		Doc:     docExpertsDownSharedDown,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 1536},
-			{Name: "x", Space: arena, Stride: 2048},
-			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 8,
-		Args:  []int{1},
+		Slots:   slotsExpertsDownSharedDownX8Nvidia,
+		Width:   8,
+		Args:    []int{1},
 		Parts: []plan.Part{
 			&plan.ExpertsSum{W: 1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: plan.Vec{Slot: 5, Stride: 1536}, Add: 6, Out: plan.Vec{Slot: 7}, HandOver: &plan.HandOver{Weight: 8, Ready: 9, Squares: 10, Group: 4}},
 		},
@@ -2260,12 +2265,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gather_x8",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-		},
-		Width: 8,
+		Slots:   slotsGatherX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 512, PerGroup: 256},
@@ -2276,14 +2277,8 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "lm_head_x8",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 512},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
-		},
-		Width: 8,
+		Slots:   slotsLmHeadX8Nvidia,
+		Width:   8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
 		},
@@ -2293,10 +2288,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots:   slotsEmbedX16,
+		Slots:   slotsEmbedX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
 		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
@@ -2304,11 +2299,11 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "q_a_kv_a_x16",
 		Doc:     docQAKvA,
 		Threads: 128,
-		Slots:   slotsQAKvAX16,
+		Slots:   slotsQAKvAX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}, Tokens: 16},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -2316,10 +2311,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "q_b_store_kv_x16",
 		Doc:     docQBStoreKv,
 		Threads: 128,
-		Slots:   slotsQBStoreKvX16,
+		Slots:   slotsQBStoreKvX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 48, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 192, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -2374,10 +2369,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "o_proj_x16",
 		Doc:     docOProj,
 		Threads: 128,
-		Slots:   slotsOProjX16,
+		Slots:   slotsOProjX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 16},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -2385,10 +2380,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gate_up_x16",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots:   slotsGateUpX16,
+		Slots:   slotsGateUpX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -2396,10 +2391,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "down_x16",
 		Doc:     docDown,
 		Threads: 128,
-		Slots:   slotsDownX16,
+		Slots:   slotsDownX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 16},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -2407,91 +2402,47 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "router_shared_gate_shared_up_x16",
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots:   slotsRouterSharedGateSharedUpX16,
+		Slots:   slotsRouterSharedGateSharedUpX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
-		Name:    "group_experts_x16",
-		Doc:     docGroupExpertsX16,
-		Threads: 128,
-		Slots:   slotsGroupExpertsX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 64, K: 4}},
-		},
-		Variants: plan.Variants("group_experts_x16", typesCombineX16),
-	},
-	{
 		Name:    "experts_gate_experts_up_x16",
-		Doc:     docExpertsGateExpertsUpX16,
+		Doc:     docExpertsGateExpertsUp,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
+		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
 		Width:   16,
-		Args:    []int{1, 6},
+		Args:    []int{3, 7},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
+			&plan.Experts{W: 3, Up: 7, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 12, SplitK: 2, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 1536}, Rescale: &plan.Rescale{Squares: 6, Count: 512, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
 	{
-		Name:    "experts_down_x16",
-		Doc:     docExpertsDownX16,
+		Name:    "experts_down_shared_down_x16",
+		Doc:     docExpertsDownSharedDown,
 		Threads: 128,
-		Slots:   slotsExpertsDownX16,
+		Slots:   slotsExpertsDownSharedDownX8Nvidia,
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
+			&plan.ExpertsSum{W: 1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: plan.Vec{Slot: 5, Stride: 1536}, Add: 6, Out: plan.Vec{Slot: 7}, HandOver: &plan.HandOver{Weight: 8, Ready: 9, Squares: 10, Group: 4}},
 		},
-		Variants: plan.Variants("experts_down_x16", typesEmbed),
-	},
-	{
-		Name:    "shared_down_x16",
-		Doc:     docSharedDownX16,
-		Threads: 128,
-		Slots:   slotsSharedDownX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
-		},
-		Variants: plan.Variants("shared_down_x16", typesEmbed),
-	},
-	{
-		Name:    "attn_norm_x16",
-		Doc:     docAttnNormX16,
-		Threads: 128,
-		Slots:   slotsAttnNormX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
-		},
-		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
-	},
-	{
-		Name:    "final_norm_x16",
-		Doc:     docFinalNormX16,
-		Threads: 128,
-		Slots:   slotsAttnNormX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
-		},
-		Variants: plan.Variants("final_norm_x16", typesCombineX16),
+		Variants: plan.Variants("experts_down_shared_down_x16", typesQAKvA),
 	},
 	{
 		Name:    "gather_x16",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots:   slotsGatherX16,
+		Slots:   slotsGatherX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
-			&plan.GatherVec{Vec: 2, Dim: 128, PerGroup: 256},
+			&plan.GatherVec{Vec: 2, Dim: 512, PerGroup: 256},
 		},
 		Variants: plan.Variants("gather_x16", typesCombineX16),
 	},
@@ -2499,10 +2450,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "lm_head_x16",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots:   slotsLmHeadX16,
+		Slots:   slotsLmHeadX8Nvidia,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -2650,7 +2601,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48, Shares: 2},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 40, Shares: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQAKvA),
 	},
@@ -2662,7 +2613,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 48, Shares: 2},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 40, Shares: 3},
 		},
 		Variants: plan.Variants("experts_down_x512", typesEmbed),
 	},

@@ -57,7 +57,7 @@ var parts = map[string][]string{
 	"check q8":    {"attend_q8_0", "attend_x16_q8_0", "q_b_store_kv_q4_0_q8_0", "q_b_store_kv_x16_q4_0_q8_0"},
 	"check heads": {"expand_keys_expand_values_x24", "attention_x24"},
 	"check split": {"embed_q", "lm_head_q", "o_proj_q4_0", "v_b_q"},
-	"check large": {"v_b_x8_q4_0"}, // in more threadgroup memory than PTX may declare with a size
+	"check large": {"o_proj_x512_q4_0"}, // in more threadgroup memory than PTX may declare with a size
 }
 
 var cases = map[string]testCase{
