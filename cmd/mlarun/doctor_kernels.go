@@ -60,7 +60,7 @@ func (x *examination) kernels() error {
 	return nil
 }
 
-// chosen is the bundle for a model file, with the kernel functions that it needs.
+// chosen is the bundle for a model file, with the kernel functions that it needs for up to -width rows.
 func (x *examination) chosen(model string) (b *plan.Bundle, used []string, err error) {
 	f := x.flags
 	file, err := gguf.Open(model)
@@ -75,7 +75,11 @@ func (x *examination) chosen(model string) (b *plan.Bundle, used []string, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	used, err = m.Functions(f.cfg, x.patient.kernels)
+	cfg := f.cfg
+	if cfg.Width = f.width; cfg.Width == 0 {
+		cfg.Width = b.Width()
+	}
+	used, err = m.Functions(cfg, x.patient.kernels)
 	return b, used, err
 }
 

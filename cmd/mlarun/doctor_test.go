@@ -126,9 +126,9 @@ func TestDoctor(t *testing.T) {
 		want []string // on stdout
 	}{
 		{"macOS 15, Apple9", nil, "-n 10 -model " + tiny, 0,
-			[]string{`Apple M3 \(simulated\)`, "GPU family +Apple9", "virtual GPU +no", "maxBufferLength", "recommendedMaxWorkingSetSize", "threads per threadgroup +1024 for 12 of 12 kernels",
+			[]string{`Apple M3 \(simulated\)`, "GPU family +Apple9", "virtual GPU +no", "maxBufferLength", "recommendedMaxWorkingSetSize", "threads per threadgroup +1024 for 37 of 37 kernels",
 				"threadgroup memory +32768 B", "direct encoding +ok", "indirect command buffer +ok", "residency set: buffers +ok", "residency set: indirect command buffer +ok", "residency set: pipelines +not made: on this system pipelines are no allocations",
-				"kernels of yoututiny", "attend_f16 .* ok", "launches checked", "tokens by direct encoding +10 tokens +ok", "tokens by indirect command buffer +10 tokens +ok",
+				"kernels of yoututiny", "attend_f16 .* ok", "attend_x16_f16 .* ok", "launches checked", "tokens by direct encoding +10 tokens +ok", "tokens by indirect command buffer +10 tokens +ok",
 				"speed +[0-9.]+ tok/s over 9 tokens", "memory +weights .*in this process", "idle +a token after 3s takes", "tokens of the CPU +the first 10 are equal +ok", "result: ok"}},
 		{"both caches", nil, "-kv f32 " + file, 0, []string{"attend_f32 .* ok"}},
 		{"macOS 14, Apple7", []string{"METALSIM_OS=14", "METALSIM_GPU=m1"}, file, 0, []string{"Apple7", "residency set: buffers +not made: it needs macOS 15"}},
@@ -139,7 +139,7 @@ func TestDoctor(t *testing.T) {
 		{"a virtual GPU", []string{"METALSIM_GPU=paravirtual"}, "-n 2 -model " + tiny, 0, []string{"system +macOS 15.0", "GPU family +Apple5", "virtual GPU +yes", "residency set: buffers +ok", "residency set: pipelines +not made: the GPU is virtual", "replay +auto takes encode", "indirect command buffer +not made: the GPU is virtual", "tokens by indirect command buffer +not made: the GPU is virtual", "tokens by direct encoding +2 tokens +ok"}},
 		{"no time", nil, "-n 0 -t 0s", 0, []string{"0 launches checked in .* not checked"}},
 		{"failing command buffers", []string{"METALSIM_FAULT=replay:3"}, file, 1, []string{"direct encoding +FAILED: .*command", "indirect command buffer +FAILED: .*command", `[a-z_0-9]+ +FAILED: at position \d+: .*command`, "result: 5 FAILED"}},
-		{"a wrong kernel", []string{corruptVariable + "=sqrt("}, file, 1,
+		{"a wrong kernel", []string{corruptVariable + "=sqrt(squares"}, file, 1,
 			[]string{`embed_f32 .* ok`, `q_a_kv_a_f32_f32 +FAILED: at position 37, \w+: number 0 is .*; the twin's`, `kernels\n(?s:.*)\n  \d+ FAILED, `}},
 		{"few threads", []string{"METALSIM_MAX_THREADS=200"}, file, 1, []string{"attend_f16 +FAILED: 256 threads in a threadgroup; this GPU allows 200", "result: [0-9]+ FAILED"}},
 		{"an old system", []string{"METALSIM_OS=13"}, file, 1, []string{"system +FAILED: .*needs macOS 14 or later", "result: 1 FAILED"}},

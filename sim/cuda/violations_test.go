@@ -58,7 +58,6 @@ var positive = map[string]func(*stand){
 	"shared memory": func(s *stand) {
 		r := s.rig()
 		module, turn := r.turn(61440)
-		r.must("cuFuncSetAttribute", turn, 9, 100)
 		r.run(func(graph uintptr) { r.addWith(61440, graph, turn, 1, 32, []uintptr{r.a, r.b}) })
 		r.must("cuMemcpyDtoHAsync_v2", r.host, r.b, 128, r.stream)
 		r.must("cuStreamSynchronize", r.stream)
