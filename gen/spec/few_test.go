@@ -12,8 +12,8 @@ func TestFew(t *testing.T) {
 		width, rows, cols int
 		takes             bool
 	}{
-		{2, 12288, 2048, true},   // gate and up of Youtu-LLM
-		{2, 128256, 2048, true},  // its head
+		{2, 12288, 2048, true},  // gate and up of Youtu-LLM
+		{2, 128256, 2048, true}, // its head
 		{4, 12288, 2048, true},
 		{4, 128256, 2048, false},
 		{4, 10240, 192, true}, // k_b of GLM-4.7-Flash
