@@ -14,6 +14,7 @@ neither; without --bin it prepares bin/serve.
 Makes a file of each model (mlagen synth), and then, each step within a time of its own and all
 within --limit seconds:
 
+* twins: the kernels of all rows that the model needs, each against its Go twin (mlarun doctor);
 * one: a single stream beside mlarun bench;
 * batch: 32 streams beside mlarun bench -batch 32;
 * arrivals: how long a request waits for its first token that comes while 8 decode, and how
@@ -213,6 +214,13 @@ def restore(r, model, limit):
     r.figure("restore", model, "of that, to restore", took, "s", "≤ 1", median <= 1)
 
 
+def twins(r, model, limit):
+    """All kernels, or as many as there is time for."""
+    out, _ = r.mlarun(model, limit, "-n", "0", "-t", f"{limit - 20:.0f}s", command=["doctor"])
+    checked, left = int(found(r"(\d+) launches checked", out)[0]), re.search(r"(\d+) not checked", out)
+    r.add(step="twins", model=model, figure="launches of kernels that agree with their Go twins", median=checked, unit="", goal=f"{checked + (int(left[1]) if left else 0)}", met=not left)
+
+
 def schedule(r, model, limit):
     steps = min(r.o.schedule, 300) if r.o.small else r.o.schedule
     start = time.monotonic()
@@ -225,6 +233,7 @@ def schedule(r, model, limit):
 # The steps in their order: name, models, seconds that each may take, and what it does.
 BOTH, YOUTU, GLM = list(MODELS), ["youtu2b"], ["glm47flash"]
 STEPS = [
+    ("twins", BOTH, 80, twins),
     ("one", BOTH, 90, serveload("one", "-n 512 -r 3", "-n 64 -r 1")),
     ("batch", BOTH, 60, serveload("batch", "-n 128 -r 3 -width 32", "-n 32 -r 1 -width 8")),
     ("arrivals", BOTH, 60, serveload("arrivals", "-n 256 -r 8 -p 64", "-n 96 -r 2 -p 16")),
