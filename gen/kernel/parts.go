@@ -129,11 +129,11 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 
 // matVec is [norm | rescale | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | [add] [hand over]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
-	m := &plan.MatVec{Up: -1, Add: -1, SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}
+	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}
 	norm, rescale, combine := ops.take(ir.RMSNorm), ops.take(ir.Rescale), ops.take(ir.Combine)
 	op := ops.take(ir.MatVec)
 	row := &b.p.Weights[op.W[0].Row]
-	m.W, m.Batch, m.Rows, m.Cols, m.RowsPerGroup = b.weight(op.W[0]), op.Batch, row.Rows, row.Cols, b.rowsOf(row.Rows)
+	m.W, m.Batch, m.Rows, m.Cols = b.weight(op.W[0]), op.Batch, row.Rows, row.Cols
 	switch {
 	case norm != nil:
 		m.In, m.Norm = b.vec(norm.In[0]), b.norm(norm)
@@ -161,7 +161,9 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 		m.Add, last = b.in(other(add, op.Out[0])), add
 	}
 	m.Out = b.vecOut(last, row.Rows)
-	m.HandOver = b.handOver(&ops)
+	if m.HandOver = b.handOver(&ops); m.HandOver == nil && m.Up < 0 { // sums of squares are of as many results as the shape says
+		m.RowsPerGroup = b.rowsOf(m.Rows)
+	}
 	return m, nil
 }
 
