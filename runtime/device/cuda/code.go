@@ -48,7 +48,7 @@ func (p *ptx) load(uses []use) (*code, error) {
 			return nil, fmt.Errorf("kernel %s: the PTX has no entry with %d parameters; make ptx && make build compiles it", u.function, len(u.kernel.Slots))
 		}
 		if need := p.entries[u.function].dynamic; need > p.blockMemory {
-			return nil, fmt.Errorf("kernel %s: %d bytes of shared memory per block; the GPU allows %d", u.function, need, p.blockMemory)
+			return nil, fmt.Errorf("kernel %s: %d bytes of shared memory per block; the GPU allows %d; -width 16 does without the kernels of prompts", u.function, need, p.blockMemory)
 		}
 		wanted[u.function] = true
 	}
