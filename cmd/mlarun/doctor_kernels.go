@@ -76,9 +76,7 @@ func (x *examination) chosen(model string) (b *plan.Bundle, used []string, err e
 		return nil, nil, err
 	}
 	cfg := f.cfg
-	if cfg.Width = f.width; cfg.Width == 0 {
-		cfg.Width = b.Width()
-	}
+	cfg.Width = f.rows(b)
 	used, err = m.Functions(cfg, x.patient.kernels)
 	return b, used, err
 }

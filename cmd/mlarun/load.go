@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -137,14 +138,15 @@ func (f *flags) loadInto(eng *engine.Engine, size func(*engine.Engine) (room, er
 		return nil, err
 	}
 	cfg.Tables, cfg.Pages = r.sessions, r.pages
-	if cfg.Width = f.width; cfg.Width == 0 {
-		cfg.Width = eng.Bundle().Width()
-	}
+	cfg.Width = f.rows(eng.Bundle())
 	if err := f.fits(eng, cfg); err != nil {
 		return nil, err
 	}
 	return f.record(eng, cfg)
 }
+
+// rows is how many rows of a bundle run side by side at most.
+func (f *flags) rows(b *plan.Bundle) int { return cmp.Or(f.width, b.Width()) }
 
 // private makes the session one that runs all it is asked for, as a measurement wants.
 func (l *loaded) private() (err error) {
