@@ -108,6 +108,13 @@ const costlyRows = 2048
 // their sessions' only ones, where heads would be made of all their cache rows for each of
 // them. 0: none.
 func (m *Model) lone(rows []Row) int {
+	all := 0
+	for i := range rows {
+		all += 1 + len(rows[i].Guesses)
+	}
+	if all <= m.batch { // the replay has no expanded heads
+		return 0
+	}
 	n, run, cached := 0, 0, 0
 	for ; n < len(rows); n++ {
 		own := 1 + len(rows[n].Guesses)

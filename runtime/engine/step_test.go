@@ -25,6 +25,9 @@ func TestLone(t *testing.T) {
 		{"a batch of two", 2, costlyRows, 0, 40, "[2 1 40]"},
 		{"guesses", 16, costlyRows, 7, 40, "[2 1 40]"},
 		{"all in one batch", 16, costlyRows, 0, 0, "[3]"},
+		{"all in one batch, with a prompt", 16, costlyRows, 0, 13, "[16]"},
+		{"one more than a batch", 16, costlyRows, 0, 14, "[3 14]"},
+		{"a batch with a prompt and guesses", 16, costlyRows, 2, 7, "[10]"},
 		{"a prompt's last row", 16, costlyRows, 0, 1, "[4]"},
 	} {
 		r := fake.New(fakeVocab, device.Config{Context: context, Width: 512, Tables: decoding + prompts})
