@@ -12,9 +12,8 @@ type pace struct {
 }
 
 const (
-	unnoticed = 5 * time.Millisecond   // a step that nobody finds too long
 	patience  = 250 * time.Millisecond // a step of prompts alone
-	slowdown  = 2                      // steps with rows of prompts to those without
+	slowdown  = 1.875                  // steps with rows of prompts to those without: some take longer than their mean
 	forgetful = 256                    // refusals until a number of rows is tried again
 )
 
@@ -68,7 +67,7 @@ func (p *pace) beside(decode, most int) int {
 	if alone == 0 {
 		return most
 	}
-	limit, least := max(unnoticed, slowdown*alone), (most+3)/4
+	limit, least := time.Duration(slowdown*float64(alone)), (most+3)/4
 	// Where the fewest are as slow, fewer are no help.
 	if few := p.about(decode + least); few > limit {
 		limit = few + few/4
