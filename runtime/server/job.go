@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -25,7 +24,8 @@ type job struct {
 	n        int
 	max      int // tokens; negative: as many as fit
 	params   sample.Params
-	logprobs int // likeliest tokens beside each; negative: no logprobs
+	logprobs int  // likeliest tokens beside each; negative: no logprobs
+	ids      bool // every token is an event, also one that completes no character
 	stops    []string
 	end      func(id int32) bool
 	visible  map[int32]bool
@@ -42,10 +42,10 @@ type job struct {
 type event struct {
 	choice int
 	output.Event
-	call     int                // number of the choice's call, from 0
-	id       string             // of the call
-	logprobs []completion.Token // of the tokens since the last event
-	end      *ending
+	call   int                // number of the choice's call, from 0
+	id     string             // of the call
+	tokens []completion.Token // since the last event, if their logprobs or ids are wanted
+	end    *ending
 }
 
 // ending is what became of a choice.
@@ -157,7 +157,8 @@ type choice struct {
 	parser   *output.Parser
 	stops    *sample.Stopper
 	oneCall  bool
-	pending  []completion.Token // whose logprobs go with the next event
+	ids      bool               // of job
+	pending  []completion.Token // of the next event
 	begun    int                // calls
 	calls    int                // that are complete
 	current  call
@@ -176,7 +177,7 @@ type choice struct {
 
 // choice is a request for one answer.
 func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32, number int) completion.Request {
-	c := &choice{stream: st, metrics: s.metrics, memory: s.calls, number: number, stops: sample.NewStopper(j.stops), oneCall: j.oneCall}
+	c := &choice{stream: st, metrics: s.metrics, memory: s.calls, number: number, stops: sample.NewStopper(j.stops), oneCall: j.oneCall, ids: j.ids}
 	if j.parser != nil {
 		c.parser = j.parser()
 	}
@@ -203,17 +204,21 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 		Prompt: prompt, Max: j.max, Params: params, Logprobs: j.logprobs, Stop: j.end, Visible: j.visible, Force: force, Guide: guide,
 		Emit: func(t completion.Token) bool {
 			c.time()
-			if t.Logprob != nil {
+			if t.Logprob != nil || c.ids && t.ID >= 0 {
 				c.pending = append(c.pending, t)
 			}
-			return c.token(t)
+			more := c.token(t)
+			if c.ids && len(c.pending) > 0 {
+				c.event(output.Event{Kind: output.Content})
+			}
+			return more
 		},
 		Done: func(res engine.Result, err error) {
 			c.finish()
 			end := &ending{result: res, err: cmp.Or(err, c.broken), matched: c.stops.Matched(), calls: c.calls, reasoning: c.thought, prompt: len(prompt)}
 			s.metrics.ended(end)
 			s.trace(ctx, number, end)
-			st.push(event{choice: number, end: end, logprobs: c.pending})
+			st.push(event{choice: number, end: end, tokens: c.pending})
 		},
 	}
 }
@@ -284,8 +289,7 @@ func (c *choice) put(e output.Event) {
 			return
 		}
 	}
-	c.push(event{choice: c.number, Event: e, call: c.begun, id: c.current.id, logprobs: c.pending})
-	c.pending = nil
+	c.event(e)
 	if e.Kind != output.CallEnd {
 		return
 	}
@@ -296,6 +300,12 @@ func (c *choice) put(e output.Event) {
 		c.current.arguments = c.args.String()
 		c.memory.add(c.current)
 	}
+}
+
+// event adds an event, with the tokens since the last one.
+func (c *choice) event(e output.Event) {
+	c.push(event{choice: c.number, Event: e, call: c.begun, id: c.current.id, tokens: c.pending})
+	c.pending = nil
 }
 
 // finish passes on what was held back.
@@ -315,7 +325,7 @@ func (c *choice) finish() {
 type answer struct {
 	reasoning, content string
 	calls              []call
-	logprobs           []completion.Token
+	tokens             []completion.Token // whose logprobs or ids are wanted
 	*ending
 }
 
@@ -333,7 +343,7 @@ func (s *Server) collect(ctx context.Context, st *stream, choices int) ([]answer
 		}
 		for _, e := range events {
 			a := &answers[e.choice]
-			a.logprobs = append(a.logprobs, e.logprobs...)
+			a.tokens = append(a.tokens, e.tokens...)
 			if e.end != nil {
 				if a.ending = e.end; e.end.err != nil {
 					return nil, e.end.err
@@ -368,32 +378,3 @@ func (a *answer) add(e event) {
 
 // newID is a name that nothing else has.
 func newID(prefix string) string { return prefix + rand.Text() }
-
-// account is what a job has used.
-type account struct{ prompt, cached, generated, reasoning int }
-
-// add counts a choice; a prompt counts once.
-func (u *account) add(e *ending, first bool) {
-	if first {
-		u.prompt += e.prompt
-		u.cached += min(e.result.Reused, e.prompt)
-	}
-	u.generated += len(e.result.Tokens)
-	u.reasoning += e.reasoning
-}
-
-// log adds an account to the request's line in the log.
-func (u *account) log(r *http.Request) {
-	n := noted(r)
-	n.attrs = append(n.attrs, slog.Int("prompt", u.prompt), slog.Int("cached", u.cached), slog.Int("generated", u.generated))
-}
-
-// account is that of all answers.
-func (s *Server) account(r *http.Request, answers []answer, n int) account {
-	var u account
-	for i, a := range answers {
-		u.add(a.ending, i%n == 0)
-	}
-	u.log(r)
-	return u
-}

@@ -241,7 +241,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 		for _, c := range a.calls {
 			m.Calls = append(m.Calls, newChatCall(nil, c))
 		}
-		head.Choices = append(head.Choices, chatChoice{Index: i, Message: m, Finish: &finish, Logprobs: s.logprobs(a.logprobs, q.Logprobs)})
+		head.Choices = append(head.Choices, chatChoice{Index: i, Message: m, Finish: &finish, Logprobs: s.logprobs(a.tokens, q.Logprobs)})
 	}
 	u := s.account(r, answers, j.n)
 	head.Usage, head.Timings = u.openAI(), answers[0].timings()
@@ -293,7 +293,7 @@ func (w *chatWriter) event(e event) {
 	case output.Arguments:
 		d.Calls = []chatCall{newChatCall(&e.call, call{arguments: e.Text})}
 	default:
-		if len(e.logprobs) == 0 {
+		if len(e.tokens) == 0 {
 			return
 		}
 	}
@@ -304,8 +304,8 @@ func (w *chatWriter) event(e event) {
 func (w *chatWriter) piece(e event, d *chatDelta, finish *string) {
 	a := w.head
 	choice := chatChoice{Index: e.choice, Delta: d, Finish: finish}
-	if d.Role == "" && len(e.logprobs) > 0 {
-		choice.Logprobs = w.s.logprobs(e.logprobs, w.q.Logprobs)
+	if d.Role == "" && len(e.tokens) > 0 {
+		choice.Logprobs = w.s.logprobs(e.tokens, w.q.Logprobs)
 	}
 	a.Choices = []chatChoice{choice}
 	w.out.event("", a)

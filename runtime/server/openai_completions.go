@@ -25,6 +25,7 @@ type textRequest struct {
 	Logprobs      *int            `json:"logprobs"`
 	Format        *responseFormat `json:"response_format"`
 	IgnoreEOS     bool            `json:"ignore_eos"`
+	TokenIDs      bool            `json:"return_token_ids"` // vLLM's word
 }
 
 // prompts are texts or lists of tokens: one, or a list of them.
@@ -53,7 +54,7 @@ func (p *prompts) UnmarshalJSON(data []byte) error {
 
 // job is the job of the request.
 func (q *textRequest) job(s *Server) (j *job, err error) {
-	j = &job{logprobs: -1, prompts: q.Prompt.tokens, end: s.tok.IsEOG, stops: q.Stop}
+	j = &job{logprobs: -1, ids: q.TokenIDs, prompts: q.Prompt.tokens, end: s.tok.IsEOG, stops: q.Stop}
 	for _, text := range q.Prompt.texts {
 		j.prompts = append(j.prompts, s.encode(text))
 	}
@@ -127,6 +128,16 @@ type textChoice struct {
 	Index    int           `json:"index"`
 	Finish   *string       `json:"finish_reason"`
 	Logprobs *textLogprobs `json:"logprobs"`
+	Tokens   []int32       `json:"token_ids,omitempty"`        // of Text, or that will complete it
+	Prompt   []int32       `json:"prompt_token_ids,omitempty"` // of a stream, with the first piece
+}
+
+// ids are those of tokens.
+func ids(tokens []completion.Token) (list []int32) {
+	for _, t := range tokens {
+		list = append(list, t.ID)
+	}
+	return list
 }
 
 // textLogprobs are lists with an item per token.
@@ -169,7 +180,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	}
 	if q.Stream {
 		out := s.newSSE(w)
-		return s.pump(r, st, out, &textWriter{s: s, out: out, head: head, q: &q, n: j.n, echo: echo, offsets: make([]int, total)})
+		return s.pump(r, st, out, &textWriter{s: s, out: out, head: head, q: &q, j: j, echo: echo, offsets: make([]int, total), begun: make([]bool, total)})
 	}
 	answers, err := s.collect(r.Context(), st, total)
 	if err != nil {
@@ -179,7 +190,10 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 		finish := a.finish()
 		c := textChoice{Text: echo[i] + a.content, Index: i, Finish: &finish}
 		if q.Logprobs != nil {
-			c.Logprobs = s.textLogprobs(a.logprobs, new(int))
+			c.Logprobs = s.textLogprobs(a.tokens, new(int))
+		}
+		if q.TokenIDs {
+			c.Tokens, c.Prompt = ids(a.tokens), j.prompts[i/j.n]
 		}
 		head.Choices = append(head.Choices, c)
 	}
@@ -195,9 +209,10 @@ type textWriter struct {
 	out     *sse
 	head    textAnswer
 	q       *textRequest
-	n       int
+	j       *job
 	echo    []string
 	offsets []int
+	begun   []bool
 	used    account
 	last    *ending
 }
@@ -206,14 +221,20 @@ func (w *textWriter) event(e event) {
 	c := textChoice{Text: w.echo[e.choice] + e.Text, Index: e.choice}
 	w.echo[e.choice] = ""
 	if e.end != nil {
-		w.used.add(e.end, e.choice%w.n == 0)
+		w.used.add(e.end, e.choice%w.j.n == 0)
 		w.last = e.end
 		finish := e.end.finish()
 		c.Finish = &finish
 	}
 	if w.q.Logprobs != nil {
-		c.Logprobs = w.s.textLogprobs(e.logprobs, &w.offsets[e.choice])
+		c.Logprobs = w.s.textLogprobs(e.tokens, &w.offsets[e.choice])
 	}
+	if w.q.TokenIDs {
+		if c.Tokens = ids(e.tokens); !w.begun[e.choice] {
+			c.Prompt = w.j.prompts[e.choice/w.j.n]
+		}
+	}
+	w.begun[e.choice] = true
 	a := w.head
 	a.Choices = []textChoice{c}
 	w.out.event("", a)

@@ -74,7 +74,7 @@ func (l *load) drafts() (rows []row, err error) {
 				if err != nil {
 					return nil, err
 				}
-				took[j] = 1e3 * a.pieces[len(a.pieces)-1].Sub(a.sent).Seconds() / float64(l.tokens)
+				took[j] = 1e3 * a.tokens[len(a.tokens)-1].Sub(a.sent).Seconds() / float64(l.tokens)
 				if s == guessing {
 					guesses = append(guesses, a.Timings.Guesses)
 					right = append(right, a.Timings.Right)

@@ -88,10 +88,10 @@ func (s *server) metric(name string) (float64, error) {
 	return 0, fmt.Errorf("the server has no metric %s", name)
 }
 
-// answer is when the pieces of a stream came, each of one token, and what the server says.
+// answer is when the tokens of a stream came, and what the server says.
 type answer struct {
 	sent   time.Time
-	pieces []time.Time
+	tokens []time.Time
 	said
 }
 
@@ -110,7 +110,7 @@ type said struct {
 }
 
 // first is how long the first token took, in milliseconds.
-func (a *answer) first() float64 { return 1e3 * a.pieces[0].Sub(a.sent).Seconds() }
+func (a *answer) first() float64 { return 1e3 * a.tokens[0].Sub(a.sent).Seconds() }
 
 // newPrompt is one that no other request begins with.
 func (l *load) newPrompt(n int) []int32 {
@@ -123,15 +123,16 @@ func (l *load) newPrompt(n int) []int32 {
 	return p
 }
 
-// ask streams the likeliest answer of so many tokens; came is called with every piece, may be
+// ask streams the likeliest answer of so many tokens; came is called with every token, may be
 // nil, and returns false to go.
 func (s *server) ask(prompt []int32, tokens int, came func(time.Time) bool) (*answer, error) {
 	return s.send(map[string]any{"prompt": prompt, "max_tokens": tokens, "temperature": 0}, came)
 }
 
-// send streams the answer to a request.
+// send streams the answer to a request. With their ids, tokens come one by one, also those that end
+// within a character.
 func (s *server) send(request map[string]any, came func(time.Time) bool) (*answer, error) {
-	request["ignore_eos"], request["stream"], request["stream_options"] = true, true, map[string]any{"include_usage": true}
+	request["ignore_eos"], request["stream"], request["return_token_ids"], request["stream_options"] = true, true, true, map[string]any{"include_usage": true}
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ func (s *server) send(request map[string]any, came func(time.Time) bool) (*answe
 			}
 		case strings.Contains(line, `"finish_reason":null`):
 			now := time.Now()
-			a.pieces = append(a.pieces, now)
+			a.tokens = append(a.tokens, now)
 			if came != nil && !came(now) {
 				return a, nil
 			}

@@ -41,14 +41,14 @@ func (l *load) one() (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		n := float64(l.tokens) // pieces may be fewer, see gap.of
-		took := a.pieces[len(a.pieces)-1].Sub(a.pieces[0]).Seconds() / (n - 1)
+		n := float64(l.tokens)
+		took := a.tokens[len(a.tokens)-1].Sub(a.tokens[0]).Seconds() / (n - 1)
 		busy := (after.busy - before.busy) / n
 		alone = append(alone, 1e3/b.TokS)
 		wall = append(wall, 1e3*took)
 		ratio = append(ratio, 100*(took*b.TokS-1))
 		cpu = append(cpu, 100*((after.cpu-before.cpu)/n/b.CPU-1))
-		outside = append(outside, 100*(a.pieces[len(a.pieces)-1].Sub(a.sent).Seconds()/n-busy)/busy)
+		outside = append(outside, 100*(a.tokens[len(a.tokens)-1].Sub(a.sent).Seconds()/n-busy)/busy)
 	}
 	return []row{
 		newRow("one", "bench, a token", "ms", alone),
@@ -122,7 +122,7 @@ func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, dep
 	var mu sync.Mutex
 	var from, to time.Time
 	begun, before, ended := 0, 0, false
-	counts := make([]int, streams) // all streams have as many tokens, but maybe fewer pieces, see gap.of
+	counts := make([]int, streams)
 	_, err = together(streams, func(i int) (*answer, error) {
 		first := true
 		return servers[i%len(servers)].ask(prompts[i], l.context()-opening, func(now time.Time) bool {
@@ -281,23 +281,13 @@ func (l *load) arrivals() (rows []row, err error) {
 // gap is a stretch of time.
 type gap struct{ from, to time.Time }
 
-// of are the times between two tokens within the stretch, in milliseconds. All streams have
-// as many tokens then, but a token that ends within a character is no piece: streams with
-// fewer pieces than the others are left out.
+// of are the times between two tokens within the stretch, in milliseconds.
 func (g gap) of(list []*answer) (out []float64) {
-	most := 0
-	streams := make([][]float64, len(list))
-	for i, a := range list {
-		for j := 1; j < len(a.pieces); j++ {
-			if a.pieces[j-1].After(g.from) && a.pieces[j].Before(g.to) {
-				streams[i] = append(streams[i], 1e3*a.pieces[j].Sub(a.pieces[j-1]).Seconds())
+	for _, a := range list {
+		for j := 1; j < len(a.tokens); j++ {
+			if a.tokens[j-1].After(g.from) && a.tokens[j].Before(g.to) {
+				out = append(out, 1e3*a.tokens[j].Sub(a.tokens[j-1]).Seconds())
 			}
-		}
-		most = max(most, len(streams[i]))
-	}
-	for _, times := range streams {
-		if len(times) >= most-2 { // the stretch begins and ends somewhere
-			out = append(out, times...)
 		}
 	}
 	return out
