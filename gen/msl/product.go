@@ -12,12 +12,13 @@ import (
 
 // The layout of threadgroup memory, as product.msl has it.
 const (
-	inputRow   = 144 // halves of one input's columns of a step
-	stagedRow  = 36  // halves of a staged row of weights
-	stagedRows = 16  // that are staged at a time
-	ownTile    = 16  // most inputs of which each simdgroup has tiles of its own
-	laneWords  = 11  // most words of a run of weights that copies carry: of Q6_K
-	stepsAhead = 2   // of which so many steps of a prompt may be under way, of Q4_0 twice as many
+	inputRow    = 144 // halves of one input's columns of a step
+	stagedRow   = 36  // halves of a staged row of weights
+	stagedRows  = 16  // that are staged at a time
+	ownTile     = 16  // most inputs of which each simdgroup has tiles of its own
+	laneWords   = 11  // most words of a run of weights that copies carry: of Q6_K
+	sectorBytes = 32  // copies of 16 bytes come in pairs, which take twice as long where the target is not aligned as the source
+	stepsAhead  = 2   // of which so many steps of a prompt may be under way, of Q4_0 twice as many
 )
 
 // matrices is how many matrices a part multiplies by: one, or two.
@@ -236,7 +237,7 @@ func (v *partView) Room() int {
 		most = warpBytes * v.Simdgroups()
 	}
 	left := max(most/4-v.RoomsAt()-roundUp(lists, 4), 0)
-	room := 4 * left / (v.Simdgroups() * v.matrices()) / 16 * 16
+	room := 4 * left / (v.Simdgroups() * v.matrices()) / sectorBytes * sectorBytes
 	if !v.ownTiles() {
 		room = min(room, stepsAhead*v.RowBlocks()*simdWidth*4*laneWords)
 	}

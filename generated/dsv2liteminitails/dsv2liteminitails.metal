@@ -667,7 +667,7 @@ struct weights_of {
 
 //: lane_words using SIXTEENS
 template <typename T, uint COLS>
-struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0 }; };
+struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0, SHARERS = 1 }; };
 
 //: half_of
 static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<half2>(word).x : as_type<half2>(word).y; }
@@ -999,7 +999,7 @@ struct held<q5_0, N, COLS> {
 template <uint COLS>
 struct lane_words<q5_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, ALIGN = COLS / 32u * 22u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = COLS / 32u * 22u };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
@@ -1087,7 +1087,7 @@ struct q8_0 {
 template <uint COLS>
 struct lane_words<q8_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, ALIGN = COLS / 32u * 34u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = COLS / 32u * 34u };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
@@ -1204,7 +1204,7 @@ typedef q4_k_by<8> q4_k;
 //: lane_words if q4_k using SIXTEENS q4_k
 template <uint COLS>
 struct lane_words<q4_k, COLS> {
-  enum : uint { SIXTEENS = 2, WORDS = 0, ALIGN = 16 };
+  enum : uint { SIXTEENS = 2, WORDS = 0, SHARERS = 1, ALIGN = 16 };
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     return row + ulong(step / 2u) * 144u + (i == 0u ? 0u : 16u + step % 2u * 64u + 16u * p);
   }
@@ -1291,7 +1291,7 @@ typedef q5_k_by<8> q5_k;
 //: lane_words if q5_k using SIXTEENS q5_k
 template <uint COLS>
 struct lane_words<q5_k, COLS> {
-  enum : uint { SIXTEENS = 3, WORDS = 0, ALIGN = 16 };
+  enum : uint { SIXTEENS = 3, WORDS = 0, SHARERS = 1, ALIGN = 16 };
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     return row + ulong(step / 2u) * 176u + (i == 0u ? 0u : i == 1u ? 16u + 16u * (p % 2u) : 48u + step % 2u * 64u + 16u * p);
   }
@@ -1417,7 +1417,7 @@ typedef q6_k_by<8> q6_k;
 template <uint COLS>
 struct lane_words<q6_k, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 256u * 210u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, ALIGN = COLS / 256u * 210u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = COLS / 256u * 210u };
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
     return i == 0u ? f.low + step % 2u * 64u + 16u * p : f.high + step % 2u * 32u + 16u * (p % 2u);

@@ -663,7 +663,7 @@ struct weights_of {
 
 //: lane_words using SIXTEENS
 template <typename T, uint COLS>
-struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0 }; };
+struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0, SHARERS = 1 }; };
 
 //: half_of
 static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<half2>(word).x : as_type<half2>(word).y; }
@@ -986,7 +986,7 @@ struct held<q4_0, N, COLS> {
 template <uint COLS>
 struct lane_words<q4_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 18u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = SIXTEENS, ALIGN = COLS / 32u * 18u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = SIXTEENS, SHARERS = 2, ALIGN = COLS / 32u * 18u };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS / 2u + block(step, p) / 2u * 4u; }
@@ -1041,7 +1041,7 @@ struct q4_1 {
 //: lane_words if q4_1 using SIXTEENS q4_1
 template <uint COLS>
 struct lane_words<q4_1, COLS> {
-  enum : uint { SIXTEENS = 1, WORDS = 1, ALIGN = 4 };
+  enum : uint { SIXTEENS = 1, WORDS = 1, SHARERS = 1, ALIGN = 4 };
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + min(4u * step + p, COLS / 32u - 1u) * 20u; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return word(row, step, p, i) + 4; }
   static inline void join(thread const uint4 * q, thread const uint * w, uint, uint, thread q4_1::run & r) {
@@ -1153,7 +1153,7 @@ struct held<q5_0, N, COLS> {
 template <uint COLS>
 struct lane_words<q5_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, ALIGN = COLS / 32u * 22u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = COLS / 32u * 22u };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
@@ -1218,7 +1218,7 @@ struct q5_1 {
 //: lane_words if q5_1 using SIXTEENS q5_1
 template <uint COLS>
 struct lane_words<q5_1, COLS> {
-  enum : uint { SIXTEENS = 1, WORDS = 2, ALIGN = 8 };
+  enum : uint { SIXTEENS = 1, WORDS = 2, SHARERS = 1, ALIGN = 8 };
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) { return row + min(4u * step + p, COLS / 32u - 1u) * 24u + 4u * i; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return word(row, step, p, 2u); }
   static inline void join(thread const uint4 * q, thread const uint * w, uint, uint, thread q5_1::run & r) {
@@ -1302,7 +1302,7 @@ struct q8_0 {
 template <uint COLS>
 struct lane_words<q8_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, ALIGN = COLS / 32u * 34u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = COLS / 32u * 34u };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
@@ -1419,7 +1419,7 @@ typedef q4_k_by<8> q4_k;
 //: lane_words if q4_k using SIXTEENS q4_k
 template <uint COLS>
 struct lane_words<q4_k, COLS> {
-  enum : uint { SIXTEENS = 2, WORDS = 0, ALIGN = 16 };
+  enum : uint { SIXTEENS = 2, WORDS = 0, SHARERS = 1, ALIGN = 16 };
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     return row + ulong(step / 2u) * 144u + (i == 0u ? 0u : 16u + step % 2u * 64u + 16u * p);
   }
@@ -1506,7 +1506,7 @@ typedef q5_k_by<8> q5_k;
 //: lane_words if q5_k using SIXTEENS q5_k
 template <uint COLS>
 struct lane_words<q5_k, COLS> {
-  enum : uint { SIXTEENS = 3, WORDS = 0, ALIGN = 16 };
+  enum : uint { SIXTEENS = 3, WORDS = 0, SHARERS = 1, ALIGN = 16 };
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     return row + ulong(step / 2u) * 176u + (i == 0u ? 0u : i == 1u ? 16u + 16u * (p % 2u) : 48u + step % 2u * 64u + 16u * p);
   }
@@ -1632,7 +1632,7 @@ typedef q6_k_by<8> q6_k;
 template <uint COLS>
 struct lane_words<q6_k, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 256u * 210u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, ALIGN = COLS / 256u * 210u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = COLS / 256u * 210u };
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
     return i == 0u ? f.low + step % 2u * 64u + 16u * p : f.high + step % 2u * 32u + 16u * (p % 2u);
@@ -1712,7 +1712,7 @@ enum : uint { HALF_ROW = 72u };   // the same of half a step
 enum : uint { STAGED_ROW = 36u }; // halves of a row of 32 staged weights
 
 //: column_place
-static inline uint column_place(uint c) { return c + c / 64u * 8u; }
+static inline uint column_place(uint c) { return c ^ (c / 64u * 8u); }
 
 //: whole_step using INPUT_ROW column_place
 struct whole_step {
@@ -1787,8 +1787,8 @@ template <uint R> struct row_pointers { device const uchar * at[R]; };
 template <typename T, uint COLS, uint R, uint ROOM>
 struct weight_buffers {
   typedef lane_words<T, COLS> words_t;
-  enum : uint { WORDS = words_t::SIXTEENS * 4u + words_t::WORDS, BYTES = R * 128u * (WORDS > 0u ? WORDS : 1u) }; // of all lanes
-  enum : uint { FIT = WORDS > 0u ? ROOM / BYTES : 0u, BUFFERS = FIT < 4u ? FIT : 4u };
+  enum : uint { BYTES = R * (512u * words_t::SIXTEENS + 128u / words_t::SHARERS * words_t::WORDS) }; // of all lanes
+  enum : uint { FIT = BYTES > 0u ? ROOM / (BYTES > 0u ? BYTES : 1u) : 0u, BUFFERS = FIT < 4u ? FIT : 4u };
 };
 
 //: coming_steps using STEP UNROLL copy_sixteen lane_words row_pointers whole_copy
@@ -1796,7 +1796,7 @@ template <typename T, uint COLS, uint R, uint BYTES, uint BUFFERS>
 struct coming_steps {
   typedef lane_words<T, COLS> words_t;
   enum : uint { AHEAD = BUFFERS, END = BYTES * BUFFERS };
-  enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
+  enum : bool { SINGLE = BUFFERS == 1u, SHARED = words_t::WORDS > 0u && words_t::SHARERS > 1u, LATE = false };
   threadgroup uchar * memory;
   uint at; // the buffer of the step that is taken next, in bytes
 
@@ -1808,14 +1808,15 @@ struct coming_steps {
     return (threadgroup uint4 *)(s.memory + s.at) + (r * words_t::SIXTEENS + i) * 32u + lane;
   }
   static inline threadgroup uint * word_of(thread const coming_steps & s, uint r, uint i, ushort lane) {
-    return (threadgroup uint *)(s.memory + s.at + R * words_t::SIXTEENS * 512u) + (r * words_t::WORDS + i) * 32u + lane;
+    return (threadgroup uint *)(s.memory + s.at + R * words_t::SIXTEENS * 512u) + (r * words_t::WORDS + i) * (32u / words_t::SHARERS) + lane / words_t::SHARERS;
   }
 
   static inline void send(thread coming_steps & s, thread const row_pointers<R> & rows, uint step, ushort lane) {
     if (step * STEP < COLS) {
       UNROLL for (uint r = 0; r < R; ++r) {
         UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
-        UNROLL for (uint i = 0; i < words_t::WORDS; ++i) whole_copy<uint>::begin_whole(word_of(s, r, i, lane), (device const uint *)words_t::word(rows.at[r], step, lane % 4u, i));
+        UNROLL for (uint i = 0; i < words_t::WORDS; ++i)
+          if (lane % words_t::SHARERS == 0u) whole_copy<uint>::begin_whole(word_of(s, r, i, lane), (device const uint *)words_t::word(rows.at[r], step, lane % 4u, i));
       }
     }
     s.at = s.at + BYTES == END ? 0u : s.at + BYTES;
@@ -1836,7 +1837,7 @@ struct coming_steps {
 template <typename T, uint COLS, uint R, uint BYTES>
 struct coming_steps<T, COLS, R, BYTES, 0> {
   enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false, LATE = false };
+  enum : bool { SINGLE = false, SHARED = false, LATE = false };
   typename T::run next[R];
 
   static inline void begin_coming(thread coming_steps &, threadgroup uchar *) {}
@@ -1851,7 +1852,7 @@ struct coming_steps<T, COLS, R, BYTES, 0> {
 //: no_steps using row_pointers
 struct no_steps {
   enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false, LATE = true };
+  enum : bool { SINGLE = false, SHARED = false, LATE = true };
   static inline void begin_coming(thread no_steps &, threadgroup uchar *) {}
   template <uint R>
   static inline void send(thread no_steps &, thread const row_pointers<R> &, uint, ushort) {}
@@ -1875,6 +1876,7 @@ struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
   enum : uint { AHEAD = steps_t::AHEAD, ROW_BLOCKS = R }; // AHEAD: how many steps are sent for before the first is taken
   enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
+  enum : bool { SHARED = steps_t::SHARED };                       // lanes take what others have copied
   row_pointers<R> rows;
   typename T::run now[R];
   steps_t coming;
@@ -1904,7 +1906,7 @@ struct weight_rows {
 //: no_weights
 struct no_weights {
   enum : uint { AHEAD = 4 }; // no less than others
-  enum : bool { LATE = false, SINGLE = false };
+  enum : bool { LATE = false, SINGLE = false, SHARED = false };
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
   static inline void fetch_late(thread no_weights &, uint, ushort) {}
@@ -2161,6 +2163,7 @@ struct batch_product {
     simdgroup_barrier(mem_flags::mem_threadgroup);
     W::take(w, step, lane);
     U::take(up, step, lane);
+    if (W::SHARED || U::SHARED) simdgroup_barrier(mem_flags::mem_threadgroup);
     W::send_step(w, step + W::AHEAD * SLICES, lane);
     U::send_step(up, step + U::AHEAD * SLICES, lane);
     if (W::SINGLE || U::SINGLE) COPIES_GROUP; // else they land with inputs that are sent for later, a step after this one's
@@ -2231,7 +2234,7 @@ struct prompt_product {
   static inline bool has(uint k, uint tid) { return ALL || tid + k * THREADS < TOKENS * OF_ROW; }
   static inline threadgroup half * place_of(threadgroup half * buffer, uint k, uint tid) { return buffer + (tid / OF_ROW + k * APART) * parts_t::ROW + parts_t::place(tid % OF_ROW); }
   static inline device const typename INPUTS::element * row_at(thread const shares & s, uint k) {
-    return INPUTS::EVEN ? s.x.base + s.rows[0] + ulong(k) * (APART * INPUTS::ROW_STRIDE) : s.x.base + s.rows[INPUTS::EVEN ? 0u : k];
+    return INPUTS::EVEN ? s.x.base + s.rows[0] + ulong(k) * APART * INPUTS::ROW_STRIDE : s.x.base + s.rows[INPUTS::EVEN ? 0u : k];
   }
 
   static inline void send_part(thread shares & s, threadgroup half * buffer, uint step, uint part, uint tid) {
@@ -2267,6 +2270,7 @@ struct prompt_product {
   static inline void turn(thread W & w, thread U & up, uint step, ushort lane) {
     W::take(w, step, lane);
     U::take(up, step, lane);
+    if (W::SHARED || U::SHARED) simdgroup_barrier(mem_flags::mem_threadgroup);
     W::send_step(w, step + W::AHEAD, lane);
     U::send_step(up, step + U::AHEAD, lane);
     COPIES_GROUP;

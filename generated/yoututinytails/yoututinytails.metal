@@ -667,7 +667,7 @@ struct weights_of {
 
 //: lane_words using SIXTEENS
 template <typename T, uint COLS>
-struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0 }; };
+struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0, SHARERS = 1 }; };
 
 //: half_of
 static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<half2>(word).x : as_type<half2>(word).y; }
