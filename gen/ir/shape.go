@@ -4,13 +4,17 @@ import (
 	"slices"
 
 	"mla/gen/spec"
+	"mla/runtime/plan"
 )
 
 // Shape is the shape of the threadgroups of a step's kernel.
 func (p *Program) Shape(s *Step) spec.Shape {
 	rows, cols := p.Results(s)
 	if p.Matrices(s) {
-		if s.grouped() {
+		if n := s.Grouped(); n > 0 {
+			if p.Width <= plan.MaxBatch {
+				return spec.ExpertsShape(n)
+			}
 			rows *= max(1, min(p.Width, p.Spec.MoE.NRoutedExperts/p.Spec.MoE.NumExpertsPerTok)) // all rows' experts
 		}
 		return spec.ProductShape(p.Width, rows, cols)
@@ -29,7 +33,7 @@ func (p *Program) Matrices(s *Step) bool { return p.Width > 1 && !s.apart() && !
 // Few says whether it is that of one row, with the inputs of all.
 func (p *Program) Few(s *Step) bool {
 	rows, cols := p.Results(s)
-	return p.Width > 1 && !s.apart() && !s.grouped() && spec.TakesInputs(p.Width, rows, cols)
+	return p.Width > 1 && !s.apart() && s.Grouped() == 0 && spec.TakesInputs(p.Width, rows, cols)
 }
 
 // Apart says whether each of several rows has threadgroups of its own for a part that multiplies.
@@ -40,9 +44,16 @@ func (p *Part) Apart() bool {
 
 func (s *Step) apart() bool { return slices.ContainsFunc(s.Parts, (*Part).Apart) }
 
-// grouped says whether a step's experts take what all rows have selected.
-func (s *Step) grouped() bool {
-	return slices.ContainsFunc(s.Parts, func(p *Part) bool { e := p.Find(ExpertsMatVec); return e != nil && e.Grouped() })
+// Grouped is how many matrices of experts a step multiplies by what all rows have selected; 0: none.
+func (s *Step) Grouped() (n int) {
+	for _, part := range s.Parts {
+		for _, op := range part.Ops {
+			if op.Kind == ExpertsMatVec && op.Grouped() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Results is what a shape follows from: how many results the matrices of a step give, of

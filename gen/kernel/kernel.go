@@ -130,6 +130,8 @@ func threads(p *ir.Program, s *ir.Step) int {
 			return groupingThreads
 		case part.Find(ir.RouteWeights) != nil && part.Find(ir.GroupExperts) == nil && part.Find(ir.ExpertsMatVec) == nil:
 			return simdWidth // one simdgroup routes a row
+		case part.Find(ir.RouteWeights) != nil && part.Find(ir.GroupExperts) != nil:
+			return simdWidth * min(p.Width, plan.MaxBatch) // the same of all rows
 		}
 		switch {
 		case part.Find(ir.LatentAttn) != nil:

@@ -62,6 +62,18 @@ func ProductShape(width, rows, cols int) Shape {
 	return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}
 }
 
+// ExpertsShape is the same for those experts that the rows of a batch have selected, of whose weights one
+// input takes one or two matrices: a simdgroup makes 16 rows of each and goes over all columns. An expert's
+// threadgroups look up who has selected it, then find the norms of these rows, before they multiply; where
+// simdgroups shared rows there were four times as many threadgroups, each of which waited for that longer
+// than it multiplied (a profile of an NVIDIA H200). By that profile, not measured.
+func ExpertsShape(matrices int) Shape {
+	return Shape{RowsPerSimdgroup: 16 * matrices, Simdgroups: 4, SplitK: 1}
+}
+
+// WhyExperts says why ExpertsShape gives its shape.
+const WhyExperts = "threadgroups wait for who has selected their expert, so there are few, which go over all columns; by a profile of an NVIDIA H200, not measured"
+
 // WhyProduct says why ProductShape gives its shape.
 func WhyProduct(width, rows, cols int) string {
 	if ProductTokens(width) < productTile {

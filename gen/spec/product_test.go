@@ -25,6 +25,15 @@ func TestExpertTiles(t *testing.T) {
 	}
 }
 
+// TestExpertsShape: a simdgroup of a batch's experts has 16 rows of each matrix.
+func TestExpertsShape(t *testing.T) {
+	for matrices, rows := range map[int]int{1: 16, 2: 32} {
+		if got, want := ExpertsShape(matrices), (Shape{RowsPerSimdgroup: rows, Simdgroups: 4, SplitK: 1}); got != want {
+			t.Errorf("%d matrices: %+v; expected %+v", matrices, got, want)
+		}
+	}
+}
+
 // TestProductShape: of a prompt's products, as many threadgroups as keep the multiprocessors busy.
 func TestProductShape(t *testing.T) {
 	for _, c := range []struct {

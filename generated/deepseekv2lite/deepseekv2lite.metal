@@ -987,6 +987,7 @@ template <uint COLS>
 struct lane_words<q4_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 18u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = SIXTEENS, SHARERS = 2, ALIGN = COLS / 32u * 18u };
+  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS / 2u + block(step, p) / 2u * 4u; }
@@ -1042,6 +1043,7 @@ struct q4_1 {
 template <uint COLS>
 struct lane_words<q4_1, COLS> {
   enum : uint { SIXTEENS = 1, WORDS = 1, SHARERS = 1, ALIGN = 4 };
+  static inline uint owner(uint p, uint) { return p; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + min(4u * step + p, COLS / 32u - 1u) * 20u; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return word(row, step, p, i) + 4; }
   static inline void join(thread const uint4 * q, thread const uint * w, uint, uint, thread q4_1::run & r) {
@@ -1154,6 +1156,7 @@ template <uint COLS>
 struct lane_words<q5_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = COLS / 32u * 22u };
+  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
@@ -1219,6 +1222,7 @@ struct q5_1 {
 template <uint COLS>
 struct lane_words<q5_1, COLS> {
   enum : uint { SIXTEENS = 1, WORDS = 2, SHARERS = 1, ALIGN = 8 };
+  static inline uint owner(uint p, uint) { return p; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) { return row + min(4u * step + p, COLS / 32u - 1u) * 24u + 4u * i; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return word(row, step, p, 2u); }
   static inline void join(thread const uint4 * q, thread const uint * w, uint, uint, thread q5_1::run & r) {
@@ -1303,6 +1307,7 @@ template <uint COLS>
 struct lane_words<q8_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = COLS / 32u * 34u };
+  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
@@ -1420,6 +1425,7 @@ typedef q4_k_by<8> q4_k;
 template <uint COLS>
 struct lane_words<q4_k, COLS> {
   enum : uint { SIXTEENS = 2, WORDS = 0, SHARERS = 1, ALIGN = 16 };
+  static inline uint owner(uint p, uint i) { return i == 0u ? 0u : p; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     return row + ulong(step / 2u) * 144u + (i == 0u ? 0u : 16u + step % 2u * 64u + 16u * p);
   }
@@ -1507,6 +1513,7 @@ typedef q5_k_by<8> q5_k;
 template <uint COLS>
 struct lane_words<q5_k, COLS> {
   enum : uint { SIXTEENS = 3, WORDS = 0, SHARERS = 1, ALIGN = 16 };
+  static inline uint owner(uint p, uint i) { return i == 0u ? 0u : i == 1u ? p % 2u : p; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     return row + ulong(step / 2u) * 176u + (i == 0u ? 0u : i == 1u ? 16u + 16u * (p % 2u) : 48u + step % 2u * 64u + 16u * p);
   }
@@ -1633,6 +1640,7 @@ template <uint COLS>
 struct lane_words<q6_k, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 256u * 210u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = COLS / 256u * 210u };
+  static inline uint owner(uint p, uint i) { return i == 0u ? p : p % 2u; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
     return i == 0u ? f.low + step % 2u * 64u + 16u * p : f.high + step % 2u * 32u + 16u * (p % 2u);
@@ -1796,7 +1804,7 @@ template <typename T, uint COLS, uint R, uint BYTES, uint BUFFERS>
 struct coming_steps {
   typedef lane_words<T, COLS> words_t;
   enum : uint { AHEAD = BUFFERS, END = BYTES * BUFFERS };
-  enum : bool { SINGLE = BUFFERS == 1u, SHARED = words_t::WORDS > 0u && words_t::SHARERS > 1u, LATE = false };
+  enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
   threadgroup uchar * memory;
   uint at; // the buffer of the step that is taken next, in bytes
 
@@ -1814,7 +1822,8 @@ struct coming_steps {
   static inline void send(thread coming_steps & s, thread const row_pointers<R> & rows, uint step, ushort lane) {
     if (step * STEP < COLS) {
       UNROLL for (uint r = 0; r < R; ++r) {
-        UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
+        UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i)
+          if (words_t::owner(lane % 4u, i) == lane % 4u) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
         UNROLL for (uint i = 0; i < words_t::WORDS; ++i)
           if (lane % words_t::SHARERS == 0u) whole_copy<uint>::begin_whole(word_of(s, r, i, lane), (device const uint *)words_t::word(rows.at[r], step, lane % 4u, i));
       }
@@ -1826,7 +1835,7 @@ struct coming_steps {
     UNROLL for (uint r = 0; r < R; ++r) {
       uint4 q[words_t::SIXTEENS];
       uint w[words_t::WORDS > 0u ? words_t::WORDS : 1u];
-      UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) q[i] = *sixteen_of(s, r, i, lane);
+      UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) q[i] = *sixteen_of(s, r, i, lane - lane % 4u + words_t::owner(lane % 4u, i));
       UNROLL for (uint i = 0; i < words_t::WORDS; ++i) w[i] = *word_of(s, r, i, lane);
       words_t::join(q, w, step, lane % 4u, now[r]);
     }
@@ -1837,7 +1846,7 @@ struct coming_steps {
 template <typename T, uint COLS, uint R, uint BYTES>
 struct coming_steps<T, COLS, R, BYTES, 0> {
   enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false, SHARED = false, LATE = false };
+  enum : bool { SINGLE = false, LATE = false };
   typename T::run next[R];
 
   static inline void begin_coming(thread coming_steps &, threadgroup uchar *) {}
@@ -1852,7 +1861,7 @@ struct coming_steps<T, COLS, R, BYTES, 0> {
 //: no_steps using row_pointers
 struct no_steps {
   enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false, SHARED = false, LATE = true };
+  enum : bool { SINGLE = false, LATE = true };
   static inline void begin_coming(thread no_steps &, threadgroup uchar *) {}
   template <uint R>
   static inline void send(thread no_steps &, thread const row_pointers<R> &, uint, ushort) {}
@@ -1876,7 +1885,6 @@ struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
   enum : uint { AHEAD = steps_t::AHEAD, ROW_BLOCKS = R }; // AHEAD: how many steps are sent for before the first is taken
   enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
-  enum : bool { SHARED = steps_t::SHARED };                       // lanes take what others have copied
   row_pointers<R> rows;
   typename T::run now[R];
   steps_t coming;
@@ -1906,7 +1914,7 @@ struct weight_rows {
 //: no_weights
 struct no_weights {
   enum : uint { AHEAD = 4 }; // no less than others
-  enum : bool { LATE = false, SINGLE = false, SHARED = false };
+  enum : bool { LATE = false, SINGLE = false };
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
   static inline void fetch_late(thread no_weights &, uint, ushort) {}
@@ -2163,7 +2171,7 @@ struct batch_product {
     simdgroup_barrier(mem_flags::mem_threadgroup);
     W::take(w, step, lane);
     U::take(up, step, lane);
-    if (W::SHARED || U::SHARED) simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     W::send_step(w, step + W::AHEAD * SLICES, lane);
     U::send_step(up, step + U::AHEAD * SLICES, lane);
     if (W::SINGLE || U::SINGLE) COPIES_GROUP; // else they land with inputs that are sent for later, a step after this one's
@@ -2270,7 +2278,7 @@ struct prompt_product {
   static inline void turn(thread W & w, thread U & up, uint step, ushort lane) {
     W::take(w, step, lane);
     U::take(up, step, lane);
-    if (W::SHARED || U::SHARED) simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     W::send_step(w, step + W::AHEAD, lane);
     U::send_step(up, step + U::AHEAD, lane);
     COPIES_GROUP;
@@ -9339,7 +9347,7 @@ static inline void group_experts_x16_body(
   threadgroup uint * selected = (threadgroup uint *)scratch;
   uint live = 0u;
   while (live < 16u && current[live].nkv > 0u) ++live;
-  for (uint row_index = sg; row_index < live; row_index += 4u) {
+  for (uint row_index = sg; row_index < live; row_index += 16u) {
   device const float * row_router = router + row_index * 64u;
   device Routing * row_routing = routing + row_index * 16u;
     // all loads first: a sigmoid ends in a division, which later ones would wait for
@@ -9363,12 +9371,12 @@ static inline void group_experts_x16_body(
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint n = live * 6u;
-  for (uint s = tid; s < n; s += 128u) {
+  for (uint s = tid; s < n; s += 512u) {
     uint place = 0u;
     for (uint j = 0; j < n; ++j) place += selected[j] < selected[s] || (selected[j] == selected[s] && j < s) ? 1u : 0u;
     expert_members[place] = s;
   }
-  for (uint e = tid; e <= 64u; e += 128u) {
+  for (uint e = tid; e <= 64u; e += 512u) {
     uint lower = 0u;
     for (uint j = 0; j < n; ++j) lower += selected[j] < e ? 1u : 0u;
     expert_starts[e] = lower;
@@ -9419,63 +9427,64 @@ static inline void experts_gate_experts_up_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   // 1408 × 2048 matrix of an expert times the inputs of all rows that have selected it, 8 at a time
   const uint g = tg;
-  const uint entry = g / 88u;
-  const uint slice = sg % 4u; // of the columns
-  const uint row = (g % 88u) * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  const uint entry = g / 22u;
+  const uint slice = 0u;
+  const uint row = (g % 22u) * 64u + sg / 1u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
   EARLIER_DONE;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
   if (begin < behind) { // else no row selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 3464u);
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 1736u);
   const rows_selected<6> which = {selections};
   weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u, 0u> w;
   weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u, 0u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 1407u, room, lane);
   weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u, 0u> w_up;
   weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u, 0u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 1407u, room + 0u, lane);
   if (row + 16u <= 1408u) {
-    WEIGHTS_SOON(w_experts_gate_proj + entry * args.stride0 + ulong(row) * T_w_experts_gate_proj::row_bytes(2048u) + slice * (16u * T_w_experts_gate_proj::row_bytes(2048u) / 4u), 16u * T_w_experts_gate_proj::row_bytes(2048u) / 4u);
-    WEIGHTS_SOON(w_experts_up_proj + entry * args.stride1 + ulong(row) * T_w_experts_up_proj::row_bytes(2048u) + slice * (16u * T_w_experts_up_proj::row_bytes(2048u) / 4u), 16u * T_w_experts_up_proj::row_bytes(2048u) / 4u);
+    WEIGHTS_SOON(w_experts_gate_proj + entry * args.stride0 + ulong(row) * T_w_experts_gate_proj::row_bytes(2048u), 16u * T_w_experts_gate_proj::row_bytes(2048u));
+    WEIGHTS_SOON(w_experts_up_proj + entry * args.stride1 + ulong(row) * T_w_experts_up_proj::row_bytes(2048u), 16u * T_w_experts_up_proj::row_bytes(2048u));
   }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 8u) {
-  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u, 0u>::send_first(w, slice, 4u, lane);
-  weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u, 0u>::send_first(w_up, slice, 4u, lane);
+  weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
+  weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u, 0u>::send_first(w_up, 0u, 1u, lane);
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef typename tile_product<2048u, 8u, 4u, 128u, false, weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u, 0u>, weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>>::type product_t;
+  typedef typename tile_product<2048u, 8u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u, 0u>, weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 3456u;
+  threadgroup float * factors = scratch + 1728u;
   norm_factors<128u, 128u, 8u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
-  threadgroup const float * blocks = scratch + sg / 4u * 1280u;
+  threadgroup const float * blocks = scratch + sg / 1u * 320u;
+  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 1>(d + n, scratch + sg * 320u);
     put_results<2, 1>(d + 2 + n, scratch + sg * 320u + result_block<2>::FLOATS);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
-      v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = i * 4u + lane / 8u;
+      v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
       v[i] *= factors[8u * n + input];
     }
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
-      float2 up = take_results<2, 4, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = i * 4u + lane / 8u;
+      float2 up = take_results<2, 1, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
       up *= factors[8u * n + input];
       v[i].x = silu_for<act_t>::of(v[i].x) * up.x;
       v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
     }
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, selection = selections[8u * n + input];
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = i * 4u + lane / 8u, selection = selections[8u * n + input];
       const uint batch_row = selection / 6u, nth = selection % 6u;
-      if (at < 1408u && next + 8u * n + input < behind && slice < 2u) store_pair(&experts_swiglu[nth * 1408u + batch_row * 8448u + at], v[i]);
+      if (at < 1408u && next + 8u * n + input < behind) store_pair(&experts_swiglu[nth * 1408u + batch_row * 8448u + at], v[i]);
     }
   }
   threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the selections
@@ -9500,7 +9509,7 @@ kernel void experts_gate_experts_up_x16_f16_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
+  threadgroup float4 scratch[436];
   mla::experts_gate_experts_up_x16_body<mla::f16, mla::f16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9519,7 +9528,7 @@ kernel void experts_gate_experts_up_x16_q4_0_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
+  threadgroup float4 scratch[436];
   mla::experts_gate_experts_up_x16_body<mla::q4_0, mla::q4_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9538,7 +9547,7 @@ kernel void experts_gate_experts_up_x16_q4_1_q4_1(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
+  threadgroup float4 scratch[436];
   mla::experts_gate_experts_up_x16_body<mla::q4_1, mla::q4_1>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9557,7 +9566,7 @@ kernel void experts_gate_experts_up_x16_q8_0_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
+  threadgroup float4 scratch[436];
   mla::experts_gate_experts_up_x16_body<mla::q8_0, mla::q8_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9576,7 +9585,7 @@ kernel void experts_gate_experts_up_x16_q4_k_q4_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
+  threadgroup float4 scratch[436];
   mla::experts_gate_experts_up_x16_body<mla::q4_k, mla::q4_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9595,7 +9604,7 @@ kernel void experts_gate_experts_up_x16_q5_k_q5_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
+  threadgroup float4 scratch[436];
   mla::experts_gate_experts_up_x16_body<mla::q5_k, mla::q5_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9614,7 +9623,7 @@ kernel void experts_gate_experts_up_x16_q6_k_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
+  threadgroup float4 scratch[436];
   mla::experts_gate_experts_up_x16_body<mla::q6_k, mla::q6_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9633,7 +9642,7 @@ kernel void experts_gate_experts_up_x16_bf16_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
+  threadgroup float4 scratch[436];
   mla::experts_gate_experts_up_x16_body<mla::bf16, mla::bf16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9659,47 +9668,48 @@ static inline void experts_down_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   // 2048 × 1408 matrix of an expert times the inputs of all rows that have selected it, 8 at a time
   const uint g = tg;
-  const uint entry = g / 64u;
-  const uint slice = sg % 4u; // of the columns
-  const uint row = (g % 64u) * 32u + sg / 4u * 32u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  const uint entry = g / 32u;
+  const uint slice = 0u;
+  const uint row = (g % 32u) * 64u + sg / 1u * 16u;
+  threadgroup half * tile = (threadgroup half *)scratch;
+  threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
   EARLIER_DONE;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
   if (begin < behind) { // else no row selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 3456u);
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 1728u);
   const rows_selected<6> which = {selections};
-  weight_rows<T_w_experts_down_proj, 1408u, 4u, 8u, 0u> w;
-  weight_rows<T_w_experts_down_proj, 1408u, 4u, 8u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, room, lane);
+  weight_rows<T_w_experts_down_proj, 1408u, 2u, 8u, 0u> w;
+  weight_rows<T_w_experts_down_proj, 1408u, 2u, 8u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 2047u, room, lane);
   no_weights w_up;
-  if (row + 32u <= 2048u) {
-    WEIGHTS_SOON(w_experts_down_proj + entry * args.stride0 + ulong(row) * T_w_experts_down_proj::row_bytes(1408u) + slice * (32u * T_w_experts_down_proj::row_bytes(1408u) / 4u), 32u * T_w_experts_down_proj::row_bytes(1408u) / 4u);
+  if (row + 16u <= 2048u) {
+    WEIGHTS_SOON(w_experts_down_proj + entry * args.stride0 + ulong(row) * T_w_experts_down_proj::row_bytes(1408u), 16u * T_w_experts_down_proj::row_bytes(1408u));
   }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 8u) {
-  weight_rows<T_w_experts_down_proj, 1408u, 4u, 8u, 0u>::send_first(w, slice, 4u, lane);
+  weight_rows<T_w_experts_down_proj, 1408u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef typename tile_product<1408u, 8u, 4u, 128u, false, weight_rows<T_w_experts_down_proj, 1408u, 4u, 8u, 0u>, no_weights, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>>::type product_t;
+  typedef typename tile_product<1408u, 8u, 1u, 128u, false, weight_rows<T_w_experts_down_proj, 1408u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>{experts_swiglu, which}, tile, slice, tid, lane);
-  simdgroup_float8x8 d[4];
-  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  simdgroup_float8x8 d[2];
+  UNROLL for (uint i = 0; i < 2u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 16u * 2u;
-  threadgroup const float * blocks = scratch + sg / 4u * 1152u;
+  const uint at = row + lane % 8u * 2u;
+  threadgroup const float * blocks = scratch + sg / 1u * 160u;
+  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
-    put_results<4, 1>(d + n, scratch + sg * 288u);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = (i * 4u + slice) * 2u + lane / 16u;
-      v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
+    simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
+    put_results<2, 1>(d + n, scratch + sg * 160u);
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = i * 4u + lane / 8u;
+      v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
     }
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = (i * 4u + slice) * 2u + lane / 16u, selection = selections[8u * n + input];
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = i * 4u + lane / 8u, selection = selections[8u * n + input];
       const uint batch_row = selection / 6u, nth = selection % 6u;
       if (at < 2048u && next + 8u * n + input < behind) store_pair(&experts_down[nth * 2048u + batch_row * 12288u + at], v[i]);
     }
@@ -9724,7 +9734,7 @@ kernel void experts_down_x16_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[866];
+  threadgroup float4 scratch[434];
   mla::experts_down_x16_body<mla::f16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9741,7 +9751,7 @@ kernel void experts_down_x16_q4_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[866];
+  threadgroup float4 scratch[434];
   mla::experts_down_x16_body<mla::q4_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9758,7 +9768,7 @@ kernel void experts_down_x16_q4_1(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[866];
+  threadgroup float4 scratch[434];
   mla::experts_down_x16_body<mla::q4_1>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9775,7 +9785,7 @@ kernel void experts_down_x16_q5_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[866];
+  threadgroup float4 scratch[434];
   mla::experts_down_x16_body<mla::q5_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9792,7 +9802,7 @@ kernel void experts_down_x16_q5_1(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[866];
+  threadgroup float4 scratch[434];
   mla::experts_down_x16_body<mla::q5_1>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9809,7 +9819,7 @@ kernel void experts_down_x16_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[866];
+  threadgroup float4 scratch[434];
   mla::experts_down_x16_body<mla::q8_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9826,7 +9836,7 @@ kernel void experts_down_x16_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[866];
+  threadgroup float4 scratch[434];
   mla::experts_down_x16_body<mla::bf16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 

@@ -1000,6 +1000,7 @@ template <uint COLS>
 struct lane_words<q5_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = COLS / 32u * 22u };
+  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
@@ -1088,6 +1089,7 @@ template <uint COLS>
 struct lane_words<q8_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = COLS / 32u * 34u };
+  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
@@ -1205,6 +1207,7 @@ typedef q4_k_by<8> q4_k;
 template <uint COLS>
 struct lane_words<q4_k, COLS> {
   enum : uint { SIXTEENS = 2, WORDS = 0, SHARERS = 1, ALIGN = 16 };
+  static inline uint owner(uint p, uint i) { return i == 0u ? 0u : p; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     return row + ulong(step / 2u) * 144u + (i == 0u ? 0u : 16u + step % 2u * 64u + 16u * p);
   }
@@ -1292,6 +1295,7 @@ typedef q5_k_by<8> q5_k;
 template <uint COLS>
 struct lane_words<q5_k, COLS> {
   enum : uint { SIXTEENS = 3, WORDS = 0, SHARERS = 1, ALIGN = 16 };
+  static inline uint owner(uint p, uint i) { return i == 0u ? 0u : i == 1u ? p % 2u : p; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     return row + ulong(step / 2u) * 176u + (i == 0u ? 0u : i == 1u ? 16u + 16u * (p % 2u) : 48u + step % 2u * 64u + 16u * p);
   }
@@ -1418,6 +1422,7 @@ template <uint COLS>
 struct lane_words<q6_k, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 256u * 210u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = COLS / 256u * 210u };
+  static inline uint owner(uint p, uint i) { return i == 0u ? p : p % 2u; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
     return i == 0u ? f.low + step % 2u * 64u + 16u * p : f.high + step % 2u * 32u + 16u * (p % 2u);

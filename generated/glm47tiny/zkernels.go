@@ -562,7 +562,7 @@ var kernels = []plan.Kernel{
 	{
 		Name:    "group_experts_x16",
 		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory.",
-		Threads: 128,
+		Threads: 512,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "router", Space: arena, Stride: 16},

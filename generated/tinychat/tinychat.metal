@@ -967,6 +967,7 @@ template <uint COLS>
 struct lane_words<q8_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = COLS / 32u * 34u };
+  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
@@ -1070,7 +1071,7 @@ template <typename T, uint COLS, uint R, uint BYTES, uint BUFFERS>
 struct coming_steps {
   typedef lane_words<T, COLS> words_t;
   enum : uint { AHEAD = BUFFERS, END = BYTES * BUFFERS };
-  enum : bool { SINGLE = BUFFERS == 1u, SHARED = words_t::WORDS > 0u && words_t::SHARERS > 1u, LATE = false };
+  enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
   threadgroup uchar * memory;
   uint at; // the buffer of the step that is taken next, in bytes
 
@@ -1088,7 +1089,8 @@ struct coming_steps {
   static inline void send(thread coming_steps & s, thread const row_pointers<R> & rows, uint step, ushort lane) {
     if (step * STEP < COLS) {
       UNROLL for (uint r = 0; r < R; ++r) {
-        UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
+        UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i)
+          if (words_t::owner(lane % 4u, i) == lane % 4u) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
         UNROLL for (uint i = 0; i < words_t::WORDS; ++i)
           if (lane % words_t::SHARERS == 0u) whole_copy<uint>::begin_whole(word_of(s, r, i, lane), (device const uint *)words_t::word(rows.at[r], step, lane % 4u, i));
       }
@@ -1100,7 +1102,7 @@ struct coming_steps {
     UNROLL for (uint r = 0; r < R; ++r) {
       uint4 q[words_t::SIXTEENS];
       uint w[words_t::WORDS > 0u ? words_t::WORDS : 1u];
-      UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) q[i] = *sixteen_of(s, r, i, lane);
+      UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) q[i] = *sixteen_of(s, r, i, lane - lane % 4u + words_t::owner(lane % 4u, i));
       UNROLL for (uint i = 0; i < words_t::WORDS; ++i) w[i] = *word_of(s, r, i, lane);
       words_t::join(q, w, step, lane % 4u, now[r]);
     }
@@ -1111,7 +1113,7 @@ struct coming_steps {
 template <typename T, uint COLS, uint R, uint BYTES>
 struct coming_steps<T, COLS, R, BYTES, 0> {
   enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false, SHARED = false, LATE = false };
+  enum : bool { SINGLE = false, LATE = false };
   typename T::run next[R];
 
   static inline void begin_coming(thread coming_steps &, threadgroup uchar *) {}
@@ -1126,7 +1128,7 @@ struct coming_steps<T, COLS, R, BYTES, 0> {
 //: no_steps using row_pointers
 struct no_steps {
   enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false, SHARED = false, LATE = true };
+  enum : bool { SINGLE = false, LATE = true };
   static inline void begin_coming(thread no_steps &, threadgroup uchar *) {}
   template <uint R>
   static inline void send(thread no_steps &, thread const row_pointers<R> &, uint, ushort) {}
@@ -1150,7 +1152,6 @@ struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
   enum : uint { AHEAD = steps_t::AHEAD, ROW_BLOCKS = R }; // AHEAD: how many steps are sent for before the first is taken
   enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
-  enum : bool { SHARED = steps_t::SHARED };                       // lanes take what others have copied
   row_pointers<R> rows;
   typename T::run now[R];
   steps_t coming;
@@ -1180,7 +1181,7 @@ struct weight_rows {
 //: no_weights
 struct no_weights {
   enum : uint { AHEAD = 4 }; // no less than others
-  enum : bool { LATE = false, SINGLE = false, SHARED = false };
+  enum : bool { LATE = false, SINGLE = false };
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
   static inline void fetch_late(thread no_weights &, uint, ushort) {}
@@ -1437,7 +1438,7 @@ struct batch_product {
     simdgroup_barrier(mem_flags::mem_threadgroup);
     W::take(w, step, lane);
     U::take(up, step, lane);
-    if (W::SHARED || U::SHARED) simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     W::send_step(w, step + W::AHEAD * SLICES, lane);
     U::send_step(up, step + U::AHEAD * SLICES, lane);
     if (W::SINGLE || U::SINGLE) COPIES_GROUP; // else they land with inputs that are sent for later, a step after this one's
@@ -1544,7 +1545,7 @@ struct prompt_product {
   static inline void turn(thread W & w, thread U & up, uint step, ushort lane) {
     W::take(w, step, lane);
     U::take(up, step, lane);
-    if (W::SHARED || U::SHARED) simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     W::send_step(w, step + W::AHEAD, lane);
     U::send_step(up, step + U::AHEAD, lane);
     COPIES_GROUP;
@@ -5149,7 +5150,7 @@ static inline void group_experts_x16_body(
   threadgroup uint * selected = (threadgroup uint *)scratch;
   uint live = 0u;
   while (live < 16u && current[live].nkv > 0u) ++live;
-  for (uint row_index = sg; row_index < live; row_index += 4u) {
+  for (uint row_index = sg; row_index < live; row_index += 16u) {
   device const float * row_router = router + row_index * 16u;
   device Routing * row_routing = routing + row_index * 16u;
     // all loads first: a sigmoid ends in a division, which later ones would wait for
@@ -5175,12 +5176,12 @@ static inline void group_experts_x16_body(
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint n = live * 2u;
-  for (uint s = tid; s < n; s += 128u) {
+  for (uint s = tid; s < n; s += 512u) {
     uint place = 0u;
     for (uint j = 0; j < n; ++j) place += selected[j] < selected[s] || (selected[j] == selected[s] && j < s) ? 1u : 0u;
     expert_members[place] = s;
   }
-  for (uint e = tid; e <= 8u; e += 128u) {
+  for (uint e = tid; e <= 8u; e += 512u) {
     uint lower = 0u;
     for (uint j = 0; j < n; ++j) lower += selected[j] < e ? 1u : 0u;
     expert_starts[e] = lower;
@@ -5232,9 +5233,9 @@ static inline void experts_gate_experts_up_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   // 96 × 256 matrix of an expert times the inputs of all rows that have selected it, 8 at a time
   const uint g = tg;
-  const uint entry = g / 3u;
-  const uint slice = sg % 2u; // of the columns
-  const uint row = (g % 3u) * 32u + sg / 2u * 16u;
+  const uint entry = g / 2u;
+  const uint slice = 0u;
+  const uint row = (g % 2u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
@@ -5248,8 +5249,8 @@ static inline void experts_gate_experts_up_x16_body(
   weight_rows<T_w_experts_up_proj, 256u, 2u, 8u, 0u> w_up;
   weight_rows<T_w_experts_up_proj, 256u, 2u, 8u, 0u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 95u, room + 0u, lane);
   if (row + 16u <= 96u) {
-    WEIGHTS_SOON(w_experts_gate_proj + entry * args.stride0 + ulong(row) * T_w_experts_gate_proj::row_bytes(256u) + slice * (16u * T_w_experts_gate_proj::row_bytes(256u) / 2u), 16u * T_w_experts_gate_proj::row_bytes(256u) / 2u);
-    WEIGHTS_SOON(w_experts_up_proj + entry * args.stride1 + ulong(row) * T_w_experts_up_proj::row_bytes(256u) + slice * (16u * T_w_experts_up_proj::row_bytes(256u) / 2u), 16u * T_w_experts_up_proj::row_bytes(256u) / 2u);
+    WEIGHTS_SOON(w_experts_gate_proj + entry * args.stride0 + ulong(row) * T_w_experts_gate_proj::row_bytes(256u), 16u * T_w_experts_gate_proj::row_bytes(256u));
+    WEIGHTS_SOON(w_experts_up_proj + entry * args.stride1 + ulong(row) * T_w_experts_up_proj::row_bytes(256u), 16u * T_w_experts_up_proj::row_bytes(256u));
   }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 8u) {
@@ -5257,7 +5258,7 @@ static inline void experts_gate_experts_up_x16_body(
   weight_rows<T_w_experts_up_proj, 256u, 2u, 8u, 0u>::send_first(w_up, 0u, 1u, lane);
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef typename tile_product<256u, 8u, 2u, 128u, false, weight_rows<T_w_experts_gate_proj, 256u, 2u, 8u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 8u, 0u>, tile_inputs<act_t, 256u, 0u, rows_selected<2>>>::type product_t;
+  typedef typename tile_product<256u, 8u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 256u, 2u, 8u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 8u, 0u>, tile_inputs<act_t, 256u, 0u, rows_selected<2>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_selected<2>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 1728u;
@@ -5266,27 +5267,28 @@ static inline void experts_gate_experts_up_x16_body(
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
-  threadgroup const float * blocks = scratch + sg / 2u * 640u;
+  threadgroup const float * blocks = scratch + sg / 1u * 320u;
+  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 1>(d + n, scratch + sg * 320u);
     put_results<2, 1>(d + 2 + n, scratch + sg * 320u + result_block<2>::FLOATS);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = (i * 2u + slice) * 4u + lane / 8u;
-      v[i] = take_results<2, 2, 320>(blocks, input, lane % 8u * 2u);
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = i * 4u + lane / 8u;
+      v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
       v[i] *= factors[8u * n + input];
     }
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = (i * 2u + slice) * 4u + lane / 8u;
-      float2 up = take_results<2, 2, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = i * 4u + lane / 8u;
+      float2 up = take_results<2, 1, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
       up *= factors[8u * n + input];
       v[i].x = silu_for<act_t>::of(v[i].x) * up.x;
       v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
     }
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = (i * 2u + slice) * 4u + lane / 8u, selection = selections[8u * n + input];
+    UNROLL for (uint i = 0; i < 2u; ++i) {
+      const uint input = i * 4u + lane / 8u, selection = selections[8u * n + input];
       const uint batch_row = selection / 2u, nth = selection % 2u;
       if (at < 96u && next + 8u * n + input < behind) store_pair(&experts_swiglu[nth * 96u + batch_row * 192u + at], v[i]);
     }

@@ -987,6 +987,7 @@ template <uint COLS>
 struct lane_words<q4_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 18u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = SIXTEENS, SHARERS = 2, ALIGN = COLS / 32u * 18u };
+  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS / 2u + block(step, p) / 2u * 4u; }
@@ -1042,6 +1043,7 @@ struct q4_1 {
 template <uint COLS>
 struct lane_words<q4_1, COLS> {
   enum : uint { SIXTEENS = 1, WORDS = 1, SHARERS = 1, ALIGN = 4 };
+  static inline uint owner(uint p, uint) { return p; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + min(4u * step + p, COLS / 32u - 1u) * 20u; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return word(row, step, p, i) + 4; }
   static inline void join(thread const uint4 * q, thread const uint * w, uint, uint, thread q4_1::run & r) {
@@ -1154,6 +1156,7 @@ template <uint COLS>
 struct lane_words<q5_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = COLS / 32u * 22u };
+  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
@@ -1219,6 +1222,7 @@ struct q5_1 {
 template <uint COLS>
 struct lane_words<q5_1, COLS> {
   enum : uint { SIXTEENS = 1, WORDS = 2, SHARERS = 1, ALIGN = 8 };
+  static inline uint owner(uint p, uint) { return p; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) { return row + min(4u * step + p, COLS / 32u - 1u) * 24u + 4u * i; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return word(row, step, p, 2u); }
   static inline void join(thread const uint4 * q, thread const uint * w, uint, uint, thread q5_1::run & r) {
@@ -1303,6 +1307,7 @@ template <uint COLS>
 struct lane_words<q8_0, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = COLS / 32u * 34u };
+  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
@@ -1420,6 +1425,7 @@ typedef q4_k_by<8> q4_k;
 template <uint COLS>
 struct lane_words<q4_k, COLS> {
   enum : uint { SIXTEENS = 2, WORDS = 0, SHARERS = 1, ALIGN = 16 };
+  static inline uint owner(uint p, uint i) { return i == 0u ? 0u : p; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     return row + ulong(step / 2u) * 144u + (i == 0u ? 0u : 16u + step % 2u * 64u + 16u * p);
   }
@@ -1507,6 +1513,7 @@ typedef q5_k_by<8> q5_k;
 template <uint COLS>
 struct lane_words<q5_k, COLS> {
   enum : uint { SIXTEENS = 3, WORDS = 0, SHARERS = 1, ALIGN = 16 };
+  static inline uint owner(uint p, uint i) { return i == 0u ? 0u : i == 1u ? p % 2u : p; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     return row + ulong(step / 2u) * 176u + (i == 0u ? 0u : i == 1u ? 16u + 16u * (p % 2u) : 48u + step % 2u * 64u + 16u * p);
   }
@@ -1633,6 +1640,7 @@ template <uint COLS>
 struct lane_words<q6_k, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 256u * 210u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = COLS / 256u * 210u };
+  static inline uint owner(uint p, uint i) { return i == 0u ? p : p % 2u; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
     return i == 0u ? f.low + step % 2u * 64u + 16u * p : f.high + step % 2u * 32u + 16u * (p % 2u);
@@ -1796,7 +1804,7 @@ template <typename T, uint COLS, uint R, uint BYTES, uint BUFFERS>
 struct coming_steps {
   typedef lane_words<T, COLS> words_t;
   enum : uint { AHEAD = BUFFERS, END = BYTES * BUFFERS };
-  enum : bool { SINGLE = BUFFERS == 1u, SHARED = words_t::WORDS > 0u && words_t::SHARERS > 1u, LATE = false };
+  enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
   threadgroup uchar * memory;
   uint at; // the buffer of the step that is taken next, in bytes
 
@@ -1814,7 +1822,8 @@ struct coming_steps {
   static inline void send(thread coming_steps & s, thread const row_pointers<R> & rows, uint step, ushort lane) {
     if (step * STEP < COLS) {
       UNROLL for (uint r = 0; r < R; ++r) {
-        UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
+        UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i)
+          if (words_t::owner(lane % 4u, i) == lane % 4u) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
         UNROLL for (uint i = 0; i < words_t::WORDS; ++i)
           if (lane % words_t::SHARERS == 0u) whole_copy<uint>::begin_whole(word_of(s, r, i, lane), (device const uint *)words_t::word(rows.at[r], step, lane % 4u, i));
       }
@@ -1826,7 +1835,7 @@ struct coming_steps {
     UNROLL for (uint r = 0; r < R; ++r) {
       uint4 q[words_t::SIXTEENS];
       uint w[words_t::WORDS > 0u ? words_t::WORDS : 1u];
-      UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) q[i] = *sixteen_of(s, r, i, lane);
+      UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) q[i] = *sixteen_of(s, r, i, lane - lane % 4u + words_t::owner(lane % 4u, i));
       UNROLL for (uint i = 0; i < words_t::WORDS; ++i) w[i] = *word_of(s, r, i, lane);
       words_t::join(q, w, step, lane % 4u, now[r]);
     }
@@ -1837,7 +1846,7 @@ struct coming_steps {
 template <typename T, uint COLS, uint R, uint BYTES>
 struct coming_steps<T, COLS, R, BYTES, 0> {
   enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false, SHARED = false, LATE = false };
+  enum : bool { SINGLE = false, LATE = false };
   typename T::run next[R];
 
   static inline void begin_coming(thread coming_steps &, threadgroup uchar *) {}
@@ -1852,7 +1861,7 @@ struct coming_steps<T, COLS, R, BYTES, 0> {
 //: no_steps using row_pointers
 struct no_steps {
   enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false, SHARED = false, LATE = true };
+  enum : bool { SINGLE = false, LATE = true };
   static inline void begin_coming(thread no_steps &, threadgroup uchar *) {}
   template <uint R>
   static inline void send(thread no_steps &, thread const row_pointers<R> &, uint, ushort) {}
@@ -1876,7 +1885,6 @@ struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
   enum : uint { AHEAD = steps_t::AHEAD, ROW_BLOCKS = R }; // AHEAD: how many steps are sent for before the first is taken
   enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
-  enum : bool { SHARED = steps_t::SHARED };                       // lanes take what others have copied
   row_pointers<R> rows;
   typename T::run now[R];
   steps_t coming;
@@ -1906,7 +1914,7 @@ struct weight_rows {
 //: no_weights
 struct no_weights {
   enum : uint { AHEAD = 4 }; // no less than others
-  enum : bool { LATE = false, SINGLE = false, SHARED = false };
+  enum : bool { LATE = false, SINGLE = false };
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
   static inline void fetch_late(thread no_weights &, uint, ushort) {}
@@ -2163,7 +2171,7 @@ struct batch_product {
     simdgroup_barrier(mem_flags::mem_threadgroup);
     W::take(w, step, lane);
     U::take(up, step, lane);
-    if (W::SHARED || U::SHARED) simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     W::send_step(w, step + W::AHEAD * SLICES, lane);
     U::send_step(up, step + U::AHEAD * SLICES, lane);
     if (W::SINGLE || U::SINGLE) COPIES_GROUP; // else they land with inputs that are sent for later, a step after this one's
@@ -2270,7 +2278,7 @@ struct prompt_product {
   static inline void turn(thread W & w, thread U & up, uint step, ushort lane) {
     W::take(w, step, lane);
     U::take(up, step, lane);
-    if (W::SHARED || U::SHARED) simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     W::send_step(w, step + W::AHEAD, lane);
     U::send_step(up, step + U::AHEAD, lane);
     COPIES_GROUP;

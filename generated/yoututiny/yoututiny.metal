@@ -986,7 +986,7 @@ template <typename T, uint COLS, uint R, uint BYTES, uint BUFFERS>
 struct coming_steps {
   typedef lane_words<T, COLS> words_t;
   enum : uint { AHEAD = BUFFERS, END = BYTES * BUFFERS };
-  enum : bool { SINGLE = BUFFERS == 1u, SHARED = words_t::WORDS > 0u && words_t::SHARERS > 1u, LATE = false };
+  enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
   threadgroup uchar * memory;
   uint at; // the buffer of the step that is taken next, in bytes
 
@@ -1004,7 +1004,8 @@ struct coming_steps {
   static inline void send(thread coming_steps & s, thread const row_pointers<R> & rows, uint step, ushort lane) {
     if (step * STEP < COLS) {
       UNROLL for (uint r = 0; r < R; ++r) {
-        UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
+        UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i)
+          if (words_t::owner(lane % 4u, i) == lane % 4u) copy_sixteen<words_t::ALIGN>(sixteen_of(s, r, i, lane), words_t::sixteen(rows.at[r], step, lane % 4u, i));
         UNROLL for (uint i = 0; i < words_t::WORDS; ++i)
           if (lane % words_t::SHARERS == 0u) whole_copy<uint>::begin_whole(word_of(s, r, i, lane), (device const uint *)words_t::word(rows.at[r], step, lane % 4u, i));
       }
@@ -1016,7 +1017,7 @@ struct coming_steps {
     UNROLL for (uint r = 0; r < R; ++r) {
       uint4 q[words_t::SIXTEENS];
       uint w[words_t::WORDS > 0u ? words_t::WORDS : 1u];
-      UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) q[i] = *sixteen_of(s, r, i, lane);
+      UNROLL for (uint i = 0; i < words_t::SIXTEENS; ++i) q[i] = *sixteen_of(s, r, i, lane - lane % 4u + words_t::owner(lane % 4u, i));
       UNROLL for (uint i = 0; i < words_t::WORDS; ++i) w[i] = *word_of(s, r, i, lane);
       words_t::join(q, w, step, lane % 4u, now[r]);
     }
@@ -1027,7 +1028,7 @@ struct coming_steps {
 template <typename T, uint COLS, uint R, uint BYTES>
 struct coming_steps<T, COLS, R, BYTES, 0> {
   enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false, SHARED = false, LATE = false };
+  enum : bool { SINGLE = false, LATE = false };
   typename T::run next[R];
 
   static inline void begin_coming(thread coming_steps &, threadgroup uchar *) {}
@@ -1042,7 +1043,7 @@ struct coming_steps<T, COLS, R, BYTES, 0> {
 //: no_steps using row_pointers
 struct no_steps {
   enum : uint { AHEAD = 1 };
-  enum : bool { SINGLE = false, SHARED = false, LATE = true };
+  enum : bool { SINGLE = false, LATE = true };
   static inline void begin_coming(thread no_steps &, threadgroup uchar *) {}
   template <uint R>
   static inline void send(thread no_steps &, thread const row_pointers<R> &, uint, ushort) {}
@@ -1066,7 +1067,6 @@ struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
   enum : uint { AHEAD = steps_t::AHEAD, ROW_BLOCKS = R }; // AHEAD: how many steps are sent for before the first is taken
   enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
-  enum : bool { SHARED = steps_t::SHARED };                       // lanes take what others have copied
   row_pointers<R> rows;
   typename T::run now[R];
   steps_t coming;
@@ -1096,7 +1096,7 @@ struct weight_rows {
 //: no_weights
 struct no_weights {
   enum : uint { AHEAD = 4 }; // no less than others
-  enum : bool { LATE = false, SINGLE = false, SHARED = false };
+  enum : bool { LATE = false, SINGLE = false };
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
   static inline void fetch_late(thread no_weights &, uint, ushort) {}
@@ -1353,7 +1353,7 @@ struct batch_product {
     simdgroup_barrier(mem_flags::mem_threadgroup);
     W::take(w, step, lane);
     U::take(up, step, lane);
-    if (W::SHARED || U::SHARED) simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     W::send_step(w, step + W::AHEAD * SLICES, lane);
     U::send_step(up, step + U::AHEAD * SLICES, lane);
     if (W::SINGLE || U::SINGLE) COPIES_GROUP; // else they land with inputs that are sent for later, a step after this one's
@@ -1460,7 +1460,7 @@ struct prompt_product {
   static inline void turn(thread W & w, thread U & up, uint step, ushort lane) {
     W::take(w, step, lane);
     U::take(up, step, lane);
-    if (W::SHARED || U::SHARED) simdgroup_barrier(mem_flags::mem_threadgroup);
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     W::send_step(w, step + W::AHEAD, lane);
     U::send_step(up, step + U::AHEAD, lane);
     COPIES_GROUP;
