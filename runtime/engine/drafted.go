@@ -17,6 +17,15 @@ type Textual interface {
 	Textual()
 }
 
+// Following is a Drafter that runs all tokens of the text itself. After a rest it has to catch up
+// with those that came without guesses before it can guess, which is no part of what a guess
+// costs: where guesses pay there are no rests.
+type Following interface {
+	Drafter
+	// CatchUp runs what has been missed; the next Propose says it if the device fails.
+	CatchUp()
+}
+
 // maxDraft is how many tokens are guessed at a time. A replay of so many rows and one
 // more takes two to three times as long as that of one.
 const maxDraft = 7
@@ -55,6 +64,11 @@ func (d *drafted) run(token int32) error {
 	}
 	if err := d.end(); err != nil {
 		return err
+	}
+	if f, ok := d.drafter.(Following); ok && d.pays.now() {
+		start := time.Now()
+		f.CatchUp()
+		d.result.Drafts.CatchingUp += time.Since(start)
 	}
 	start := time.Now()
 	guesses := d.propose(token)

@@ -81,6 +81,7 @@ type Result struct {
 type Drafts struct {
 	Rounds            int           // replays of guesses together with a token
 	Guessing, Running time.Duration // of all rounds: to guess, and to run what was guessed
+	CatchingUp        time.Duration // with tokens that were run without guesses
 	Alone             time.Duration // of a replay of one token, in the mean; 0: not known
 }
 

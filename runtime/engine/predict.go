@@ -243,6 +243,14 @@ func (s *Session) Predictor() (Drafter, error) {
 	return &predicted{session: s, length: maxPredicted / 2}, nil
 }
 
+// CatchUp implements Following. The few tokens since the last guess are run with the next one.
+func (p *predicted) CatchUp() {
+	s := p.session
+	if len(s.tokens)-s.fed.n > plan.MaxBatch {
+		_ = s.feedOn() // the model is told if it fails
+	}
+}
+
 // Propose implements Drafter. text is the session's timeline and the token behind it. If the
 // device fails nothing is guessed; whatever the model runs next says so.
 func (p *predicted) Propose(text []int32, n int) []int32 {

@@ -199,3 +199,36 @@ func TestInVain(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestCatchUp: tokens that came without guesses are run before the next guess and apart from it,
+// unless they are few.
+func TestCatchUp(t *testing.T) {
+	p := newPredicting(t, device.Config{Context: 200, Width: 64})
+	s, err := p.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Predictor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, missed := range []int{plan.MaxBatch + 1, 40, 3} {
+		fed := len(s.Tokens())
+		for i := range missed {
+			if err := s.Append(int32(i) % fakeVocab); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.rows = 0
+		d.(Following).CatchUp()
+		caught := p.rows
+		d.Propose(append(slices.Clone(s.Tokens()), 1), 1)
+		want := missed
+		if missed <= plan.MaxBatch {
+			want = 0
+		}
+		if guessed := p.rows - caught; caught != want || guessed != missed-want+1 {
+			t.Errorf("%d rows missed behind %d: %d caught up with, %d to guess", missed, fed, caught, guessed)
+		}
+	}
+}

@@ -11,10 +11,14 @@ import (
 // run runs the rows of a step, with guesses of what follows where nothing else would use
 // their places and they pay.
 func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err error) {
+	quiet := !slices.ContainsFunc(s.active, func(t *task) bool { return t.waits || !t.started() || t.left() > 1 })
+	guessing := quiet && s.pays.now(len(rows))
+	if guessing {
+		catchUp(tasks)
+	}
 	start := s.now()
 	guesses := 0
-	quiet := !slices.ContainsFunc(s.active, func(t *task) bool { return t.waits || !t.started() || t.left() > 1 })
-	if quiet && s.pays.now(len(rows)) {
+	if guessing {
 		guesses = s.guess(rows, tasks)
 	}
 	picked, err = s.model.Pick(rows)
@@ -36,6 +40,15 @@ func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err
 	}
 	s.pays.ran(len(rows), guesses, tokens, took)
 	return picked, nil
+}
+
+// catchUp lets those who are about to guess run what they have missed.
+func catchUp(tasks []*task) {
+	for _, t := range tasks {
+		if f, ok := t.drafter.(engine.Following); ok && t.worth.rest.left == 0 {
+			f.CatchUp()
+		}
+	}
 }
 
 // guess adds guesses to rows, one of each task, as far as there is room, which they share.

@@ -180,3 +180,54 @@ func TestDraftsOfOne(t *testing.T) {
 		t.Errorf("right: %d of %d, wrong: %d of %d", right.Accepted, right.Drafted, wrong.Accepted, wrong.Drafted)
 	}
 }
+
+// late is a Drafter that has something to catch up with, which takes a second.
+type late struct {
+	known
+	clock  *time.Time
+	caught *int
+}
+
+func (l late) CatchUp() { *l.caught++; *l.clock = l.clock.Add(time.Second) }
+
+// TestCatchUp: what a Drafter has missed is no part of what its guesses cost, and it catches up
+// where it guesses and nowhere else.
+func TestCatchUp(t *testing.T) {
+	m, runner := newModel(t, device.Config{Context: 300, Tables: 1, Width: 16})
+	var clock time.Time
+	runner.Logits = func(row plan.Row, _ uint64, out []float32) { out[(int(row.Token)+1)%vocab] = 1 }
+	runner.After = func() { clock = clock.Add(10 * time.Millisecond) }
+	s, err := New(m, Config{Now: func() time.Time { return clock }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []int32
+	for i := range int32(300) {
+		all = append(all, (7+i)%vocab)
+	}
+	sampler, err := sample.New(sample.Off())
+	if err != nil {
+		t.Fatal(err)
+	}
+	caught, steps := 0, 0
+	var result engine.Result
+	if err := s.Submit(t.Context(), Request{
+		Prompt: all[:2], Max: 200, Sampler: sampler, Draft: func(*engine.Session) (engine.Drafter, error) { return late{known{all, 0}, &clock, &caught}, nil },
+		Done: func(res engine.Result, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			result = res
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more; steps++ {
+		if more, err = s.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if result.Accepted < 100 || caught == 0 || caught > steps {
+		t.Errorf("%d of %d guesses right in %d steps, %d times caught up", result.Accepted, result.Drafted, steps, caught)
+	}
+}
