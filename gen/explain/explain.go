@@ -179,10 +179,10 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Step) string {
 		return text + "; " + spec.WhyExperts
 	}
 	if t.program.Matrices(s) {
-		return text + "; " + spec.WhyProduct(t.program.Width, rows, cols)
+		return text + "; " + spec.WhyProduct(t.program.Rows(s), rows, cols)
 	}
 	if t.program.Few(s) {
-		return text + "; " + spec.WhyFew(t.program.Width, rows, cols)
+		return text + "; " + spec.WhyFew(t.program.Rows(s), rows, cols)
 	}
 	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + tuning.WhyShape(s.ShapeName(), rows, cols)
 }

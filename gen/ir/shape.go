@@ -7,6 +7,16 @@ import (
 	"mla/runtime/plan"
 )
 
+// Rows is how many rows a step computes: of the head those whose logits are wanted.
+func (p *Program) Rows(s *Step) int {
+	for _, part := range s.Parts {
+		if slices.ContainsFunc(part.Ops, func(op *Op) bool { return slices.ContainsFunc(op.Out, func(v *Value) bool { return v.Output }) }) {
+			return min(p.Width, plan.MaxWanted)
+		}
+	}
+	return p.Width
+}
+
 // Shape is the shape of the threadgroups of a step's kernel.
 func (p *Program) Shape(s *Step) spec.Shape {
 	rows, cols := p.Results(s)
@@ -17,11 +27,11 @@ func (p *Program) Shape(s *Step) spec.Shape {
 			}
 			rows *= max(1, min(p.Width, p.Spec.MoE.NRoutedExperts/p.Spec.MoE.NumExpertsPerTok)) // all rows' experts
 		}
-		return spec.ProductShape(p.Width, rows, cols)
+		return spec.ProductShape(p.Rows(s), rows, cols)
 	}
 	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
 	if p.Few(s) {
-		shape = spec.FewShape(shape, p.Width)
+		shape = spec.FewShape(shape, p.Rows(s))
 	}
 	return shape
 }
@@ -33,7 +43,7 @@ func (p *Program) Matrices(s *Step) bool { return p.Width > 1 && !s.apart() && !
 // Few says whether it is that of one row, with the inputs of all.
 func (p *Program) Few(s *Step) bool {
 	rows, cols := p.Results(s)
-	return p.Width > 1 && !s.apart() && s.Grouped() == 0 && spec.TakesInputs(p.Width, rows, cols)
+	return p.Width > 1 && !s.apart() && s.Grouped() == 0 && spec.TakesInputs(p.Rows(s), rows, cols)
 }
 
 // Apart says whether each of several rows has threadgroups of its own for a part that multiplies.
@@ -100,9 +110,9 @@ func (p *Program) ExpertShares(k int) int {
 func (p *Program) Tokens(s *Step) int {
 	switch {
 	case p.Matrices(s):
-		return spec.ProductTokens(p.Width)
+		return spec.ProductTokens(p.Rows(s))
 	case p.Few(s):
-		return p.Width
+		return p.Rows(s)
 	}
 	return 0
 }

@@ -12,10 +12,16 @@ import (
 	"mla/runtime/quant"
 )
 
-// bundleOf compiles a spec with two profiles that differ in every other layer.
+// bundleOf compiles a spec with two profiles that differ in every other layer, for one row.
 func bundleOf(t *testing.T, s *spec.Spec) *plan.Bundle {
 	t.Helper()
-	p := lower.Lower(s, 1)
+	return bundleOfRows(t, s, 1)
+}
+
+// bundleOfRows is the same for so many rows.
+func bundleOfRows(t *testing.T, s *spec.Spec, width int) *plan.Bundle {
+	t.Helper()
+	p := lower.Lower(s, width)
 	if err := pass.Compile(p, pass.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +138,23 @@ func TestSharing(t *testing.T) {
 			names = append(names, k.Name)
 		}
 		t.Errorf("%d kernels, want %d: %v", len(b.Kernels), want, names)
+	}
+}
+
+// TestHeadShape: a prompt's head multiplies by the inputs of the rows that are wanted, and of no more.
+func TestHeadShape(t *testing.T) {
+	s := spectest.Random(0)
+	for _, width := range []int{8, 16, 512} {
+		b := bundleOfRows(t, s, width)
+		d := b.Batches[0].Dispatches
+		k := &b.Kernels[d[len(d)-1].Kernel]
+		p, ok := k.Parts[0].(*plan.MatVec)
+		if !ok || p.Rows != s.Model.VocabSize {
+			t.Fatalf("the last kernel is %s", k.Name)
+		}
+		if want := min(width, plan.MaxWanted); k.Width != want || p.Tokens != want {
+			t.Errorf("%d rows: the head is of %d rows, %d at a time", width, k.Width, p.Tokens)
+		}
 	}
 }
 

@@ -13767,7 +13767,7 @@ kernel void gather_x16_2(
 
 //:
 namespace mla {
-//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
@@ -13779,43 +13779,45 @@ static inline void lm_head_x16_2_body(
     device float * lm_head,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-// 154880 × 2048 matrix times the inputs of 64 rows
+// 154880 × 2048 matrix times the inputs of 16 rows
   const uint g = tg;
-  const uint slice = 0u;
-  const uint row = g * 128u + sg / 1u * 32u;
-  threadgroup half * tile = (threadgroup half *)scratch;
+  const uint slice = sg % 4u; // of the columns
+  const uint row = g * 32u + sg / 4u * 32u;
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-  const rows_between<false> which = {0u, 15u};
-  weight_rows<T_w_lm_head, 2048u, 4u, 64u, 0u> w;
-  weight_rows<T_w_lm_head, 2048u, 4u, 64u, 0u>::begin(w, w_lm_head, row, 154879u, room, lane);
+  const rows_between<true> which = {0u, 15u};
+  weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u> w;
+  weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>::begin(w, w_lm_head, row, 154879u, room, lane);
   no_weights w_up;
-  weight_rows<T_w_lm_head, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
+  if (row + 32u <= 154880u) {
+    WEIGHTS_SOON(w_lm_head + ulong(row) * T_w_lm_head::row_bytes(2048u) + slice * (32u * T_w_lm_head::row_bytes(2048u) / 4u), 32u * T_w_lm_head::row_bytes(2048u) / 4u);
+  }
+  weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
-  typedef typename tile_product<2048u, 64u, 1u, 128u, false, weight_rows<T_w_lm_head, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<false>>>::type product_t;
+  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
-  norm_factors<64u, 64u, 64u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
-  simdgroup_float8x8 d[32];
-  UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+  norm_factors<64u, 64u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
+  simdgroup_float8x8 d[8];
+  UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  LATER_MAY_START;
   const uint at = row + lane % 16u * 2u;
-  threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
-  UNROLL for (uint n = 0; n < 8u; ++n) {
-    simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-    put_results<4, 8>(d + n, scratch + sg * 288u);
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
-    UNROLL for (uint i = 0; i < 4u; ++i) {
-      const uint input = i * 2u + lane / 16u;
-      v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
+  threadgroup const float * blocks = scratch + sg / 4u * 1152u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<4, 2>(d + n, scratch + sg * 288u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 4u + slice) * 2u + lane / 16u;
+      v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
       v[i] *= factors[8u * n + input];
     }
-    UNROLL for (uint i = 0; i < 4u; ++i) {
-      const uint input = i * 2u + lane / 16u, batch_row = rows_between<false>::row_of(which, 8u * n + input);
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 4u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
       const bool mine = at < 154880u && 0u + 8u * n + input < 16u;
       if (mine) store_pair(&lm_head[batch_row * 154880u + at], v[i]);
     }
@@ -13835,7 +13837,7 @@ kernel void lm_head_x16_2_f16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1444];
   mla::lm_head_x16_2_body<mla::f16>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13850,7 +13852,7 @@ kernel void lm_head_x16_2_q8_0(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1444];
   mla::lm_head_x16_2_body<mla::q8_0>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13865,7 +13867,7 @@ kernel void lm_head_x16_2_q6_k(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1444];
   mla::lm_head_x16_2_body<mla::q6_k>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -13880,7 +13882,7 @@ kernel void lm_head_x16_2_bf16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1456];
+  threadgroup float4 scratch[1444];
   mla::lm_head_x16_2_body<mla::bf16>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 

@@ -1573,7 +1573,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -2669,7 +2669,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},

@@ -149,7 +149,7 @@ var batches = []plan.Sequence{
 			{Kernel: kGateUpX24, Layer: 3, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(73728, 24576), plan.At(98304, 1536), {Index: 12}, plan.At(99840, 73728)}},
 			{Kernel: kDownX24, Layer: 3, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 13}, plan.At(99840, 73728), plan.At(49152, 24576), plan.At(0, 24576), {Index: 14}, plan.At(24576, 24576), plan.At(73728, 1536)}},
 			{Kernel: kGatherX16, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceWanted}, plan.At(24576, 24576), plan.At(73728, 1536)}},
-			{Kernel: kLmHeadX162, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceWanted}, {}, plan.At(24576, 24576), plan.At(73728, 1536), {Space: plan.SpaceLogits}}},
+			{Kernel: kLmHeadX16, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceWanted}, {}, plan.At(24576, 24576), plan.At(73728, 1536), {Space: plan.SpaceLogits}}},
 		}},
 	)},
 }
@@ -231,7 +231,7 @@ var batchesF16 = []plan.Sequence{
 		{Kernel: kGateUpX24, Layer: 3, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(36864, 12288), plan.At(49152, 1536), {Index: 12}, plan.At(50688, 36864)}},
 		{Kernel: kDownX24, Layer: 3, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 13}, plan.At(50688, 36864), plan.At(12288, 24576), plan.At(87552, 24576), {Index: 14}, plan.At(0, 12288), plan.At(36864, 1536)}},
 		{Kernel: kGatherX16, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceWanted}, plan.At(0, 12288), plan.At(36864, 1536)}},
-		{Kernel: kLmHeadX162, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceWanted}, {}, plan.At(0, 12288), plan.At(36864, 1536), {Space: plan.SpaceLogits}}},
+		{Kernel: kLmHeadX16, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceWanted}, {}, plan.At(0, 12288), plan.At(36864, 1536), {Space: plan.SpaceLogits}}},
 	}},
 }
 

@@ -40,7 +40,6 @@ const (
 	kOProjX24
 	kGateUpX24
 	kDownX24
-	kLmHeadX162
 	kSampleScan
 	kSamplePick
 	kPicksScan
@@ -148,13 +147,6 @@ var (
 		{Name: "w_next_norm"},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
-	}
-	slotsLmHeadX16 = []plan.Slot{
-		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
-		{Name: "ready_squares", Space: arena, Stride: 16},
-		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 512},
 	}
 )
 
@@ -508,8 +500,14 @@ var kernels = []plan.Kernel{
 		Name:    "lm_head_x16",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots:   slotsLmHeadX16,
-		Width:   16,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
+			{Name: "ready_squares", Space: arena, Stride: 16},
+			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 512},
+		},
+		Width: 16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
@@ -651,17 +649,6 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 32},
 		},
 		Variants: plan.Variants("down_x24", typesDown),
-	},
-	{
-		Name:    "lm_head_x16_2",
-		Doc:     docLmHead,
-		Threads: 128,
-		Slots:   slotsLmHeadX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, Rescale: &plan.Rescale{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 32},
-		},
-		Variants: plan.Variants("lm_head_x16_2", typesEmbed),
 	},
 	{
 		Name:    "sample_scan",
