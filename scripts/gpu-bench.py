@@ -3,7 +3,7 @@
 
     scripts/gpu-bench.py OUT [--models youtu2b,...] [--quants q4_0,q4_k_m] [--acts f16,f32]
                              [--depths 0,4096,32768] [--kernels-at 64,32768] [--rounds 5]
-                             [--steps load,decode,prompts,batches,kernels]
+                             [--steps load,decode,prompts,batches,caches,kernels]
                              [--llama-bench FILE] [--bin FOLDER] [--files FOLDER] [--commit ID]
     scripts/gpu-bench.py --prepare FOLDER [--models …] [--quants …] [--acts …]
 
@@ -17,8 +17,8 @@ after the other on the same GPU:
 
 * tokens per second (mlarun bench), and with --llama-bench those of llama.cpp's own
   llama-bench: OUT/speed.json, the rows of docs/performance.json;
-* prompts, also deep in a context, and 1 to 16 sessions side by side, with the first of
-  --acts, in the same table;
+* prompts, also deep in a context, 1 to 16 sessions side by side, and one session with a cache
+  of halves beside one of bytes, with the first of --acts, in the same table;
 * every kind of dispatch inside a replayed graph, with the first of --acts:
   OUT/kernels-MODEL-QUANT-ACT.md, and of batches and prompts OUT/kernels-MODEL-QUANT-ACT-rows.md;
 * how long loading takes beside reading the file from the disk cache, and the peak
@@ -104,16 +104,17 @@ def speed(o, table, model, quant, path):
 
 
 def several(o, table, model, quant, path, commands):
-    """Rows of prompts and of sessions side by side."""
+    """Rows of prompts, of sessions side by side and of caches."""
     for options in commands:
         command = f"bench -device cuda -act {o.acts[0]} {options}"
         for r in json.loads(output(f"{o.bin}/mlarun", *command.split(), "-quiet", "-model", path, "-o", "json")):
-            table.add({"model": model, "quant": quant, "act": o.acts[0], "test": r["test"], "depth": r["depth"], "batch": r["batch"], "tok_s": round(r["tok_s"], 1),
+            table.add({"model": model, "quant": quant, "act": o.acts[0], "test": r["test"], "depth": r["depth"], "batch": r["batch"], "kv": r["kv"], "tok_s": round(r["tok_s"], 1),
                        "sd": round(r["sd"], 2), "date": datetime.date.today().isoformat(), "command": f"mlarun {command}", "commit": o.commit})
 
 
 PROMPTS = ["-p 512 -n 0 -d 0 -r 3", "-p 2048 -n 0 -d 0 -r 3", "-p 4096 -n 0 -d 0 -r 2", "-p 2048 -n 0 -d 16384,30720 -empty -r 2"]
 BATCHES = ["-p 0 -n 64 -d 512 -empty -batch 1,2,4,8,16 -r 2"]
+CACHES = [f"-kv {kv} -p 0 -n 256 -d 4096,32768 -empty -r 3" for kv in ("f16", "q8_0")]
 
 
 def kernels(o, model, quant, path):
@@ -133,6 +134,7 @@ STEPS = {
     "decode": lambda o, speeds, loads, *file: speed(o, speeds, *file),
     "prompts": lambda o, speeds, loads, *file: several(o, speeds, *file, PROMPTS),
     "batches": lambda o, speeds, loads, *file: several(o, speeds, *file, BATCHES),
+    "caches": lambda o, speeds, loads, *file: several(o, speeds, *file, CACHES),
     "kernels": lambda o, speeds, loads, *file: kernels(o, *file),
 }
 

@@ -8036,13 +8036,13 @@ static inline void attend_x16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -8104,13 +8104,13 @@ static inline void attend_x16_f16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -8146,13 +8146,13 @@ static inline void attend_x16_q8_0_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -8237,14 +8237,14 @@ static inline void combine_x16_body(
   const uint row_index = tg / 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
-  device const float * row_attend_out = attend_out + row_index * 524288u;
-  device const float * row_attend_ml = attend_ml + row_index * 2048u;
+  device const float * row_attend_out = attend_out + row_index * 131072u;
+  device const float * row_attend_ml = attend_ml + row_index * 512u;
   device float * row_o_lat = o_lat + row_index * 8192u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 16u);
-  const uint nkv = row_current.nkv, per = split_rows<64u, 16u, 64u>(nkv);
-  combine_splits<64u, 16u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
+  const uint nkv = row_current.nkv, per = split_rows<16u, 16u, 64u>(nkv);
+  combine_splits<16u, 16u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -8262,7 +8262,7 @@ kernel void combine_x16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[16];
+  threadgroup float4 scratch[4];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -9345,8 +9345,7 @@ static inline void group_experts_x16_body(
   EARLIER_DONE;
   // 6 of 64 experts for each row, a simdgroup each; then what all have selected, by expert
   threadgroup uint * selected = (threadgroup uint *)scratch;
-  uint live = 0u;
-  while (live < 16u && current[live].nkv > 0u) ++live;
+  const uint live = simd_sum(lane < 16u && current[lane].nkv > 0u ? 1u : 0u); // dead rows are behind them
   for (uint row_index = sg; row_index < live; row_index += 16u) {
   device const float * row_router = router + row_index * 64u;
   device Routing * row_routing = routing + row_index * 16u;
@@ -9371,15 +9370,14 @@ static inline void group_experts_x16_body(
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint n = live * 6u;
-  for (uint s = tid; s < n; s += 512u) {
-    uint place = 0u;
-    for (uint j = 0; j < n; ++j) place += selected[j] < selected[s] || (selected[j] == selected[s] && j < s) ? 1u : 0u;
-    expert_members[place] = s;
-  }
-  for (uint e = tid; e <= 64u; e += 512u) {
-    uint lower = 0u;
-    for (uint j = 0; j < n; ++j) lower += selected[j] < e ? 1u : 0u;
-    expert_starts[e] = lower;
+  // The place of each selection, and where each expert's begin, by threads of their own.
+  for (uint i = tid; i < n + 64u + 1u; i += 512u) {
+    const bool place = i < n;
+    const uint e = place ? selected[i] : i - n;
+    uint before = 0u;
+    for (uint j = 0; j < n; ++j) before += selected[j] < e || (place && selected[j] == e && j < i) ? 1u : 0u;
+    if (place) expert_members[before] = i;
+    else expert_starts[e] = before;
   }
 }
 //:
@@ -14013,13 +14011,13 @@ static inline void attend_x16_apple7_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -14081,13 +14079,13 @@ static inline void attend_x16_apple7_f16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -14123,13 +14121,13 @@ static inline void attend_x16_apple7_q8_0_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;

@@ -4219,13 +4219,13 @@ static inline void attend_x16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 320u;
   device const act_t * row_q_rope = q_rope + row_index * 320u;
-  device float * row_attend_out = attend_out + row_index * 20480u;
-  device float * row_attend_ml = attend_ml + row_index * 640u;
-  // 5 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 5120u;
+  device float * row_attend_ml = attend_ml + row_index * 160u;
+  // 5 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 320u;
@@ -4319,14 +4319,14 @@ static inline void combine_x16_body(
   const uint row_index = tg / 5u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
-  device const float * row_attend_out = attend_out + row_index * 20480u;
-  device const float * row_attend_ml = attend_ml + row_index * 640u;
+  device const float * row_attend_out = attend_out + row_index * 5120u;
+  device const float * row_attend_ml = attend_ml + row_index * 160u;
   device float * row_o_lat = o_lat + row_index * 320u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 5u);
-  const uint nkv = row_current.nkv, per = split_rows<64u, 16u, 64u>(nkv);
-  combine_splits<64u, 5u, 64u, 128u, 8u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 64u, tid, sg, lane);
+  const uint nkv = row_current.nkv, per = split_rows<16u, 16u, 64u>(nkv);
+  combine_splits<16u, 5u, 64u, 128u, 8u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 64u, tid, sg, lane);
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -4344,7 +4344,7 @@ kernel void combine_x16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[128];
+  threadgroup float4 scratch[116];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4874,8 +4874,7 @@ static inline void group_experts_x16_body(
   EARLIER_DONE;
   // 4 of 16 experts for each row, a simdgroup each; then what all have selected, by expert
   threadgroup uint * selected = (threadgroup uint *)scratch;
-  uint live = 0u;
-  while (live < 16u && current[live].nkv > 0u) ++live;
+  const uint live = simd_sum(lane < 16u && current[lane].nkv > 0u ? 1u : 0u); // dead rows are behind them
   for (uint row_index = sg; row_index < live; row_index += 16u) {
   device const float * row_router = router + row_index * 16u;
   device Routing * row_routing = routing + row_index * 16u;
@@ -4902,15 +4901,14 @@ static inline void group_experts_x16_body(
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint n = live * 4u;
-  for (uint s = tid; s < n; s += 512u) {
-    uint place = 0u;
-    for (uint j = 0; j < n; ++j) place += selected[j] < selected[s] || (selected[j] == selected[s] && j < s) ? 1u : 0u;
-    expert_members[place] = s;
-  }
-  for (uint e = tid; e <= 16u; e += 512u) {
-    uint lower = 0u;
-    for (uint j = 0; j < n; ++j) lower += selected[j] < e ? 1u : 0u;
-    expert_starts[e] = lower;
+  // The place of each selection, and where each expert's begin, by threads of their own.
+  for (uint i = tid; i < n + 16u + 1u; i += 512u) {
+    const bool place = i < n;
+    const uint e = place ? selected[i] : i - n;
+    uint before = 0u;
+    for (uint j = 0; j < n; ++j) before += selected[j] < e || (place && selected[j] == e && j < i) ? 1u : 0u;
+    if (place) expert_members[before] = i;
+    else expert_starts[e] = before;
   }
 }
 //:

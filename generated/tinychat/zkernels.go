@@ -267,13 +267,13 @@ var (
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		{Name: "attend_out", Space: arena, Write: true, Stride: 32768},
-		{Name: "attend_ml", Space: arena, Write: true, Stride: 512},
+		{Name: "attend_out", Space: arena, Write: true, Stride: 8192},
+		{Name: "attend_ml", Space: arena, Write: true, Stride: 128},
 	}
 	slotsCombineX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "attend_out", Space: arena, Stride: 32768},
-		{Name: "attend_ml", Space: arena, Stride: 512},
+		{Name: "attend_out", Space: arena, Stride: 8192},
+		{Name: "attend_ml", Space: arena, Stride: 128},
 		{Name: "o_lat", Space: arena, Write: true, Stride: 512},
 	}
 	slotsVBX16 = []plan.Slot{
@@ -622,7 +622,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 16, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -633,7 +633,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 64, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 16, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -1030,7 +1030,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 16, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -1041,7 +1041,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 64, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 16, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},

@@ -7457,13 +7457,13 @@ static inline void attend_x16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -7525,13 +7525,13 @@ static inline void attend_x16_f16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -7567,13 +7567,13 @@ static inline void attend_x16_q8_0_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -7658,14 +7658,14 @@ static inline void combine_x16_body(
   const uint row_index = tg / 16u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
-  device const float * row_attend_out = attend_out + row_index * 524288u;
-  device const float * row_attend_ml = attend_ml + row_index * 2048u;
+  device const float * row_attend_out = attend_out + row_index * 131072u;
+  device const float * row_attend_ml = attend_ml + row_index * 512u;
   device float * row_o_lat = o_lat + row_index * 8192u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 16u);
-  const uint nkv = row_current.nkv, per = split_rows<64u, 16u, 64u>(nkv);
-  combine_splits<64u, 16u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
+  const uint nkv = row_current.nkv, per = split_rows<16u, 16u, 64u>(nkv);
+  combine_splits<16u, 16u, 512u, 128u, 1u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -7683,7 +7683,7 @@ kernel void combine_x16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[16];
+  threadgroup float4 scratch[4];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -11163,13 +11163,13 @@ static inline void attend_x16_apple7_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -11231,13 +11231,13 @@ static inline void attend_x16_apple7_f16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;
@@ -11273,13 +11273,13 @@ static inline void attend_x16_apple7_q8_0_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device float * row_attend_out = attend_out + row_index * 524288u;
-  device float * row_attend_ml = attend_ml + row_index * 2048u;
-  // 16 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 131072u;
+  device float * row_attend_ml = attend_ml + row_index * 512u;
+  // 16 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 8192u;

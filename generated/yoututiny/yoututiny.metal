@@ -3625,13 +3625,13 @@ static inline void attend_x4_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 192u;
   device const act_t * row_q_rope = q_rope + row_index * 144u;
-  device float * row_attend_out = attend_out + row_index * 24576u;
-  device float * row_attend_ml = attend_ml + row_index * 768u;
-  // 3 heads on one of 128 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 12288u;
+  device float * row_attend_ml = attend_ml + row_index * 384u;
+  // 3 heads on one of 64 splits; one without rows says just that
   const uint split = (tg / 4u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 32u>(nkv);
+  const uint per = split_rows<64u, 16u, 32u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 192u;
@@ -3734,8 +3734,8 @@ static inline void v_b_x4_body(
   const uint row_index = tg / 6u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
-  device const float * row_attend_out = attend_out + row_index * 24576u;
-  device const float * row_attend_ml = attend_ml + row_index * 768u;
+  device const float * row_attend_out = attend_out + row_index * 12288u;
+  device const float * row_attend_ml = attend_ml + row_index * 384u;
   device act_t * row_attention = attention + row_index * 96u;
   // 32 × 64 mat-vec, 3 of them
   const uint g = (tg % 6u);
@@ -3746,7 +3746,7 @@ static inline void v_b_x4_body(
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
-  const uint nkv = row_current.nkv, per = split_rows<128u, 16u, 32u>(nkv);
+  const uint nkv = row_current.nkv, per = split_rows<64u, 16u, 32u>(nkv);
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
   EARLIER_DONE;
@@ -3754,7 +3754,7 @@ static inline void v_b_x4_body(
   float sum[4] = {};
   threadgroup float * xs = scratch;
   WEIGHTS_NEAR(w, 4u * T_w_v_b_proj::row_bytes(64u)); // by when the splits are combined
-  combine_splits<128u, 3u, 64u, 128u, 8u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 64u, xs, tid, sg, lane);
+  combine_splits<64u, 3u, 64u, 128u, 8u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 64u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 64u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3780,7 +3780,7 @@ kernel void v_b_x4_f32(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[160];
+  threadgroup float4 scratch[144];
   mla::v_b_x4_body<mla::f32>(current, w_v_b_proj, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4534,13 +4534,13 @@ static inline void attend_x16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 192u;
   device const act_t * row_q_rope = q_rope + row_index * 144u;
-  device float * row_attend_out = attend_out + row_index * 12288u;
-  device float * row_attend_ml = attend_ml + row_index * 384u;
-  // 3 heads on one of 64 splits; one without rows says just that
+  device float * row_attend_out = attend_out + row_index * 3072u;
+  device float * row_attend_ml = attend_ml + row_index * 96u;
+  // 3 heads on one of 16 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<64u, 16u, 64u>(nkv);
+  const uint per = split_rows<16u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
   device float * out = row_attend_out + split * 192u;
@@ -4634,14 +4634,14 @@ static inline void combine_x16_body(
   const uint row_index = tg / 3u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
-  device const float * row_attend_out = attend_out + row_index * 12288u;
-  device const float * row_attend_ml = attend_ml + row_index * 384u;
+  device const float * row_attend_out = attend_out + row_index * 3072u;
+  device const float * row_attend_ml = attend_ml + row_index * 96u;
   device float * row_o_lat = o_lat + row_index * 192u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 3u);
-  const uint nkv = row_current.nkv, per = split_rows<64u, 16u, 64u>(nkv);
-  combine_splits<64u, 3u, 64u, 128u, 8u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 64u, tid, sg, lane);
+  const uint nkv = row_current.nkv, per = split_rows<16u, 16u, 64u>(nkv);
+  combine_splits<16u, 3u, 64u, 128u, 8u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 64u, tid, sg, lane);
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -4659,7 +4659,7 @@ kernel void combine_x16(
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[128];
+  threadgroup float4 scratch[116];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
