@@ -21,10 +21,10 @@ func (p *Program) Rows(s *Step) int {
 func (p *Program) Shape(s *Step) spec.Shape {
 	rows, cols := p.Results(s)
 	if p.Matrices(s) {
-		if n := s.Grouped(); n > 0 {
-			if p.Width <= plan.MaxBatch {
-				return spec.ExpertsShape(n)
-			}
+		if n := p.BatchExperts(s); n > 0 {
+			return spec.ExpertsShape(n)
+		}
+		if s.grouped() > 0 {
 			rows *= max(1, min(p.Width, p.Spec.MoE.NRoutedExperts/p.Spec.MoE.NumExpertsPerTok)) // all rows' experts
 		}
 		return spec.ProductShape(p.Rows(s), rows, cols)
@@ -43,7 +43,7 @@ func (p *Program) Matrices(s *Step) bool { return p.Width > 1 && !s.apart() && !
 // Few says whether it is that of one row, with the inputs of all.
 func (p *Program) Few(s *Step) bool {
 	rows, cols := p.Results(s)
-	return p.Width > 1 && !s.apart() && s.Grouped() == 0 && spec.TakesInputs(p.Rows(s), rows, cols)
+	return p.Width > 1 && !s.apart() && s.grouped() == 0 && spec.TakesInputs(p.Rows(s), rows, cols)
 }
 
 // Apart says whether each of several rows has threadgroups of its own for a part that multiplies.
@@ -54,8 +54,16 @@ func (p *Part) Apart() bool {
 
 func (s *Step) apart() bool { return slices.ContainsFunc(s.Parts, (*Part).Apart) }
 
-// Grouped is how many matrices of experts a step multiplies by what all rows have selected; 0: none.
-func (s *Step) Grouped() (n int) {
+// BatchExperts is grouped of a step that few rows share; 0: they are many.
+func (p *Program) BatchExperts(s *Step) int {
+	if p.Width > plan.MaxBatch {
+		return 0
+	}
+	return s.grouped()
+}
+
+// grouped is how many matrices of experts a step multiplies by what all rows have selected; 0: none.
+func (s *Step) grouped() (n int) {
 	for _, part := range s.Parts {
 		for _, op := range part.Ops {
 			if op.Kind == ExpertsMatVec && op.Grouped() {

@@ -131,7 +131,7 @@ func threads(p *ir.Program, s *ir.Step) int {
 		case part.Find(ir.RouteWeights) != nil && part.Find(ir.GroupExperts) == nil && part.Find(ir.ExpertsMatVec) == nil:
 			return simdWidth // one simdgroup routes a row
 		case part.Find(ir.RouteWeights) != nil && part.Find(ir.GroupExperts) != nil:
-			return simdWidth * min(p.Width, plan.MaxBatch) // the same of all rows
+			return simdWidth * p.Width // the same of all rows of a batch
 		}
 		switch {
 		case part.Find(ir.LatentAttn) != nil:

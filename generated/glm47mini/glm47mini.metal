@@ -665,6 +665,9 @@ struct weights_of {
 template <typename T, uint COLS>
 struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0, SHARERS = 1 }; };
 
+//: own_sixteens
+struct own_sixteens { static inline uint owner(uint p, uint) { return p; } };
+
 //: half_of
 static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<half2>(word).x : as_type<half2>(word).y; }
 
@@ -991,12 +994,11 @@ struct held<q5_0, N, COLS> {
   }
 };
 
-//: lane_words if q5_0 using SIXTEENS SPLIT_ROWS half_of q5_0
+//: lane_words if q5_0 using SIXTEENS SPLIT_ROWS half_of own_sixteens q5_0
 template <uint COLS>
-struct lane_words<q5_0, COLS> {
+struct lane_words<q5_0, COLS> : own_sixteens {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = COLS / 32u * 22u };
-  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
@@ -1058,11 +1060,10 @@ struct q5_1 {
   }
 };
 
-//: lane_words if q5_1 using SIXTEENS q5_1
+//: lane_words if q5_1 using SIXTEENS own_sixteens q5_1
 template <uint COLS>
-struct lane_words<q5_1, COLS> {
+struct lane_words<q5_1, COLS> : own_sixteens {
   enum : uint { SIXTEENS = 1, WORDS = 2, SHARERS = 1, ALIGN = 8 };
-  static inline uint owner(uint p, uint) { return p; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) { return row + min(4u * step + p, COLS / 32u - 1u) * 24u + 4u * i; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return word(row, step, p, 2u); }
   static inline void join(thread const uint4 * q, thread const uint * w, uint, uint, thread q5_1::run & r) {
@@ -1142,12 +1143,11 @@ struct q8_0 {
   }
 };
 
-//: lane_words if q8_0 using SIXTEENS SPLIT_ROWS UNROLL half_of q8_0
+//: lane_words if q8_0 using SIXTEENS SPLIT_ROWS UNROLL half_of own_sixteens q8_0
 template <uint COLS>
-struct lane_words<q8_0, COLS> {
+struct lane_words<q8_0, COLS> : own_sixteens {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
   enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = COLS / 32u * 34u };
-  static inline uint owner(uint p, uint) { return p; }
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }

@@ -665,6 +665,9 @@ struct weights_of {
 template <typename T, uint COLS>
 struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0, SHARERS = 1 }; };
 
+//: own_sixteens
+struct own_sixteens { static inline uint owner(uint p, uint) { return p; } };
+
 //: half_of
 static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<half2>(word).x : as_type<half2>(word).y; }
 

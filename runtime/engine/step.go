@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,10 +70,10 @@ func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
 	for first := 0; first < len(rows); {
 		n, run := fitting(rows[first:], m.Width())
 		if few := m.filled(run); few < run {
-			n, _ = fitting(rows[first:], few)
+			n, run = fitting(rows[first:], few)
 		}
-		if lone := m.lone(rows[first : first+n]); lone > 0 {
-			n = lone
+		if run > m.batch { // else the replay has no expanded heads
+			n = cmp.Or(m.lone(rows[first:first+n]), n)
 		}
 		if err := f(first, rows[first:first+n]); err != nil {
 			return err
@@ -108,13 +109,6 @@ const costlyRows = 2048
 // their sessions' only ones, where heads would be made of all their cache rows for each of
 // them. 0: none.
 func (m *Model) lone(rows []Row) int {
-	all := 0
-	for i := range rows {
-		all += 1 + len(rows[i].Guesses)
-	}
-	if all <= m.batch { // the replay has no expanded heads
-		return 0
-	}
 	n, run, cached := 0, 0, 0
 	for ; n < len(rows); n++ {
 		own := 1 + len(rows[n].Guesses)

@@ -178,9 +178,15 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 			echo[i] = s.tok.Decode(j.prompts[i/j.n])
 		}
 	}
+	prompts := make([][]int32, total)
+	if q.TokenIDs {
+		for i := range prompts {
+			prompts[i] = j.prompts[i/j.n]
+		}
+	}
 	if q.Stream {
 		out := s.newSSE(w)
-		return s.pump(r, st, out, &textWriter{s: s, out: out, head: head, q: &q, j: j, echo: echo, offsets: make([]int, total), begun: make([]bool, total)})
+		return s.pump(r, st, out, &textWriter{s: s, out: out, head: head, q: &q, n: j.n, echo: echo, prompts: prompts, offsets: make([]int, total)})
 	}
 	answers, err := s.collect(r.Context(), st, total)
 	if err != nil {
@@ -188,12 +194,12 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	}
 	for i, a := range answers {
 		finish := a.finish()
-		c := textChoice{Text: echo[i] + a.content, Index: i, Finish: &finish}
+		c := textChoice{Text: echo[i] + a.content, Index: i, Finish: &finish, Prompt: prompts[i]}
 		if q.Logprobs != nil {
 			c.Logprobs = s.textLogprobs(a.tokens, new(int))
 		}
 		if q.TokenIDs {
-			c.Tokens, c.Prompt = ids(a.tokens), j.prompts[i/j.n]
+			c.Tokens = ids(a.tokens)
 		}
 		head.Choices = append(head.Choices, c)
 	}
@@ -209,19 +215,19 @@ type textWriter struct {
 	out     *sse
 	head    textAnswer
 	q       *textRequest
-	j       *job
+	n       int
 	echo    []string
+	prompts [][]int32
 	offsets []int
-	begun   []bool
 	used    account
 	last    *ending
 }
 
 func (w *textWriter) event(e event) {
-	c := textChoice{Text: w.echo[e.choice] + e.Text, Index: e.choice}
-	w.echo[e.choice] = ""
+	c := textChoice{Text: w.echo[e.choice] + e.Text, Index: e.choice, Prompt: w.prompts[e.choice]}
+	w.echo[e.choice], w.prompts[e.choice] = "", nil
 	if e.end != nil {
-		w.used.add(e.end, e.choice%w.j.n == 0)
+		w.used.add(e.end, e.choice%w.n == 0)
 		w.last = e.end
 		finish := e.end.finish()
 		c.Finish = &finish
@@ -230,11 +236,8 @@ func (w *textWriter) event(e event) {
 		c.Logprobs = w.s.textLogprobs(e.tokens, &w.offsets[e.choice])
 	}
 	if w.q.TokenIDs {
-		if c.Tokens = ids(e.tokens); !w.begun[e.choice] {
-			c.Prompt = w.j.prompts[e.choice/w.j.n]
-		}
+		c.Tokens = ids(e.tokens)
 	}
-	w.begun[e.choice] = true
 	a := w.head
 	a.Choices = []textChoice{c}
 	w.out.event("", a)
