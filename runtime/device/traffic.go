@@ -1,6 +1,8 @@
 package device
 
 import (
+	"math"
+
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -16,7 +18,7 @@ func (m *Model) Traffic(c *Command, kv quant.Type, rows int) int64 {
 	}
 	for _, p := range c.Kernel.AllParts() {
 		for _, w := range Matrices(p) {
-			n += rowBytes(c.Bindings[w.Slot].Weight.Type, w.Cols) * int64(w.Rows)
+			n += int64(float64(rowBytes(c.Bindings[w.Slot].Weight.Type, w.Cols)*int64(w.Rows)) * t.selected(p, w.Slot))
 		}
 	}
 	return n
@@ -28,6 +30,26 @@ type traffic struct {
 	c      *Command
 	kv     quant.Type
 	rows   int
+}
+
+// selected is how many times one row's experts all rows of a kernel select, if each selects any of them alike: of E
+// experts, k a row, E (1 - (1 - k/E)^rows). 1: the matrix is no expert's, or there is one row.
+func (t *traffic) selected(p plan.Part, slot int) float64 {
+	k, width := 0, t.c.Kernel.Width
+	switch p := p.(type) {
+	case *plan.Experts:
+		k = p.K
+	case *plan.ExpertsSum:
+		if slot != p.Shared {
+			k = p.K
+		}
+	}
+	all := float64(t.bundle.Model.MoE.NRoutedExperts)
+	if k == 0 || width <= 1 || all == 0 {
+		return 1
+	}
+	share := float64(k) / all
+	return (1 - math.Pow(1-share, float64(width))) / share
 }
 
 // slot is what a slot moves besides matrices.

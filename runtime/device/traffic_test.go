@@ -1,6 +1,7 @@
 package device
 
 import (
+	"strings"
 	"testing"
 
 	"mla/runtime/plan"
@@ -9,7 +10,7 @@ import (
 
 // TestTraffic counts by hand.
 func TestTraffic(t *testing.T) {
-	b := &plan.Bundle{Model: plan.Model{VocabSize: 100, KVLoraRank: 60, QKRopeHeadDim: 4}}
+	b := &plan.Bundle{Model: plan.Model{VocabSize: 100, KVLoraRank: 60, QKRopeHeadDim: 4, MoE: plan.MoE{NRoutedExperts: 16, NumExpertsPerTok: 4}}}
 	q8 := &Weight{Type: quant.Q8_0} // 34 bytes for 32 elements
 	norm := &Weight{Type: quant.F32, Bytes: 256}
 	weight, arena := plan.Slot{Elem: plan.ElemTyped}, plan.Slot{Space: plan.SpaceArena}
@@ -28,6 +29,7 @@ func TestTraffic(t *testing.T) {
 		{"gated", &plan.MatVec{W: 0, Up: 1, Batch: 1, Rows: 3, Cols: 64}, []plan.Slot{weight, weight}, []int64{0, 0}, []*Weight{q8, q8}, 1, 2 * 3 * 68},
 		{"experts", &plan.Experts{W: 0, Up: 0, K: 4, Rows: 5, Cols: 32}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 2 * 4 * 5 * 34},
 		{"sum", &plan.ExpertsSum{W: 0, K: 4, Rows: 5, Cols: 32, Shared: 0, SharedCols: 64}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 4*5*34 + 5*68},
+		{"experts of several rows", &plan.Experts{W: 0, Up: -1, K: 4, Rows: 5, Cols: 32}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 7 * 5 * 34}, // 16 (1 - 3/4 · 3/4) of 16
 		{"embedding", &plan.Embed{W: 0, Dim: 64}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 68},
 		{"attention", &plan.Attend{Out: 1, ML: 2, Splits: splits}, []plan.Slot{{Space: plan.SpaceKV}, arena, arena}, []int64{0, 800, 80}, []*Weight{nil, nil, nil}, 33,
 			33*128 + 300 + 30}, // 3 splits of 16 rows
@@ -38,6 +40,9 @@ func TestTraffic(t *testing.T) {
 	} {
 		d := &plan.Dispatch{}
 		c := &Command{Dispatch: d, Kernel: &plan.Kernel{Slots: tt.slots, Parts: []plan.Part{tt.part}}}
+		if strings.Contains(tt.name, "several rows") {
+			c.Kernel.Width = 2
+		}
 		for i := range tt.slots {
 			d.Operands = append(d.Operands, plan.Operand{Space: tt.slots[i].Space, Bytes: tt.bytes[i]})
 			c.Bindings = append(c.Bindings, Binding{Space: tt.slots[i].Space, Weight: tt.bound[i]})
