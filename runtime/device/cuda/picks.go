@@ -57,6 +57,10 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 // pick runs rows, and what picks behind them, and waits.
 func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error {
 	err := r.unit(0, func(slot int) error {
+		// The rows first: what picks behind them is on its way while they run.
+		if err := r.launchRows(slot, rows, wanted); err != nil {
+			return err
+		}
 		bytes, masks := device.WritePicks(r.picks.to.Bytes(), picks, r.vocab)
 		if err := r.stream.Upload(r.memory.picks, r.picks.to, 0, bytes); err != nil {
 			return err
@@ -65,9 +69,6 @@ func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error 
 			if err := r.stream.Upload(r.memory.picks+cu.Ptr(at), r.picks.to, int(at), masks); err != nil {
 				return err
 			}
-		}
-		if err := r.launchRows(slot, rows, wanted); err != nil {
-			return err
 		}
 		if err := r.graphs.picks.Launch(r.stream); err != nil {
 			return err
