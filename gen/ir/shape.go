@@ -27,7 +27,7 @@ func (p *Program) Shape(s *Step) spec.Shape {
 		if s.grouped() > 0 {
 			rows *= max(1, min(p.Width, p.Spec.MoE.NRoutedExperts/p.Spec.MoE.NumExpertsPerTok)) // all rows' experts
 		}
-		return spec.ProductShape(p.Rows(s), rows, cols)
+		return spec.ProductShape(p.Spec.Class, p.Rows(s), rows, cols)
 	}
 	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
 	if p.Few(s) {

@@ -2,9 +2,11 @@ package msl
 
 import (
 	"fmt"
+	"slices"
 
 	"mla/runtime/plan"
 	"mla/runtime/plan/verify"
+	"mla/runtime/quant"
 )
 
 // Products of weights and the inputs of many rows: templates/msl/product.msl. A simdgroup makes N rows
@@ -12,11 +14,13 @@ import (
 
 // The layout of threadgroup memory, as product.msl has it.
 const (
+	stepColumns = 128 // columns of a step
 	inputRow    = 144 // halves of one input's columns of a step
 	stagedRow   = 36  // halves of a staged row of weights
 	stagedRows  = 16  // that are staged at a time
 	ownTile     = 16  // most inputs of which each simdgroup has tiles of its own
-	laneWords   = 11  // most words of a run of weights that copies carry: of Q6_K
+	laneWords   = 11  // most words of a run of quantised weights: of Q6_K
+	floatWords  = 32  // of a run of floats
 	sectorBytes = 32  // copies of 16 bytes come in pairs, which take twice as long where the target is not aligned as the source
 	stepsAhead  = 2   // of which so many steps of a prompt may be under way, of Q4_0 twice as many
 )
@@ -188,16 +192,26 @@ func (v *partView) StepStride() int {
 // Copies says whether the devices copy to threadgroup memory without registers.
 func (v *partView) Copies() bool { return v.printer.room().copies }
 
-// TileHalves are a simdgroup's own tiles: two where one is filled by copies. 0: all share one.
+// TileHalves are a simdgroup's own tiles. 0: all share one.
 func (v *partView) TileHalves() int {
-	switch n := verify.TokensOf(v.P) * inputRow; {
-	case !v.ownTiles():
+	if !v.ownTiles() {
 		return 0
-	case v.Copies():
-		return 2 * n
-	default:
-		return n
 	}
+	return v.ownTileCount() * verify.TokensOf(v.P) * inputRow
+}
+
+// ownTileCount is how many those are: where copies fill them two at least, and of eight halves up to four, as many
+// as a simdgroup has steps.
+func (v *partView) ownTileCount() int {
+	in, _ := v.input()
+	_, cols := matrix(v.P)
+	switch {
+	case !v.Copies():
+		return 1
+	case v.Slots[in.Slot].Elem == plan.ElemF32 || verify.TokensOf(v.P) > block:
+		return 2
+	}
+	return min(max(ceil(ceil(cols, stepColumns), v.Slices()), 2), 4)
 }
 
 // TileFloats are the tiles of all simdgroups.
@@ -232,16 +246,24 @@ func (v *partView) Room() int {
 		return 0
 	}
 	lists := 2 * verify.TokensOf(v.P) // factors and selections
-	most := batchBytes
+	most := batchBytes(v.Kernel)
 	if !v.Narrow() {
 		most = warpBytes * v.Simdgroups()
 	}
 	left := max(most/4-v.RoomsAt()-roundUp(lists, 4), 0)
 	room := 4 * left / (v.Simdgroups() * v.matrices()) / sectorBytes * sectorBytes
-	if !v.ownTiles() {
-		room = min(room, stepsAhead*v.RowBlocks()*simdWidth*4*laneWords)
+	return min(room, stepsAhead*v.RowBlocks()*simdWidth*4*v.laneWords())
+}
+
+// laneWords is how many words of a run of weights copies carry: of a batch's floats, as of a router, all.
+func (v *partView) laneWords() int {
+	if p, ok := v.P.(*plan.MatVec); ok && v.Narrow() {
+		i := slices.Index(v.TypedSlots(), p.W)
+		if slices.ContainsFunc(v.Variants, func(variant plan.Variant) bool { return variant.Types[i] == quant.F32 }) {
+			return floatWords
+		}
 	}
-	return room
+	return laneWords
 }
 
 // BlockFloats is a simdgroup's room for results for eight inputs, of one matrix or of two.

@@ -17,12 +17,17 @@ var groupMemories = map[string]groupMemory{
 	plan.ClassNVIDIA: {bytes: 227 << 10, copies: true}, // an H100's or H200's multiprocessor has 228 kB, of which each threadgroup gives 1 kB to the system
 }
 
-const (
-	// batchBytes is how much of it a batch's product takes: four or more threadgroups share a multiprocessor.
-	batchBytes = 48 << 10
-	// warpBytes is how much a prompt's takes for each simdgroup: registers leave room for twelve.
-	warpBytes = 18 << 10
-)
+// warpBytes is how much of it a prompt's product takes for each simdgroup: registers leave room for twelve.
+const warpBytes = 18 << 10
+
+// batchBytes is how much of it a batch's product takes: what a multiprocessor of an NVIDIA H200 has, shared by
+// as many of the kernel's threadgroups as come to each if all are to run side by side. Of kernels of many
+// threadgroups four share it.
+func batchBytes(k *plan.Kernel) int {
+	const all, multiprocessors, least, most = 224 << 10, 132, 1, 4
+	shared := min(max(ceil(k.Groups(), multiprocessors), least), most)
+	return min(all/shared, 144<<10)
+}
 
 // ThreadgroupMemory is how many bytes of it a kernel may declare for a class of devices.
 func ThreadgroupMemory(class string) int { return roomOf(class).bytes }

@@ -92,3 +92,17 @@ func mergeShared(p *ir.Program) error {
 		}
 	})
 }
+
+// mergeSharedDown is for batches, whose experts leave no multiprocessor idle. The shared experts' threadgroups
+// come first: of several experts they go over the most columns.
+func mergeSharedDown(p *ir.Program) error {
+	return eachLayer(p, func(m *merger) {
+		routed, shared := m.step("experts_gate", "experts_up"), m.step("shared_down")
+		if routed == nil || shared == nil || p.BatchExperts(routed) == 0 {
+			return
+		}
+		if n := len(routed.Parts); m.merge(routed, shared) {
+			routed.Parts = slices.Concat(routed.Parts[n:], routed.Parts[:n])
+		}
+	})
+}

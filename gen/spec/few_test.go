@@ -36,7 +36,7 @@ func TestFew(t *testing.T) {
 	for _, c := range []struct {
 		class string
 		most  int
-	}{{"", 4}, {plan.ClassApple, 4}, {plan.ClassNVIDIA, 16}} {
+	}{{"", 4}, {plan.ClassApple, 4}, {plan.ClassNVIDIA, 8}} {
 		if s := (&Spec{Class: c.class}); !s.ExpertsApart(c.most) || s.ExpertsApart(c.most+1) {
 			t.Errorf("class %q: expected experts of %d rows by themselves, and of no more", c.class, c.most)
 		}

@@ -1,6 +1,10 @@
 package spec
 
-import "testing"
+import (
+	"testing"
+
+	"mla/runtime/plan"
+)
 
 // TestExpertTiles: twice the average of a batch, an eighth more than it where that is half of a tile or more,
 // and never more than the tile; and how many share what a prompt's rows selected.
@@ -37,18 +41,25 @@ func TestExpertsShape(t *testing.T) {
 // TestProductShape: of a prompt's products, as many threadgroups as keep the multiprocessors busy.
 func TestProductShape(t *testing.T) {
 	for _, c := range []struct {
+		class             string
 		width, rows, cols int
 		want              Shape
 	}{
-		{512, 2048, 6144, Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}},
-		{512, 2112, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 2}},
-		{512, 12288, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
-		{2048, 2048, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
-		{16, 12288, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}},
-		{16, 2048, 128, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1}},
+		{"", 512, 2048, 6144, Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}},
+		{"", 512, 2112, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 2}},
+		{"", 512, 12288, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
+		{"", 2048, 2048, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
+		{"", 16, 12288, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}},
+		{plan.ClassNVIDIA, 512, 2048, 6144, Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}},
+		{plan.ClassNVIDIA, 16, 12288, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}}, // threadgroups enough
+		{plan.ClassNVIDIA, 8, 2048, 6144, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}},
+		{plan.ClassNVIDIA, 16, 3072, 1536, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}},
+		{plan.ClassNVIDIA, 16, 2048, 768, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4}}, // less than a step for each of eight
+		{plan.ClassApple, 8, 2048, 6144, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4}},
+		{"", 16, 2048, 128, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1}},
 	} {
-		if got := ProductShape(c.width, c.rows, c.cols); got != c.want {
-			t.Errorf("%d rows, %d × %d: %+v; expected %+v", c.width, c.rows, c.cols, got, c.want)
+		if got := ProductShape(c.class, c.width, c.rows, c.cols); got != c.want {
+			t.Errorf("class %q, %d rows, %d × %d: %+v; expected %+v", c.class, c.width, c.rows, c.cols, got, c.want)
 		}
 	}
 }

@@ -32,9 +32,8 @@ const (
 	kDownX16
 	kRouterSharedGateSharedUpX16
 	kGroupExpertsX16
-	kExpertsGateExpertsUpX16
+	kSharedDownExpertsGateExpertsUpX16
 	kExpertsDownX16
-	kSharedDownX16
 	kAttnNormX16
 	kFinalNormX16
 	kGatherX16
@@ -127,8 +126,11 @@ const (
 	kGateUpX16Nvidia
 	kDownX16Nvidia
 	kRouterSharedGateSharedUpX16Nvidia
-	kExpertsGateExpertsUpX16Nvidia
-	kExpertsDownSharedDownX16Nvidia
+	kGroupExpertsX16Nvidia
+	kSharedDownExpertsGateExpertsUpX16Nvidia
+	kExpertsDownX16Nvidia
+	kAttnNormX16Nvidia
+	kFinalNormX16Nvidia
 	kGatherX16Nvidia
 	kLmHeadX16Nvidia
 	kEmbedX512Nvidia
@@ -173,36 +175,38 @@ const (
 
 // What several kernels do.
 const (
-	docEmbed                      = "embed: reads the token's embedding row, hands the next norm's input over."
-	docQKvA                       = "q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and the trips of what lies between through memory."
-	docStoreKvKB                  = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between through memory."
-	docAttend                     = "attend: attends over one split of the latent cache for all heads."
-	docVB                         = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docOProj                      = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
-	docGateUp                     = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docDown                       = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
-	docRouterSharedGateSharedUp   = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
-	docExpertsGateExpertsUp       = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
-	docExpertsDownSharedDown      = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
-	docLmHead                     = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docCombineX16                 = "combine: merges the attention splits."
-	docVBX16                      = "v_b: multiplies."
-	docExpertsGateExpertsUpX16    = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docExpertsDownX16             = "experts_down: multiplies by the selected experts."
-	docSharedDownX16              = "shared_down: multiplies."
-	docAttnNormX16                = "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
-	docFinalNormX16               = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
-	docGatherX16                  = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
-	docStoreKvX512                = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory."
-	docExpandKeysExpandValuesX512 = "expand_keys: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Fused to save one dispatch and the trips of what lies between through memory."
-	docAttentionX512              = "attention: attends with each head of some rows to its expanded keys and values."
-	docRoutingX512                = "routing: scores the experts, selects them again in every threadgroup, hands their weights on. Fused to save two dispatches and the trips of what lies between through memory."
-	docGroupExpertsX512           = "group_experts: lists by expert what all rows have selected."
-	docSampleScan                 = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
-	docSamplePick                 = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
-	docPicksScan                  = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
-	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
-	docAttendApple7               = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
+	docEmbed                             = "embed: reads the token's embedding row, hands the next norm's input over."
+	docQKvA                              = "q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and the trips of what lies between through memory."
+	docStoreKvKB                         = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docAttend                            = "attend: attends over one split of the latent cache for all heads."
+	docVB                                = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docOProj                             = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docGateUp                            = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docDown                              = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docRouterSharedGateSharedUp          = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
+	docExpertsGateExpertsUp              = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
+	docExpertsDownSharedDown             = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
+	docLmHead                            = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docCombineX16                        = "combine: merges the attention splits."
+	docVBX16                             = "v_b: multiplies."
+	docGroupExpertsX16                   = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory."
+	docSharedDownExpertsGateExpertsUpX16 = "shared_down: multiplies. Beside it, experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save four dispatches and the trips of what lies between through memory."
+	docExpertsDownX16                    = "experts_down: multiplies by the selected experts."
+	docAttnNormX16                       = "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
+	docFinalNormX16                      = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
+	docGatherX16                         = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
+	docStoreKvX512                       = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory."
+	docExpandKeysExpandValuesX512        = "expand_keys: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Fused to save one dispatch and the trips of what lies between through memory."
+	docAttentionX512                     = "attention: attends with each head of some rows to its expanded keys and values."
+	docRoutingX512                       = "routing: scores the experts, selects them again in every threadgroup, hands their weights on. Fused to save two dispatches and the trips of what lies between through memory."
+	docGroupExpertsX512                  = "group_experts: lists by expert what all rows have selected."
+	docExpertsGateExpertsUpX512          = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docSharedDownX512                    = "shared_down: multiplies."
+	docSampleScan                        = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
+	docSamplePick                        = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
+	docPicksScan                         = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
+	docPicksPick                         = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
+	docAttendApple7                      = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
 )
 
 // The combinations of types that several kernels have.
@@ -294,6 +298,20 @@ var (
 	}
 	typesCombineX16 = [][]quant.Type{
 		{},
+	}
+	typesSharedDownExpertsGateExpertsUpX16 = [][]quant.Type{
+		{quant.F16, quant.F16, quant.F16},
+		{quant.Q4_0, quant.Q4_0, quant.Q4_0},
+		{quant.Q4_1, quant.Q4_0, quant.Q4_0},
+		{quant.Q4_1, quant.Q4_1, quant.Q4_1},
+		{quant.Q8_0, quant.Q8_0, quant.Q8_0},
+		{quant.Q4_K, quant.Q4_K, quant.Q4_K},
+		{quant.Q5_K, quant.Q4_K, quant.Q4_K},
+		{quant.Q5_K, quant.Q5_K, quant.Q5_K},
+		{quant.Q6_K, quant.Q4_K, quant.Q4_K},
+		{quant.Q6_K, quant.Q5_K, quant.Q5_K},
+		{quant.Q6_K, quant.Q6_K, quant.Q6_K},
+		{quant.BF16, quant.BF16, quant.BF16},
 	}
 	typesExpertsDownX16 = [][]quant.Type{
 		{quant.F16},
@@ -462,6 +480,24 @@ var (
 		{Name: "ready_squares", Space: arena},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 	}
+	slotsEmbedX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+		{Name: "x", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+	}
+	slotsQKvAX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_q_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "rope", Space: plan.SpaceRope},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
+		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
+	}
 	slotsStoreKvKBX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
@@ -487,13 +523,72 @@ var (
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "attend_out", Space: arena, Stride: 131072},
 		{Name: "attend_ml", Space: arena, Stride: 512},
-		{Name: "o_lat", Space: arena, Write: true, Stride: 8192},
+		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
 	}
 	slotsVBX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "o_lat", Space: arena, Stride: 8192},
+		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsOProjX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_o_proj", Elem: plan.ElemTyped},
+		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "x", Space: arena, Stride: 2048},
+		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+	}
+	slotsGateUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_gate_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "w_up_proj", Elem: plan.ElemTyped},
+		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10944},
+	}
+	slotsDownX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_down_proj", Elem: plan.ElemTyped},
+		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
+		{Name: "x", Space: arena, Stride: 2048},
+		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+	}
+	slotsRouterSharedGateSharedUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_gate", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "router", Space: arena, Write: true, Stride: 64},
+		{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
+	}
+	slotsGroupExpertsX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "router", Space: arena, Stride: 64},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
+	}
+	slotsSharedDownExpertsGateExpertsUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 2816},
+		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
 	slotsExpertsDownX16 = []plan.Slot{
@@ -505,12 +600,6 @@ var (
 		{Name: "experts_down", Space: arena, Write: true, Stride: 12288},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
-	slotsSharedDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 2816},
-		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
-	}
 	slotsAttnNormX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "experts_down", Space: arena, Stride: 12288},
@@ -521,6 +610,18 @@ var (
 		{Name: "w_next_norm"},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+	}
+	slotsGatherX16 = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+	}
+	slotsLmHeadX16 = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "w_lm_head", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
 	}
 	slotsEmbedX512 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -623,6 +724,12 @@ var (
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsSharedDownX512 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 2816},
+		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
 	}
 	slotsAttnNormX512 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -779,99 +886,6 @@ var (
 		{Name: "ready_squares", Space: arena, Stride: 1024},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
 	}
-	slotsEmbedX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-		{Name: "x", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-	}
-	slotsQKvAX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_q_proj", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 512},
-		{Name: "rope", Space: plan.SpaceRope},
-		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
-		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
-	}
-	slotsOProjX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_o_proj", Elem: plan.ElemTyped},
-		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "x", Space: arena, Stride: 2048},
-		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-	}
-	slotsGateUpX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_gate_proj", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 512},
-		{Name: "w_up_proj", Elem: plan.ElemTyped},
-		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10944},
-	}
-	slotsDownX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_down_proj", Elem: plan.ElemTyped},
-		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
-		{Name: "x", Space: arena, Stride: 2048},
-		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-	}
-	slotsRouterSharedGateSharedUpX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_gate", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 512},
-		{Name: "router", Space: arena, Write: true, Stride: 64},
-		{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
-	}
-	slotsExpertsGateExpertsUpX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "router", Space: arena, Stride: 64},
-		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 512},
-		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
-	slotsExpertsDownSharedDownX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
-		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 2816},
-		{Name: "x", Space: arena, Stride: 2048},
-		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
-	slotsGatherX8Nvidia = []plan.Slot{
-		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-	}
-	slotsLmHeadX8Nvidia = []plan.Slot{
-		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-		{Name: "w_lm_head", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 512},
-		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
-	}
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
@@ -1007,15 +1021,8 @@ var kernels = []plan.Kernel{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "x", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-		},
-		Width: 16,
+		Slots:   slotsEmbedX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
@@ -1025,17 +1032,8 @@ var kernels = []plan.Kernel{
 		Name:    "q_kv_a_x16",
 		Doc:     docQKvA,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
-			{Name: "rope", Space: plan.SpaceRope},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
-			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
-		},
-		Width: 16,
+		Slots:   slotsQKvAX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
@@ -1093,17 +1091,8 @@ var kernels = []plan.Kernel{
 		Name:    "o_proj_x16",
 		Doc:     docOProj,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "x", Space: arena, Stride: 2048},
-			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-		},
-		Width: 16,
+		Slots:   slotsOProjX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
@@ -1113,15 +1102,8 @@ var kernels = []plan.Kernel{
 		Name:    "gate_up_x16",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
-			{Name: "w_up_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10944},
-		},
-		Width: 16,
+		Slots:   slotsGateUpX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
 		},
@@ -1131,17 +1113,8 @@ var kernels = []plan.Kernel{
 		Name:    "down_x16",
 		Doc:     docDown,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_down_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
-			{Name: "x", Space: arena, Stride: 2048},
-			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-		},
-		Width: 16,
+		Slots:   slotsDownX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
@@ -1151,17 +1124,8 @@ var kernels = []plan.Kernel{
 		Name:    "router_shared_gate_shared_up_x16",
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
-			{Name: "router", Space: arena, Write: true, Stride: 64},
-			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
-		},
-		Width: 16,
+		Slots:   slotsRouterSharedGateSharedUpX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 16},
@@ -1170,42 +1134,27 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "group_experts_x16",
-		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGroupExpertsX16,
 		Threads: 512,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "router", Space: arena, Stride: 64},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
-			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
-			{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
-		},
-		Width: 16,
+		Slots:   slotsGroupExpertsX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
 		},
 		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
-		Name:    "experts_gate_experts_up_x16",
-		Doc:     docExpertsGateExpertsUpX16,
+		Name:    "shared_down_experts_gate_experts_up_x16",
+		Doc:     docSharedDownExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
-			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 16,
-		Args:  []int{1, 6},
+		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
+		Width:   16,
+		Args:    []int{4, 9},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
+			&plan.Experts{W: 4, Up: 9, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 1408}, Rescale: &plan.Rescale{Squares: 8, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
 		},
-		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
+		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", typesSharedDownExpertsGateExpertsUpX16),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -1218,17 +1167,6 @@ var kernels = []plan.Kernel{
 			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
 		},
 		Variants: plan.Variants("experts_down_x16", typesExpertsDownX16),
-	},
-	{
-		Name:    "shared_down_x16",
-		Doc:     docSharedDownX16,
-		Threads: 128,
-		Slots:   slotsSharedDownX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
-		},
-		Variants: plan.Variants("shared_down_x16", typesEmbed),
 	},
 	{
 		Name:    "attn_norm_x16",
@@ -1256,12 +1194,8 @@ var kernels = []plan.Kernel{
 		Name:    "gather_x16",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-		},
-		Width: 16,
+		Slots:   slotsGatherX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 128, PerGroup: 256},
@@ -1272,14 +1206,8 @@ var kernels = []plan.Kernel{
 		Name:    "lm_head_x16",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
-		},
-		Width: 16,
+		Slots:   slotsLmHeadX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
@@ -1412,7 +1340,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "experts_gate_experts_up_x512",
-		Doc:     docExpertsGateExpertsUpX16,
+		Doc:     docExpertsGateExpertsUpX512,
 		Threads: 128,
 		Slots:   slotsExpertsGateExpertsUpX512,
 		Width:   512,
@@ -1436,9 +1364,9 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "shared_down_x512",
-		Doc:     docSharedDownX16,
+		Doc:     docSharedDownX512,
 		Threads: 256,
-		Slots:   slotsSharedDownX16,
+		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},
@@ -2021,8 +1949,15 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "embed_x8",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots:   slotsEmbedX8Nvidia,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+			{Name: "x", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+		},
+		Width: 8,
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
@@ -2031,12 +1966,21 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "q_kv_a_x8",
 		Doc:     docQKvA,
-		Threads: 128,
-		Slots:   slotsQKvAX8Nvidia,
-		Width:   8,
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_q_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 512},
+			{Name: "rope", Space: plan.SpaceRope},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
+			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 8},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("q_kv_a_x8", typesQKvA),
 	},
@@ -2080,7 +2024,7 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: arena, Stride: 262144},
 			{Name: "attend_ml", Space: arena, Stride: 1024},
-			{Name: "o_lat", Space: arena, Write: true, Stride: 8192},
+			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
 		},
 		Width: 8,
 		Parts: []plan.Part{
@@ -2103,11 +2047,20 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "o_proj_x8",
 		Doc:     docOProj,
-		Threads: 128,
-		Slots:   slotsOProjX8Nvidia,
-		Width:   8,
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_o_proj", Elem: plan.ElemTyped},
+			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "x", Space: arena, Stride: 2048},
+			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
 		},
 		Variants: plan.Variants("o_proj_x8", typesEmbed),
 	},
@@ -2115,8 +2068,15 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gate_up_x8",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots:   slotsGateUpX8Nvidia,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 512},
+			{Name: "w_up_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10944},
+		},
+		Width: 8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
 		},
@@ -2125,11 +2085,20 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "down_x8",
 		Doc:     docDown,
-		Threads: 128,
-		Slots:   slotsDownX8Nvidia,
-		Width:   8,
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_down_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
+			{Name: "x", Space: arena, Stride: 2048},
+			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
 		},
 		Variants: plan.Variants("down_x8", typesDown),
 	},
@@ -2137,8 +2106,17 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "router_shared_gate_shared_up_x8",
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots:   slotsRouterSharedGateSharedUpX8Nvidia,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 512},
+			{Name: "router", Space: arena, Write: true, Stride: 64},
+			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
+		},
+		Width: 8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 8},
@@ -2149,9 +2127,19 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x8",
 		Doc:     docExpertsGateExpertsUp,
 		Threads: 256,
-		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
-		Width:   8,
-		Args:    []int{2, 6},
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "router", Space: arena, Stride: 64},
+			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 512},
+			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 8,
+		Args:  []int{2, 6},
 		Parts: []plan.Part{
 			&plan.Experts{W: 2, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 512, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 3},
 		},
@@ -2161,9 +2149,22 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_shared_down_x8",
 		Doc:     docExpertsDownSharedDown,
 		Threads: 256,
-		Slots:   slotsExpertsDownSharedDownX8Nvidia,
-		Width:   8,
-		Args:    []int{1},
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
+			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
+			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
+			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 2816},
+			{Name: "x", Space: arena, Stride: 2048},
+			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 8,
+		Args:  []int{1},
 		Parts: []plan.Part{
 			&plan.ExpertsSum{W: 1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 1408}, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: plan.Vec{Slot: 5, Stride: 2816}, Add: 6, Out: plan.Vec{Slot: 7}, HandOver: &plan.HandOver{Weight: 8, Ready: 9, Squares: 10, Group: 4}},
 		},
@@ -2173,8 +2174,12 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gather_x8",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots:   slotsGatherX8Nvidia,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+		},
+		Width: 8,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 512, PerGroup: 256},
@@ -2185,8 +2190,14 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "lm_head_x8",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots:   slotsLmHeadX8Nvidia,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "w_lm_head", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 512},
+			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
+		},
+		Width: 8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
 		},
@@ -2196,22 +2207,22 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots:   slotsEmbedX8Nvidia,
+		Slots:   slotsEmbedX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
 	{
 		Name:    "q_kv_a_x16",
 		Doc:     docQKvA,
-		Threads: 128,
-		Slots:   slotsQKvAX8Nvidia,
+		Threads: 256,
+		Slots:   slotsQKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("q_kv_a_x16", typesQKvA),
 	},
@@ -2265,11 +2276,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "o_proj_x16",
 		Doc:     docOProj,
-		Threads: 128,
-		Slots:   slotsOProjX8Nvidia,
+		Threads: 256,
+		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -2277,21 +2288,21 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gate_up_x16",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots:   slotsGateUpX8Nvidia,
+		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQKvA),
 	},
 	{
 		Name:    "down_x16",
 		Doc:     docDown,
-		Threads: 128,
-		Slots:   slotsDownX8Nvidia,
+		Threads: 256,
+		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -2299,47 +2310,81 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "router_shared_gate_shared_up_x16",
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots:   slotsRouterSharedGateSharedUpX8Nvidia,
+		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
-		Name:    "experts_gate_experts_up_x16",
-		Doc:     docExpertsGateExpertsUp,
-		Threads: 256,
-		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
+		Name:    "group_experts_x16",
+		Doc:     docGroupExpertsX16,
+		Threads: 512,
+		Slots:   slotsGroupExpertsX16,
 		Width:   16,
-		Args:    []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 2, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 512, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 3},
+			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
 		},
-		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
+		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
-		Name:    "experts_down_shared_down_x16",
-		Doc:     docExpertsDownSharedDown,
-		Threads: 256,
-		Slots:   slotsExpertsDownSharedDownX8Nvidia,
+		Name:    "shared_down_experts_gate_experts_up_x16",
+		Doc:     docSharedDownExpertsGateExpertsUpX16,
+		Threads: 128,
+		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
+		Width:   16,
+		Args:    []int{4, 9},
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
+			&plan.Experts{W: 4, Up: 9, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 1408}, Rescale: &plan.Rescale{Squares: 8, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
+		},
+		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", typesSharedDownExpertsGateExpertsUpX16),
+	},
+	{
+		Name:    "experts_down_x16",
+		Doc:     docExpertsDownX16,
+		Threads: 128,
+		Slots:   slotsExpertsDownX16,
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{W: 1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 1408}, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: plan.Vec{Slot: 5, Stride: 2816}, Add: 6, Out: plan.Vec{Slot: 7}, HandOver: &plan.HandOver{Weight: 8, Ready: 9, Squares: 10, Group: 4}},
+			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1},
 		},
-		Variants: plan.Variants("experts_down_shared_down_x16", typesExpertsDownSharedDown),
+		Variants: plan.Variants("experts_down_x16", typesExpertsDownX16),
+	},
+	{
+		Name:    "attn_norm_x16",
+		Doc:     docAttnNormX16,
+		Threads: 128,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
+		Parts: []plan.Part{
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+		},
+		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
+	},
+	{
+		Name:    "final_norm_x16",
+		Doc:     docFinalNormX16,
+		Threads: 128,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
+		Parts: []plan.Part{
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+		},
+		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "gather_x16",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots:   slotsGatherX8Nvidia,
+		Slots:   slotsGatherX16,
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
-			&plan.GatherVec{Vec: 2, Dim: 512, PerGroup: 256},
+			&plan.GatherVec{Vec: 2, Dim: 128, PerGroup: 256},
 		},
 		Variants: plan.Variants("gather_x16", typesCombineX16),
 	},
@@ -2347,10 +2392,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "lm_head_x16",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots:   slotsLmHeadX8Nvidia,
+		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -2481,7 +2526,7 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "experts_gate_experts_up_x512",
-		Doc:     docExpertsGateExpertsUpX16,
+		Doc:     docExpertsGateExpertsUpX512,
 		Threads: 128,
 		Slots:   slotsExpertsGateExpertsUpX512,
 		Width:   512,
@@ -2505,9 +2550,9 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "shared_down_x512",
-		Doc:     docSharedDownX16,
+		Doc:     docSharedDownX512,
 		Threads: 256,
-		Slots:   slotsSharedDownX16,
+		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},
@@ -2686,7 +2731,7 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "experts_gate_experts_up_x2048",
-		Doc:     docExpertsGateExpertsUpX16,
+		Doc:     docExpertsGateExpertsUpX512,
 		Threads: 128,
 		Slots:   slotsExpertsGateExpertsUpX512,
 		Width:   2048,
@@ -2710,9 +2755,9 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "shared_down_x2048",
-		Doc:     docSharedDownX16,
+		Doc:     docSharedDownX512,
 		Threads: 128,
-		Slots:   slotsSharedDownX16,
+		Slots:   slotsSharedDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},

@@ -43,6 +43,7 @@ typedef MLA_ACT act_t; // element of the activation buffers
 #define COPIES_LAND_BUT(n)
 struct sixteen_bytes {
   uint4 v;
+  template <bool NEAR = false>
   static inline void begin_copy(thread sixteen_bytes & b, threadgroup uint4 *, device const uint4 * from, uint bytes) {
     b.v = uint4(0u);
     if (bytes == 16u) b.v = *from;
@@ -853,6 +854,17 @@ struct weights_of<f32> {
   static inline float4 floats(thread const f32::run & r, uint j, uint u) { return r.v[2u * j + u]; }
 };
 
+//: lane_words if f32 using SIXTEENS UNROLL f32 own_sixteens
+template <uint COLS>
+struct lane_words<f32, COLS> : own_sixteens {
+  enum : uint { SIXTEENS = 8, WORDS = 0, SHARERS = 1, ALIGN = COLS * 4u };
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + min(128u * step + 32u * p + 4u * i, COLS - 4u) * 4u; }
+  static inline device const uchar * word(device const uchar * row, uint, uint, uint) { return row; }
+  static inline void join(thread const uint4 * q, thread const uint *, uint, uint, thread f32::run & r) {
+    UNROLL for (uint i = 0; i < 8u; ++i) r.v[i] = as_type<float4>(q[i]);
+  }
+};
+
 //: f16 using UNROLL load4 share
 struct f16 {
   enum { COLUMNS = 4 };
@@ -1530,7 +1542,7 @@ struct weight_buffers {
 template <typename T, uint COLS, uint R, uint BYTES, uint BUFFERS>
 struct coming_steps {
   typedef lane_words<T, COLS> words_t;
-  enum : uint { AHEAD = BUFFERS, END = BYTES * BUFFERS };
+  enum : uint { AHEAD = BUFFERS, LATER = BUFFERS - 1u, END = BYTES * BUFFERS };
   enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
   threadgroup uchar * memory;
   uint at; // the buffer of the step that is taken next, in bytes
@@ -1572,7 +1584,7 @@ struct coming_steps {
 //: coming_steps using STEP UNROLL row_pointers
 template <typename T, uint COLS, uint R, uint BYTES>
 struct coming_steps<T, COLS, R, BYTES, 0> {
-  enum : uint { AHEAD = 1 };
+  enum : uint { AHEAD = 1, LATER = 4 };
   enum : bool { SINGLE = false, LATE = false };
   typename T::run next[R];
 
@@ -1587,7 +1599,7 @@ struct coming_steps<T, COLS, R, BYTES, 0> {
 
 //: no_steps using row_pointers
 struct no_steps {
-  enum : uint { AHEAD = 1 };
+  enum : uint { AHEAD = 1, LATER = 4 };
   enum : bool { SINGLE = false, LATE = true };
   static inline void begin_coming(thread no_steps &, threadgroup uchar *) {}
   template <uint R>
@@ -1610,7 +1622,7 @@ struct steps_of<T, COLS, R, ROOM, true> { typedef no_steps type; };
 template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
 struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
-  enum : uint { AHEAD = steps_t::AHEAD, ROW_BLOCKS = R }; // AHEAD: how many steps are sent for before the first is taken
+  enum : uint { AHEAD = steps_t::AHEAD, LATER = steps_t::LATER, ROW_BLOCKS = R };
   enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
   row_pointers<R> rows;
   typename T::run now[R];
@@ -1640,7 +1652,7 @@ struct weight_rows {
 
 //: no_weights
 struct no_weights {
-  enum : uint { AHEAD = 4 }; // no less than others
+  enum : uint { AHEAD = 4, LATER = 4 }; // no less than others
   enum : bool { LATE = false, SINGLE = false };
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
@@ -1832,6 +1844,7 @@ template <typename X>
 struct sent_eight {
   enum : uint { TERMS = eight_inputs<X>::TERMS };
   eight_inputs<X> e;
+  template <bool NEAR>
   static inline void send(thread sent_eight & s, threadgroup half *, device const X * p, uint n) {
     if (n == 8u) eight_inputs<X>::load(s.e, p);
     else if (n == 4u) eight_inputs<X>::load_four(s.e, p);
@@ -1844,7 +1857,8 @@ struct sent_eight {
 template <> struct sent_eight<half> {
   enum : uint { TERMS = 1 };
   sixteen_bytes v;
-  static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
+  template <bool NEAR>
+  static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy<NEAR>(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
   template <uint TERM>
   static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
@@ -1858,9 +1872,12 @@ template <uint COLS, uint TOKENS, uint SLICES, bool COPIES, typename W, typename
 struct batch_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
   typedef matrices<W, U> matrices_t;
-  enum : bool { FLOATS = eight_t::TERMS == 2u };
+  enum : bool { FLOATS = eight_t::TERMS == 2u, SINGLE = W::SINGLE || U::SINGLE };
   enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS / 2u, STEPS = (COLS + STEP - 1u) / STEP, TILE = TOKENS * INPUT_ROW };
-  enum : uint { TILES = COPIES && !FLOATS ? 2 : 1, OTHER = TILES - 1u };
+  enum : uint { OWN_STEPS = (STEPS + SLICES - 1u) / SLICES, SOON = OWN_STEPS < 2u ? 2u : OWN_STEPS < 4u ? OWN_STEPS : 4u };
+  enum : uint { TILES = !COPIES || FLOATS ? 1 : TOKENS > 8u ? 2 : SOON };
+  enum : uint { WEIGHTS_LATER = W::LATER < U::LATER ? W::LATER : U::LATER, TILES_LATER = TILES - 1u };
+  enum : uint { LATER = SINGLE && TILES > 1u ? 1u : WEIGHTS_LATER < TILES_LATER ? WEIGHTS_LATER : TILES_LATER };
 
   struct shares {
     INPUTS x;
@@ -1869,39 +1886,35 @@ struct batch_product {
   };
   static inline threadgroup half * place_of(threadgroup half * tile, uint k, ushort lane) { return tile + (2u * k + lane / 16u) * INPUT_ROW + column_place(lane % 16u * 8u); }
 
-  template <uint NTH>
-  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint step, ushort lane) {
+  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint nth, uint step, ushort lane) {
     if (step < STEPS) {
       const uint c = step * STEP + lane % 16u * 8u, n = columns_from<COLS>(c);
-      UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::send(s.e[NTH * EIGHTS + k], place_of(tiles + NTH * TILE, k, lane), s.x.base + s.rows[k] + c, n);
+      UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template send<true>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane), s.x.base + s.rows[k] + c, n);
     }
     COPIES_GROUP;
   }
-  template <uint NTH, uint TERM>
-  static inline void land_inputs(thread const shares & s, threadgroup half * tiles, ushort lane) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[NTH * EIGHTS + k], place_of(tiles + NTH * TILE, k, lane));
+  template <uint TERM>
+  static inline void land_inputs(thread const shares & s, threadgroup half * tiles, uint nth, ushort lane) {
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
     s.x = x;
     UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, 2u * k + lane / 16u);
-    send_inputs<0>(s, tiles, slice, lane);
-    if (TILES == 2u) send_inputs<OTHER>(s, tiles, slice + SLICES, lane);
+    UNROLL for (uint i = 0; i < TILES; ++i) send_inputs(s, tiles, i, slice + i * SLICES, lane);
   }
 
-  template <uint NTH>
-  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, ushort lane) {
-    threadgroup half * tile = tiles + NTH * TILE;
-    if (COPIES) staged = tiles + (1u - NTH) * TILE;
-    land_inputs<NTH, 0>(s, tiles, lane);
-    COPIES_LAND_BUT(OTHER); // but for the other tile's
+  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, uint nth, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, ushort lane) {
+    threadgroup half * tile = tiles + nth * TILE;
+    land_inputs<0>(s, tiles, nth, lane);
+    COPIES_LAND_BUT(LATER);
     simdgroup_barrier(mem_flags::mem_threadgroup);
     W::take(w, step, lane);
     U::take(up, step, lane);
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     W::send_step(w, step + W::AHEAD * SLICES, lane);
     U::send_step(up, step + U::AHEAD * SLICES, lane);
-    if (W::SINGLE || U::SINGLE) COPIES_GROUP; // else they land with inputs that are sent for later, a step after this one's
+    if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are sent for behind them
     W::fetch_late(w, step, lane);
     U::fetch_late(up, step, lane);
     if (!FLOATS) {
@@ -1911,18 +1924,21 @@ struct batch_product {
       matrices_t::template multiply_all<whole_step, piece::GROWN, N, 0, 4>(w, up, d, tile, staged, lane);
       matrices_t::template multiply_all<whole_step, piece::GROWN_REST, N, 0, 4>(w, up, d, tile, staged, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      land_inputs<NTH, eight_t::TERMS - 1u>(s, tiles, lane);
+      land_inputs<eight_t::TERMS - 1u>(s, tiles, nth, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
       matrices_t::template multiply_all<whole_step, piece::SHRUNK, N, 0, 4>(w, up, d, tile, staged, lane);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have read the tile
-    send_inputs<NTH>(s, tiles, step + TILES * SLICES, lane);
+    send_inputs(s, tiles, nth, step + TILES * SLICES, lane);
   }
 
   static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint, ushort lane) {
-    for (uint step = slice; step < STEPS; step += TILES * SLICES) {
-      multiply_tile<0>(w, up, s, tiles, staged, d, step, lane);
-      if (TILES == 2u && step + SLICES < STEPS) multiply_tile<OTHER>(w, up, s, tiles, staged, d, step + SLICES, lane);
+    uint nth = 0u;
+    for (uint step = slice; step < STEPS; step += SLICES) {
+      const uint last = nth == 0u ? TILES - 1u : nth - 1u; // the tile whose inputs were sent for last
+      if (COPIES) staged = tiles + (FLOATS ? 1u : last) * TILE;
+      multiply_tile(w, up, s, tiles, nth, staged, d, step, lane);
+      nth = nth + 1u == TILES ? 0u : nth + 1u;
     }
   }
 };
@@ -1976,7 +1992,7 @@ struct prompt_product {
     if (step < STEPS) {
       const uint c = step * STEP + s.columns[part], n = columns_from<COLS>(c);
       UNROLL for (uint k = 0; k < EIGHTS; ++k)
-        if (has(k, tid)) eight_t::send(s.e[k], place_of(buffer, k, tid), row_at(s, k) + c, n);
+        if (has(k, tid)) eight_t::template send<(TOKENS <= 16u)>(s.e[k], place_of(buffer, k, tid), row_at(s, k) + c, n);
     }
     COPIES_GROUP;
   }
@@ -4917,13 +4933,13 @@ kernel void attend_x16_q8_0(
 
 //:
 namespace mla {
-//: combine_x16_body using EARLIER_DONE Row combine_splits split_rows
+//: combine_x16_body using EARLIER_DONE Row act_t combine_splits split_rows
 // combine: merges the attention splits.
 static inline void combine_x16_body(
     constant Row * current,
     device const float * attend_out,
     device const float * attend_ml,
-    device float * o_lat,
+    device act_t * o_lat,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   const uint row_index = tg / 4u;
@@ -4931,7 +4947,7 @@ static inline void combine_x16_body(
   constant Row & row_current = current[row_index];
   device const float * row_attend_out = attend_out + row_index * 16384u;
   device const float * row_attend_ml = attend_ml + row_index * 128u;
-  device float * row_o_lat = o_lat + row_index * 1024u;
+  device act_t * row_o_lat = o_lat + row_index * 1024u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 4u);
@@ -4944,12 +4960,12 @@ static inline void combine_x16_body(
 //:
 } // namespace mla
 
-//: combine_x16 using Row combine_x16_body
+//: combine_x16 using Row act_t combine_x16_body
 kernel void combine_x16(
     constant mla::Row * current [[buffer(0)]],
     device const float * attend_out [[buffer(1)]],
     device const float * attend_ml [[buffer(2)]],
-    device float * o_lat [[buffer(3)]],
+    device mla::act_t * o_lat [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -4971,7 +4987,7 @@ template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
     constant Row * current,
     device const uchar * w_v_b_proj,
-    device const float * o_lat,
+    device const act_t * o_lat,
     device act_t * attention,
     constant v_b_x16_args & args,
     threadgroup float * scratch,
@@ -4994,9 +5010,9 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<float, 1024u, 0u, rows_between<true>>>::type product_t;
+  typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1024u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<float, 1024u, 0u, rows_between<true>>{o_lat + entry * 256u, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 1024u, 0u, rows_between<true>>{o_lat + entry * 256u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -5025,7 +5041,7 @@ static inline void v_b_x16_body(
 kernel void v_b_x16_q4_k(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_v_b_proj [[buffer(1)]],
-    device const float * o_lat [[buffer(2)]],
+    device const mla::act_t * o_lat [[buffer(2)]],
     device mla::act_t * attention [[buffer(3)]],
     constant mla::v_b_x16_args & args [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],
@@ -5533,19 +5549,22 @@ kernel void group_experts_x16(
 
 //:
 namespace mla {
-//: experts_gate_experts_up_x16_args
-struct experts_gate_experts_up_x16_args {
+//: shared_down_experts_gate_experts_up_x16_args
+struct shared_down_experts_gate_experts_up_x16_args {
   ulong stride0; // bytes between the entries of w_experts_gate_proj
   ulong stride1; // bytes between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_gate_experts_up_x16_args norm_factors put_results result_block rows_selected silu_for store_pair take_results tile_inputs tile_product weight_rows
-// experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
-// experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
-// between through memory.
-template <typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
-static inline void experts_gate_experts_up_x16_body(
+//: shared_down_experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results result_block rows_between rows_selected shared_down_experts_gate_experts_up_x16_args silu_for store_pair take_results tile_inputs tile_product weight_rows
+// shared_down: multiplies. Beside it, experts_gate_experts_up: finishes the norm of an input handed
+// over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save four
+// dispatches and the trips of what lies between through memory.
+template <typename T_w_shared_experts_down_proj, typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
+static inline void shared_down_experts_gate_experts_up_x16_body(
     constant Row * current,
+    device const uchar * w_shared_experts_down_proj,
+    device const act_t * shared_swiglu,
+    device float * shared_down,
     device const uchar * w_experts_gate_proj,
     device const uint * expert_starts,
     device const uint * expert_members,
@@ -5553,95 +5572,160 @@ static inline void experts_gate_experts_up_x16_body(
     device const float * ready_squares,
     device const uchar * w_experts_up_proj,
     device act_t * experts_swiglu,
-    constant experts_gate_experts_up_x16_args & args,
+    constant shared_down_experts_gate_experts_up_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 160 × 256 matrix of an expert times the inputs of all rows that have selected it, 16 at a time
-  const uint g = tg;
-  const uint entry = g / 3u;
-  const uint slice = 0u;
-  const uint row = (g % 3u) * 64u + sg / 1u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
-  EARLIER_DONE;
-  const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
-  if (begin < behind) { // else no row selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 2320u);
-  const rows_selected<3> which = {selections};
-  weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u> w;
-  weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 159u, room, lane);
-  weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u> w_up;
-  weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 159u, room + 0u, lane);
-  if (row + 16u <= 160u) {
-    WEIGHTS_SOON(w_experts_gate_proj + entry * args.stride0 + ulong(row) * T_w_experts_gate_proj::row_bytes(256u), 16u * T_w_experts_gate_proj::row_bytes(256u));
-    WEIGHTS_SOON(w_experts_up_proj + entry * args.stride1 + ulong(row) * T_w_experts_up_proj::row_bytes(256u), 16u * T_w_experts_up_proj::row_bytes(256u));
-  }
-  LATER_MAY_START;
-  for (uint next = begin; next < behind; next += 16u) {
-  weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
-  if (tid < 16u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef typename tile_product<256u, 16u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>, tile_inputs<act_t, 256u, 0u, rows_selected<3>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_selected<3>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 2304u;
-  norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
-  simdgroup_float8x8 d[8];
-  UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 8u * 2u;
-  threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
-  UNROLL for (uint n = 0; n < 2u; ++n) {
-    simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-    put_results<2, 2>(d + n, scratch + sg * 320u);
-    put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = i * 4u + lane / 8u;
-      v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
-      v[i] *= factors[8u * n + input];
+  if (tg < 2u) {
+// 256 × 320 matrix times the inputs of 16 rows
+    const uint g = tg;
+    const uint slice = 0u;
+    const uint row = g * 128u + sg / 1u * 32u;
+    threadgroup half * tile = (threadgroup half *)scratch;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    const rows_between<true> which = {0u, 15u};
+    weight_rows<T_w_shared_experts_down_proj, 320u, 4u, 16u, 0u> w;
+    weight_rows<T_w_shared_experts_down_proj, 320u, 4u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 255u, room, lane);
+    no_weights w_up;
+    if (row + 32u <= 256u) {
+      WEIGHTS_SOON(w_shared_experts_down_proj + ulong(row) * T_w_shared_experts_down_proj::row_bytes(320u), 32u * T_w_shared_experts_down_proj::row_bytes(320u));
     }
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = i * 4u + lane / 8u;
-      float2 up = take_results<2, 1, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
-      up *= factors[8u * n + input];
-      v[i].x = silu_for<act_t>::of(v[i].x) * up.x;
-      v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
+    weight_rows<T_w_shared_experts_down_proj, 320u, 4u, 16u, 0u>::send_first(w, 0u, 1u, lane);
+    EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef typename tile_product<320u, 16u, 1u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 320u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between<true>>>::type product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
+    simdgroup_float8x8 d[8];
+    UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
+    const uint at = row + lane % 16u * 2u;
+    threadgroup const float * blocks = scratch + sg / 1u * 288u;
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    UNROLL for (uint n = 0; n < 2u; ++n) {
+      simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
+      put_results<4, 2>(d + n, scratch + sg * 288u);
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      UNROLL for (uint i = 0; i < 4u; ++i) {
+        const uint input = i * 2u + lane / 16u;
+        v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
+      }
+      UNROLL for (uint i = 0; i < 4u; ++i) {
+        const uint input = i * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
+        const bool mine = at < 256u && 0u + 8u * n + input < 16u;
+        if (mine) store_pair(&shared_down[batch_row * 256u + at], v[i]);
+      }
     }
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = i * 4u + lane / 8u, selection = selections[8u * n + input];
-      const uint batch_row = selection / 3u, nth = selection % 3u;
-      if (at < 160u && next + 8u * n + input < behind) store_pair(&experts_swiglu[nth * 160u + batch_row * 480u + at], v[i]);
+  } else {
+    // 160 × 256 matrix of an expert times the inputs of all rows that have selected it, 16 at a time
+    const uint g = (tg - 2u);
+    const uint entry = g / 3u;
+    const uint slice = 0u;
+    const uint row = (g % 3u) * 64u + sg / 1u * 16u;
+    threadgroup half * tile = (threadgroup half *)scratch;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    EARLIER_DONE;
+    const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
+    if (begin < behind) { // else no row selected the expert
+    threadgroup uint * selections = (threadgroup uint *)(scratch + 2320u);
+    const rows_selected<3> which = {selections};
+    weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u> w;
+    weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 159u, room, lane);
+    weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u> w_up;
+    weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 159u, room + 0u, lane);
+    LATER_MAY_START;
+    for (uint next = begin; next < behind; next += 16u) {
+    weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
+    weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
+    if (tid < 16u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    typedef typename tile_product<256u, 16u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>, tile_inputs<act_t, 256u, 0u, rows_selected<3>>>::type product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_selected<3>>{ready, which}, tile, slice, tid, lane);
+    threadgroup float * factors = scratch + 2304u;
+    norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
+    simdgroup_float8x8 d[8];
+    UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
+    const uint at = row + lane % 8u * 2u;
+    threadgroup const float * blocks = scratch + sg / 1u * 320u;
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    UNROLL for (uint n = 0; n < 2u; ++n) {
+      simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
+      put_results<2, 2>(d + n, scratch + sg * 320u);
+      put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      UNROLL for (uint i = 0; i < 2u; ++i) {
+        const uint input = i * 4u + lane / 8u;
+        v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
+        v[i] *= factors[8u * n + input];
+      }
+      UNROLL for (uint i = 0; i < 2u; ++i) {
+        const uint input = i * 4u + lane / 8u;
+        float2 up = take_results<2, 1, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
+        up *= factors[8u * n + input];
+        v[i].x = silu_for<act_t>::of(v[i].x) * up.x;
+        v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
+      }
+      UNROLL for (uint i = 0; i < 2u; ++i) {
+        const uint input = i * 4u + lane / 8u, selection = selections[8u * n + input];
+        const uint batch_row = selection / 3u, nth = selection % 3u;
+        if (at < 160u && next + 8u * n + input < behind) store_pair(&experts_swiglu[nth * 160u + batch_row * 480u + at], v[i]);
+      }
     }
-  }
-  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the selections
-  }
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the selections
+    }
+    }
   }
 }
 //:
 } // namespace mla
 
-//: experts_gate_experts_up_x16_q4_k_q4_k using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_k
-kernel void experts_gate_experts_up_x16_q4_k_q4_k(
+//: shared_down_experts_gate_experts_up_x16_q5_0_q4_k_q4_k using Row act_t q4_k q5_0 shared_down_experts_gate_experts_up_x16_args shared_down_experts_gate_experts_up_x16_body
+kernel void shared_down_experts_gate_experts_up_x16_q5_0_q4_k_q4_k(
     constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device const uint * expert_starts [[buffer(2)]],
-    device const uint * expert_members [[buffer(3)]],
-    device const mla::act_t * ready [[buffer(4)]],
-    device const float * ready_squares [[buffer(5)]],
-    device const uchar * w_experts_up_proj [[buffer(6)]],
-    device mla::act_t * experts_swiglu [[buffer(7)]],
-    constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
+    device const uchar * w_shared_experts_down_proj [[buffer(1)]],
+    device const mla::act_t * shared_swiglu [[buffer(2)]],
+    device float * shared_down [[buffer(3)]],
+    device const uchar * w_experts_gate_proj [[buffer(4)]],
+    device const uint * expert_starts [[buffer(5)]],
+    device const uint * expert_members [[buffer(6)]],
+    device const mla::act_t * ready [[buffer(7)]],
+    device const float * ready_squares [[buffer(8)]],
+    device const uchar * w_experts_up_proj [[buffer(9)]],
+    device mla::act_t * experts_swiglu [[buffer(10)]],
+    constant mla::shared_down_experts_gate_experts_up_x16_args & args [[buffer(11)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[584];
-  mla::experts_gate_experts_up_x16_body<mla::q4_k, mla::q4_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::shared_down_experts_gate_experts_up_x16_body<mla::q5_0, mla::q4_k, mla::q4_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: shared_down_experts_gate_experts_up_x16_q8_0_q4_k_q4_k using Row act_t q4_k q8_0 shared_down_experts_gate_experts_up_x16_args shared_down_experts_gate_experts_up_x16_body
+kernel void shared_down_experts_gate_experts_up_x16_q8_0_q4_k_q4_k(
+    constant mla::Row * current [[buffer(0)]],
+    device const uchar * w_shared_experts_down_proj [[buffer(1)]],
+    device const mla::act_t * shared_swiglu [[buffer(2)]],
+    device float * shared_down [[buffer(3)]],
+    device const uchar * w_experts_gate_proj [[buffer(4)]],
+    device const uint * expert_starts [[buffer(5)]],
+    device const uint * expert_members [[buffer(6)]],
+    device const mla::act_t * ready [[buffer(7)]],
+    device const float * ready_squares [[buffer(8)]],
+    device const uchar * w_experts_up_proj [[buffer(9)]],
+    device mla::act_t * experts_swiglu [[buffer(10)]],
+    constant mla::shared_down_experts_gate_experts_up_x16_args & args [[buffer(11)]],
+    uint tg [[threadgroup_position_in_grid]],
+    uint tid [[thread_index_in_threadgroup]],
+    ushort sg [[simdgroup_index_in_threadgroup]],
+    ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[584];
+  mla::shared_down_experts_gate_experts_up_x16_body<mla::q8_0, mla::q4_k, mla::q4_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -5651,7 +5735,7 @@ struct experts_down_x16_args {
   ulong stride0; // bytes between the entries of w_experts_down_proj
 };
 
-//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t experts_down_x16_args no_weights put_results rows_selected store_pair take_results tile_inputs tile_product weight_rows
+//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t experts_down_x16_args no_weights put_results rows_selected store_pair take_results tile_inputs tile_product weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x16_body(
@@ -5680,9 +5764,6 @@ static inline void experts_down_x16_body(
   weight_rows<T_w_experts_down_proj, 160u, 2u, 16u, 0u> w;
   weight_rows<T_w_experts_down_proj, 160u, 2u, 16u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 255u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_experts_down_proj + entry * args.stride0 + ulong(row) * T_w_experts_down_proj::row_bytes(160u), 16u * T_w_experts_down_proj::row_bytes(160u));
-  }
   LATER_MAY_START;
   for (uint next = begin; next < behind; next += 16u) {
   weight_rows<T_w_experts_down_proj, 160u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
@@ -5751,90 +5832,6 @@ kernel void experts_down_x16_q8_0(
     ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::experts_down_x16_body<mla::q8_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//:
-namespace mla {
-//: shared_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// shared_down: multiplies.
-template <typename T_w_shared_experts_down_proj>
-static inline void shared_down_x16_body(
-    constant Row * current,
-    device const uchar * w_shared_experts_down_proj,
-    device const act_t * shared_swiglu,
-    device float * shared_down,
-    threadgroup float * scratch,
-    uint tg, uint tid, ushort sg, ushort lane) {
-// 256 × 320 matrix times the inputs of 16 rows
-  const uint g = tg;
-  const uint slice = sg % 2u; // of the columns
-  const uint row = g * 32u + sg / 2u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
-  const rows_between<true> which = {0u, 15u};
-  weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u, 0u> w;
-  weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 255u, room, lane);
-  no_weights w_up;
-  if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_shared_experts_down_proj + ulong(row) * T_w_shared_experts_down_proj::row_bytes(320u) + slice * (16u * T_w_shared_experts_down_proj::row_bytes(320u) / 2u), 16u * T_w_shared_experts_down_proj::row_bytes(320u) / 2u);
-  }
-  weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef typename tile_product<320u, 16u, 2u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
-  simdgroup_float8x8 d[4];
-  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 8u * 2u;
-  threadgroup const float * blocks = scratch + sg / 2u * 320u;
-  UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
-    put_results<2, 2>(d + n, scratch + sg * 160u);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = (i * 2u + slice) * 4u + lane / 8u;
-      v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
-    }
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
-      const bool mine = at < 256u && 0u + 8u * n + input < 16u;
-      if (mine) store_pair(&shared_down[batch_row * 256u + at], v[i]);
-    }
-  }
-}
-//:
-} // namespace mla
-
-//: shared_down_x16_q5_0 using Row act_t q5_0 shared_down_x16_body
-kernel void shared_down_x16_q5_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-    device const mla::act_t * shared_swiglu [[buffer(2)]],
-    device float * shared_down [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::shared_down_x16_body<mla::q5_0>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: shared_down_x16_q8_0 using Row act_t q8_0 shared_down_x16_body
-kernel void shared_down_x16_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-    device const mla::act_t * shared_swiglu [[buffer(2)]],
-    device float * shared_down [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::shared_down_x16_body<mla::q8_0>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:

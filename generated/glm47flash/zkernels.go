@@ -34,9 +34,8 @@ const (
 	kDownX16
 	kRouterSharedGateSharedUpX16
 	kGroupExpertsX16
-	kExpertsGateExpertsUpX16
+	kSharedDownExpertsGateExpertsUpX16
 	kExpertsDownX16
-	kSharedDownX16
 	kAttnNormX16
 	kFinalNormX16
 	kGatherX16
@@ -135,8 +134,11 @@ const (
 	kGateUpX16Nvidia
 	kDownX16Nvidia
 	kRouterSharedGateSharedUpX16Nvidia
-	kExpertsGateExpertsUpX16Nvidia
-	kExpertsDownSharedDownX16Nvidia
+	kGroupExpertsX16Nvidia
+	kSharedDownExpertsGateExpertsUpX16Nvidia
+	kExpertsDownX16Nvidia
+	kAttnNormX16Nvidia
+	kFinalNormX16Nvidia
 	kGatherX16Nvidia
 	kLmHeadX16Nvidia
 	kEmbedX512Nvidia
@@ -183,38 +185,40 @@ const (
 
 // What several kernels do.
 const (
-	docEmbed                      = "embed: reads the token's embedding row, hands the next norm's input over."
-	docQAKvA                      = "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
-	docQBStoreKv                  = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
-	docKB                         = "k_b: multiplies."
-	docAttend                     = "attend: attends over one split of the latent cache for all heads."
-	docVB                         = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docOProj                      = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
-	docGateUp                     = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docDown                       = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
-	docRouterSharedGateSharedUp   = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
-	docExpertsGateExpertsUp       = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
-	docExpertsDownSharedDown      = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
-	docLmHead                     = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docCombineX16                 = "combine: merges the attention splits."
-	docVBX16                      = "v_b: multiplies."
-	docExpertsGateExpertsUpX16    = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docExpertsDownX16             = "experts_down: multiplies by the selected experts."
-	docSharedDownX16              = "shared_down: multiplies."
-	docAttnNormX16                = "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
-	docFinalNormX16               = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
-	docGatherX16                  = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
-	docQBX512                     = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to save two dispatches and the trips of what lies between through memory."
-	docStoreKvX512                = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory."
-	docExpandKeysExpandValuesX512 = "expand_keys: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Fused to save one dispatch and the trips of what lies between through memory."
-	docAttentionX512              = "attention: attends with each head of some rows to its expanded keys and values."
-	docRoutingX512                = "routing: scores the experts, selects them again in every threadgroup, hands their weights on. Fused to save two dispatches and the trips of what lies between through memory."
-	docGroupExpertsX512           = "group_experts: lists by expert what all rows have selected."
-	docSampleScan                 = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
-	docSamplePick                 = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
-	docPicksScan                  = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
-	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
-	docAttendApple7               = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
+	docEmbed                             = "embed: reads the token's embedding row, hands the next norm's input over."
+	docQAKvA                             = "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docQBStoreKv                         = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
+	docKB                                = "k_b: multiplies."
+	docAttend                            = "attend: attends over one split of the latent cache for all heads."
+	docVB                                = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docOProj                             = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docGateUp                            = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docDown                              = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docRouterSharedGateSharedUp          = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
+	docExpertsGateExpertsUp              = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
+	docExpertsDownSharedDown             = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
+	docLmHead                            = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docCombineX16                        = "combine: merges the attention splits."
+	docVBX16                             = "v_b: multiplies."
+	docGroupExpertsX16                   = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory."
+	docSharedDownExpertsGateExpertsUpX16 = "shared_down: multiplies. Beside it, experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save four dispatches and the trips of what lies between through memory."
+	docExpertsDownX16                    = "experts_down: multiplies by the selected experts."
+	docAttnNormX16                       = "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
+	docFinalNormX16                      = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
+	docGatherX16                         = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
+	docQBX512                            = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to save two dispatches and the trips of what lies between through memory."
+	docStoreKvX512                       = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory."
+	docExpandKeysExpandValuesX512        = "expand_keys: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Fused to save one dispatch and the trips of what lies between through memory."
+	docAttentionX512                     = "attention: attends with each head of some rows to its expanded keys and values."
+	docRoutingX512                       = "routing: scores the experts, selects them again in every threadgroup, hands their weights on. Fused to save two dispatches and the trips of what lies between through memory."
+	docGroupExpertsX512                  = "group_experts: lists by expert what all rows have selected."
+	docExpertsGateExpertsUpX512          = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docSharedDownX512                    = "shared_down: multiplies."
+	docSampleScan                        = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
+	docSamplePick                        = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
+	docPicksScan                         = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
+	docPicksPick                         = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
+	docAttendApple7                      = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
 )
 
 // The combinations of types that several kernels have.
@@ -306,6 +310,20 @@ var (
 	}
 	typesCombineX16 = [][]quant.Type{
 		{},
+	}
+	typesSharedDownExpertsGateExpertsUpX16 = [][]quant.Type{
+		{quant.F16, quant.F16, quant.F16},
+		{quant.Q4_0, quant.Q4_0, quant.Q4_0},
+		{quant.Q4_1, quant.Q4_0, quant.Q4_0},
+		{quant.Q4_1, quant.Q4_1, quant.Q4_1},
+		{quant.Q8_0, quant.Q8_0, quant.Q8_0},
+		{quant.Q4_K, quant.Q4_K, quant.Q4_K},
+		{quant.Q5_K, quant.Q4_K, quant.Q4_K},
+		{quant.Q5_K, quant.Q5_K, quant.Q5_K},
+		{quant.Q6_K, quant.Q4_K, quant.Q4_K},
+		{quant.Q6_K, quant.Q5_K, quant.Q5_K},
+		{quant.Q6_K, quant.Q6_K, quant.Q6_K},
+		{quant.BF16, quant.BF16, quant.BF16},
 	}
 	typesExpandKeysExpandValuesX512 = [][]quant.Type{
 		{quant.F16, quant.F32, quant.F16},
@@ -454,6 +472,37 @@ var (
 		{Name: "ready_squares", Space: arena},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 	}
+	slotsEmbedX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+		{Name: "x", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+	}
+	slotsQAKvAX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "w_next_norm"},
+		{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
+		{Name: "ready_squares_2", Space: arena, Write: true, Stride: 48},
+		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
+	}
+	slotsQBStoreKvX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
+		{Name: "ready_squares", Space: arena, Stride: 48},
+		{Name: "rope", Space: plan.SpaceRope},
+		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
+		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
+		{Name: "w_kv_a_layernorm"},
+		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+	}
 	slotsKBX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
@@ -474,13 +523,73 @@ var (
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "attend_out", Space: arena, Stride: 163840},
 		{Name: "attend_ml", Space: arena, Stride: 640},
-		{Name: "o_lat", Space: arena, Write: true, Stride: 10240},
+		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
 	}
 	slotsVBX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "o_lat", Space: arena, Stride: 10240},
+		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 10240},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsOProjX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_o_proj", Elem: plan.ElemTyped},
+		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
+		{Name: "x", Space: arena, Stride: 2048},
+		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+	}
+	slotsGateUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_gate_proj", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "w_up_proj", Elem: plan.ElemTyped},
+		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
+	}
+	slotsDownX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_down_proj", Elem: plan.ElemTyped},
+		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
+		{Name: "x", Space: arena, Stride: 2048},
+		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_next_norm"},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+	}
+	slotsRouterSharedGateSharedUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_gate", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "router", Space: arena, Write: true, Stride: 64},
+		{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
+	}
+	slotsGroupExpertsX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "router", Space: arena, Stride: 64},
+		{Name: "w_e_score_correction_bias"},
+		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
+	}
+	slotsSharedDownExpertsGateExpertsUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 1536},
+		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
+		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
 	slotsExpertsDownX16 = []plan.Slot{
@@ -492,12 +601,6 @@ var (
 		{Name: "experts_down", Space: arena, Write: true, Stride: 8192},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
-	slotsSharedDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 1536},
-		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
-	}
 	slotsAttnNormX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "experts_down", Space: arena, Stride: 8192},
@@ -508,6 +611,18 @@ var (
 		{Name: "w_next_norm"},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+	}
+	slotsGatherX16 = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
+	}
+	slotsLmHeadX16 = []plan.Slot{
+		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+		{Name: "w_lm_head", Elem: plan.ElemTyped},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
 	}
 	slotsEmbedX512 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -620,6 +735,12 @@ var (
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsSharedDownX512 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 1536},
+		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
 	}
 	slotsAttnNormX512 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -790,113 +911,6 @@ var (
 		{Name: "ready_squares", Space: arena, Stride: 1024},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
 	}
-	slotsEmbedX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-		{Name: "x", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-	}
-	slotsQAKvAX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 512},
-		{Name: "w_next_norm"},
-		{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
-		{Name: "ready_squares_2", Space: arena, Write: true, Stride: 192},
-		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
-	}
-	slotsQBStoreKvX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
-		{Name: "ready_squares", Space: arena, Stride: 192},
-		{Name: "rope", Space: plan.SpaceRope},
-		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
-		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
-		{Name: "w_kv_a_layernorm"},
-		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-	}
-	slotsOProjX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_o_proj", Elem: plan.ElemTyped},
-		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
-		{Name: "x", Space: arena, Stride: 2048},
-		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-	}
-	slotsGateUpX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_gate_proj", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 512},
-		{Name: "w_up_proj", Elem: plan.ElemTyped},
-		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
-	}
-	slotsDownX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_down_proj", Elem: plan.ElemTyped},
-		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
-		{Name: "x", Space: arena, Stride: 2048},
-		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-	}
-	slotsRouterSharedGateSharedUpX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_gate", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 512},
-		{Name: "router", Space: arena, Write: true, Stride: 64},
-		{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
-	}
-	slotsExpertsGateExpertsUpX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "router", Space: arena, Stride: 64},
-		{Name: "w_e_score_correction_bias"},
-		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 512},
-		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
-	slotsExpertsDownSharedDownX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
-		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
-		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 1536},
-		{Name: "x", Space: arena, Stride: 2048},
-		{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-		{Name: "w_next_norm"},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
-	slotsGatherX8Nvidia = []plan.Slot{
-		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-	}
-	slotsLmHeadX8Nvidia = []plan.Slot{
-		{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-		{Name: "w_lm_head", Elem: plan.ElemTyped},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 512},
-		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
-	}
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
@@ -1042,15 +1056,8 @@ var kernels = []plan.Kernel{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
-			{Name: "x", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-		},
-		Width: 16,
+		Slots:   slotsEmbedX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
@@ -1060,18 +1067,8 @@ var kernels = []plan.Kernel{
 		Name:    "q_a_kv_a_x16",
 		Doc:     docQAKvA,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
-			{Name: "w_next_norm"},
-			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
-			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 48},
-			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
-		},
-		Width: 16,
+		Slots:   slotsQAKvAX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
 			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
@@ -1082,19 +1079,8 @@ var kernels = []plan.Kernel{
 		Name:    "q_b_store_kv_x16",
 		Doc:     docQBStoreKv,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
-			{Name: "ready_squares", Space: arena, Stride: 48},
-			{Name: "rope", Space: plan.SpaceRope},
-			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
-			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
-			{Name: "w_kv_a_layernorm"},
-			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		},
-		Width: 16,
+		Slots:   slotsQBStoreKvX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 48, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
@@ -1151,17 +1137,8 @@ var kernels = []plan.Kernel{
 		Name:    "o_proj_x16",
 		Doc:     docOProj,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_o_proj", Elem: plan.ElemTyped},
-			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
-			{Name: "x", Space: arena, Stride: 2048},
-			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-		},
-		Width: 16,
+		Slots:   slotsOProjX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
@@ -1171,15 +1148,8 @@ var kernels = []plan.Kernel{
 		Name:    "gate_up_x16",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate_proj", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
-			{Name: "w_up_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
-		},
-		Width: 16,
+		Slots:   slotsGateUpX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
 		},
@@ -1189,17 +1159,8 @@ var kernels = []plan.Kernel{
 		Name:    "down_x16",
 		Doc:     docDown,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_down_proj", Elem: plan.ElemTyped},
-			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
-			{Name: "x", Space: arena, Stride: 2048},
-			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
-			{Name: "w_next_norm"},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-		},
-		Width: 16,
+		Slots:   slotsDownX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
@@ -1209,17 +1170,8 @@ var kernels = []plan.Kernel{
 		Name:    "router_shared_gate_shared_up_x16",
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_gate", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
-			{Name: "router", Space: arena, Write: true, Stride: 64},
-			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
-		},
-		Width: 16,
+		Slots:   slotsRouterSharedGateSharedUpX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
@@ -1228,43 +1180,27 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "group_experts_x16",
-		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory.",
+		Doc:     docGroupExpertsX16,
 		Threads: 512,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "router", Space: arena, Stride: 64},
-			{Name: "w_e_score_correction_bias"},
-			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
-			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
-			{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
-		},
-		Width: 16,
+		Slots:   slotsGroupExpertsX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 64, K: 4}},
 		},
 		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
-		Name:    "experts_gate_experts_up_x16",
-		Doc:     docExpertsGateExpertsUpX16,
+		Name:    "shared_down_experts_gate_experts_up_x16",
+		Doc:     docSharedDownExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
-			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-		},
-		Width: 16,
-		Args:  []int{1, 6},
+		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
+		Width:   16,
+		Args:    []int{4, 9},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
+			&plan.Experts{W: 4, Up: 9, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 1536}, Rescale: &plan.Rescale{Squares: 8, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
 		},
-		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
+		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", typesSharedDownExpertsGateExpertsUpX16),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -1277,17 +1213,6 @@ var kernels = []plan.Kernel{
 			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
-	},
-	{
-		Name:    "shared_down_x16",
-		Doc:     docSharedDownX16,
-		Threads: 128,
-		Slots:   slotsSharedDownX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
-		},
-		Variants: plan.Variants("shared_down_x16", typesEmbed),
 	},
 	{
 		Name:    "attn_norm_x16",
@@ -1315,12 +1240,8 @@ var kernels = []plan.Kernel{
 		Name:    "gather_x16",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-		},
-		Width: 16,
+		Slots:   slotsGatherX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 128, PerGroup: 256},
@@ -1331,14 +1252,8 @@ var kernels = []plan.Kernel{
 		Name:    "lm_head_x16",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
-			{Name: "w_lm_head", Elem: plan.ElemTyped},
-			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-			{Name: "ready_squares", Space: arena, Stride: 128},
-			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
-		},
-		Width: 16,
+		Slots:   slotsLmHeadX16,
+		Width:   16,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
@@ -1482,7 +1397,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "experts_gate_experts_up_x512",
-		Doc:     docExpertsGateExpertsUpX16,
+		Doc:     docExpertsGateExpertsUpX512,
 		Threads: 128,
 		Slots:   slotsExpertsGateExpertsUpX512,
 		Width:   512,
@@ -1506,9 +1421,9 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "shared_down_x512",
-		Doc:     docSharedDownX16,
+		Doc:     docSharedDownX512,
 		Threads: 256,
-		Slots:   slotsSharedDownX16,
+		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},
@@ -2123,8 +2038,15 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "embed_x8",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots:   slotsEmbedX8Nvidia,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
+			{Name: "x", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+		},
+		Width: 8,
 		Parts: []plan.Part{
 			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
 		},
@@ -2133,12 +2055,22 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "q_a_kv_a_x8",
 		Doc:     docQAKvA,
-		Threads: 128,
-		Slots:   slotsQAKvAX8Nvidia,
-		Width:   8,
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 512},
+			{Name: "w_next_norm"},
+			{Name: "ready_2", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
+			{Name: "ready_squares_2", Space: arena, Write: true, Stride: 192},
+			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
+			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}, Tokens: 8},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}, Tokens: 8},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("q_a_kv_a_x8", typesQAKvA),
 	},
@@ -2146,8 +2078,19 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "q_b_store_kv_x8",
 		Doc:     docQBStoreKv,
 		Threads: 128,
-		Slots:   slotsQBStoreKvX8Nvidia,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
+			{Name: "ready_squares", Space: arena, Stride: 192},
+			{Name: "rope", Space: plan.SpaceRope},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
+			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
+			{Name: "w_kv_a_layernorm"},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		},
+		Width: 8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 192, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 8},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
@@ -2193,7 +2136,7 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: arena, Stride: 327680},
 			{Name: "attend_ml", Space: arena, Stride: 1280},
-			{Name: "o_lat", Space: arena, Write: true, Stride: 10240},
+			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
 		},
 		Width: 8,
 		Parts: []plan.Part{
@@ -2216,11 +2159,20 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "o_proj_x8",
 		Doc:     docOProj,
-		Threads: 128,
-		Slots:   slotsOProjX8Nvidia,
-		Width:   8,
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_o_proj", Elem: plan.ElemTyped},
+			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
+			{Name: "x", Space: arena, Stride: 2048},
+			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
 		},
 		Variants: plan.Variants("o_proj_x8", typesEmbed),
 	},
@@ -2228,8 +2180,15 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gate_up_x8",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots:   slotsGateUpX8Nvidia,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate_proj", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 512},
+			{Name: "w_up_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
+		},
+		Width: 8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 8},
 		},
@@ -2238,23 +2197,41 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "down_x8",
 		Doc:     docDown,
-		Threads: 128,
-		Slots:   slotsDownX8Nvidia,
-		Width:   8,
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_down_proj", Elem: plan.ElemTyped},
+			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
+			{Name: "x", Space: arena, Stride: 2048},
+			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 8},
 		},
 		Variants: plan.Variants("down_x8", typesDown),
 	},
 	{
 		Name:    "router_shared_gate_shared_up_x8",
 		Doc:     docRouterSharedGateSharedUp,
-		Threads: 128,
-		Slots:   slotsRouterSharedGateSharedUpX8Nvidia,
-		Width:   8,
+		Threads: 256,
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_gate", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 512},
+			{Name: "router", Space: arena, Write: true, Stride: 64},
+			{Name: "w_shared_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
+		},
+		Width: 8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x8", typesRouterSharedGateSharedUp),
 	},
@@ -2262,9 +2239,20 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x8",
 		Doc:     docExpertsGateExpertsUp,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
-		Width:   8,
-		Args:    []int{3, 7},
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "router", Space: arena, Stride: 64},
+			{Name: "w_e_score_correction_bias"},
+			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 512},
+			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 8,
+		Args:  []int{3, 7},
 		Parts: []plan.Part{
 			&plan.Experts{W: 3, Up: 7, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 12, SplitK: 2, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 1536}, Rescale: &plan.Rescale{Squares: 6, Count: 512, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 4},
 		},
@@ -2274,9 +2262,22 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_shared_down_x8",
 		Doc:     docExpertsDownSharedDown,
 		Threads: 128,
-		Slots:   slotsExpertsDownSharedDownX8Nvidia,
-		Width:   8,
-		Args:    []int{1},
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
+			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
+			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
+			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 1536},
+			{Name: "x", Space: arena, Stride: 2048},
+			{Name: "x_2", Space: arena, Write: true, Stride: 2048},
+			{Name: "w_next_norm"},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 8,
+		Args:  []int{1},
 		Parts: []plan.Part{
 			&plan.ExpertsSum{W: 1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: plan.Vec{Slot: 5, Stride: 1536}, Add: 6, Out: plan.Vec{Slot: 7}, HandOver: &plan.HandOver{Weight: 8, Ready: 9, Squares: 10, Group: 4}},
 		},
@@ -2286,8 +2287,12 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gather_x8",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots:   slotsGatherX8Nvidia,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
+		},
+		Width: 8,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
 			&plan.GatherVec{Vec: 2, Dim: 512, PerGroup: 256},
@@ -2298,8 +2303,14 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "lm_head_x8",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots:   slotsLmHeadX8Nvidia,
-		Width:   8,
+		Slots: []plan.Slot{
+			{Name: "wanted", Space: plan.SpaceWanted, Elem: plan.ElemRow},
+			{Name: "w_lm_head", Elem: plan.ElemTyped},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 512},
+			{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
+		},
+		Width: 8,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
 		},
@@ -2309,22 +2320,22 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
 		Threads: 128,
-		Slots:   slotsEmbedX8Nvidia,
+		Slots:   slotsEmbedX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a_x16",
 		Doc:     docQAKvA,
-		Threads: 128,
-		Slots:   slotsQAKvAX8Nvidia,
+		Threads: 256,
+		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 4}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -2332,10 +2343,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "q_b_store_kv_x16",
 		Doc:     docQBStoreKv,
 		Threads: 128,
-		Slots:   slotsQBStoreKvX8Nvidia,
+		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 192, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, Rescale: &plan.Rescale{Squares: 3, Count: 48, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -2389,11 +2400,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "o_proj_x16",
 		Doc:     docOProj,
-		Threads: 128,
-		Slots:   slotsOProjX8Nvidia,
+		Threads: 256,
+		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -2401,69 +2412,103 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "gate_up_x16",
 		Doc:     docGateUp,
 		Threads: 128,
-		Slots:   slotsGateUpX8Nvidia,
+		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "down_x16",
 		Doc:     docDown,
-		Threads: 128,
-		Slots:   slotsDownX8Nvidia,
+		Threads: 256,
+		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
 	{
 		Name:    "router_shared_gate_shared_up_x16",
 		Doc:     docRouterSharedGateSharedUp,
-		Threads: 128,
-		Slots:   slotsRouterSharedGateSharedUpX8Nvidia,
+		Threads: 256,
+		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
-		Name:    "experts_gate_experts_up_x16",
-		Doc:     docExpertsGateExpertsUp,
-		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
+		Name:    "group_experts_x16",
+		Doc:     docGroupExpertsX16,
+		Threads: 512,
+		Slots:   slotsGroupExpertsX16,
 		Width:   16,
-		Args:    []int{3, 7},
 		Parts: []plan.Part{
-			&plan.Experts{W: 3, Up: 7, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 12, SplitK: 2, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 1536}, Rescale: &plan.Rescale{Squares: 6, Count: 512, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 4},
+			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 64, K: 4}},
 		},
-		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
+		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
-		Name:    "experts_down_shared_down_x16",
-		Doc:     docExpertsDownSharedDown,
+		Name:    "shared_down_experts_gate_experts_up_x16",
+		Doc:     docSharedDownExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownSharedDownX8Nvidia,
+		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
+		Width:   16,
+		Args:    []int{4, 9},
+		Parts: []plan.Part{
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
+			&plan.Experts{W: 4, Up: 9, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 1536}, Rescale: &plan.Rescale{Squares: 8, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
+		},
+		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", typesSharedDownExpertsGateExpertsUpX16),
+	},
+	{
+		Name:    "experts_down_x16",
+		Doc:     docExpertsDownX16,
+		Threads: 128,
+		Slots:   slotsExpertsDownX16,
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{W: 1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: plan.Vec{Slot: 5, Stride: 1536}, Add: 6, Out: plan.Vec{Slot: 7}, HandOver: &plan.HandOver{Weight: 8, Ready: 9, Squares: 10, Group: 4}},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1},
 		},
-		Variants: plan.Variants("experts_down_shared_down_x16", typesQAKvA),
+		Variants: plan.Variants("experts_down_x16", typesEmbed),
+	},
+	{
+		Name:    "attn_norm_x16",
+		Doc:     docAttnNormX16,
+		Threads: 128,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
+		Parts: []plan.Part{
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+		},
+		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
+	},
+	{
+		Name:    "final_norm_x16",
+		Doc:     docFinalNormX16,
+		Threads: 128,
+		Slots:   slotsAttnNormX16,
+		Width:   16,
+		Parts: []plan.Part{
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+		},
+		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "gather_x16",
 		Doc:     docGatherX16,
 		Threads: 256,
-		Slots:   slotsGatherX8Nvidia,
+		Slots:   slotsGatherX16,
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.GatherVec{Vec: 1, Dim: 2048, PerGroup: 256},
-			&plan.GatherVec{Vec: 2, Dim: 512, PerGroup: 256},
+			&plan.GatherVec{Vec: 2, Dim: 128, PerGroup: 256},
 		},
 		Variants: plan.Variants("gather_x16", typesCombineX16),
 	},
@@ -2471,10 +2516,10 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "lm_head_x16",
 		Doc:     docLmHead,
 		Threads: 128,
-		Slots:   slotsLmHeadX8Nvidia,
+		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -2616,7 +2661,7 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "experts_gate_experts_up_x512",
-		Doc:     docExpertsGateExpertsUpX16,
+		Doc:     docExpertsGateExpertsUpX512,
 		Threads: 128,
 		Slots:   slotsExpertsGateExpertsUpX512,
 		Width:   512,
@@ -2640,9 +2685,9 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "shared_down_x512",
-		Doc:     docSharedDownX16,
+		Doc:     docSharedDownX512,
 		Threads: 256,
-		Slots:   slotsSharedDownX16,
+		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},
@@ -2832,7 +2877,7 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "experts_gate_experts_up_x2048",
-		Doc:     docExpertsGateExpertsUpX16,
+		Doc:     docExpertsGateExpertsUpX512,
 		Threads: 128,
 		Slots:   slotsExpertsGateExpertsUpX512,
 		Width:   2048,
@@ -2856,9 +2901,9 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "shared_down_x2048",
-		Doc:     docSharedDownX16,
+		Doc:     docSharedDownX512,
 		Threads: 128,
-		Slots:   slotsSharedDownX16,
+		Slots:   slotsSharedDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
 			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},

@@ -34,9 +34,8 @@ const (
 	kDownX16
 	kRouterSharedGateSharedUpX16
 	kGroupExpertsX16
-	kExpertsGateExpertsUpX16
+	kSharedDownExpertsGateExpertsUpX16
 	kExpertsDownX16
-	kSharedDownX16
 	kAttnNormX16
 	kFinalNormX16
 	kGatherX16
@@ -454,7 +453,7 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: arena, Stride: 5120},
 			{Name: "attend_ml", Space: arena, Stride: 160},
-			{Name: "o_lat", Space: arena, Write: true, Stride: 320},
+			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 320},
 		},
 		Width: 16,
 		Parts: []plan.Part{
@@ -469,7 +468,7 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "o_lat", Space: arena, Stride: 320},
+			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 320},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 320},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
@@ -578,11 +577,14 @@ var kernels = []plan.Kernel{
 		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
-		Name:    "experts_gate_experts_up_x16",
-		Doc:     "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
+		Name:    "shared_down_experts_gate_experts_up_x16",
+		Doc:     "shared_down: multiplies. Beside it, experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save four dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 64},
+			{Name: "shared_down", Space: arena, Write: true, Stride: 96},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -593,11 +595,14 @@ var kernels = []plan.Kernel{
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
 		Width: 16,
-		Args:  []int{1, 6},
+		Args:  []int{4, 9},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, Rescale: &plan.Rescale{Squares: 5, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 64, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: -1, Tokens: 16},
+			&plan.Experts{W: 4, Up: 9, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 64}, Rescale: &plan.Rescale{Squares: 8, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 16, K: 4}, Tokens: 8, Shares: 1},
 		},
-		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
+		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", [][]quant.Type{
+			{quant.Q4_0, quant.Q4_0, quant.Q4_0},
+		}),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -618,22 +623,6 @@ var kernels = []plan.Kernel{
 			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 96}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
-	},
-	{
-		Name:    "shared_down_x16",
-		Doc:     "shared_down: multiplies.",
-		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 64},
-			{Name: "shared_down", Space: arena, Write: true, Stride: 96},
-		},
-		Width: 16,
-		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: -1, Tokens: 16},
-		},
-		Variants: plan.Variants("shared_down_x16", typesEmbed),
 	},
 	{
 		Name:    "attn_norm_x16",

@@ -34,9 +34,8 @@ const (
 	kDownX16
 	kRouterSharedGateSharedUpX16
 	kGroupExpertsX16
-	kExpertsGateExpertsUpX16
+	kSharedDownExpertsGateExpertsUpX16
 	kExpertsDownX16
-	kSharedDownX16
 	kAttnNormX16
 	kFinalNormX16
 	kGatherX16
@@ -68,9 +67,8 @@ const (
 	kOProjX16NextN
 	kRouterSharedGateSharedUpX16NextN
 	kGroupExpertsX16NextN
-	kExpertsGateExpertsUpX16NextN
+	kSharedDownExpertsGateExpertsUpX16NextN
 	kExpertsDownX16NextN
-	kSharedDownX16NextN
 	kFinalNormX16NextN
 	kGatherX16NextN
 	kLmHeadX16NextN
@@ -82,32 +80,31 @@ const (
 
 // What several kernels do.
 const (
-	docEmbed                    = "embed: reads the token's embedding row, hands the next norm's input over."
-	docQAKvA                    = "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
-	docQBStoreKv                = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
-	docKB                       = "k_b: multiplies."
-	docAttend                   = "attend: attends over one split of the latent cache for all heads."
-	docVB                       = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docOProj                    = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
-	docGateUp                   = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docDown                     = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
-	docRouterSharedGateSharedUp = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
-	docExpertsGateExpertsUp     = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
-	docExpertsDownSharedDown    = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
-	docLmHead                   = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docCombineX16               = "combine: merges the attention splits."
-	docVBX16                    = "v_b: multiplies."
-	docGroupExpertsX16          = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory."
-	docExpertsGateExpertsUpX16  = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docExpertsDownX16           = "experts_down: multiplies by the selected experts."
-	docSharedDownX16            = "shared_down: multiplies."
-	docFinalNormX16             = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
-	docGatherX16                = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
-	docSampleScan               = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
-	docSamplePick               = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
-	docPicksScan                = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
-	docPicksPick                = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
-	docEhProjNextN              = "eh_proj: multiplies, hands the next norm's input over."
+	docEmbed                             = "embed: reads the token's embedding row, hands the next norm's input over."
+	docQAKvA                             = "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docQBStoreKv                         = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
+	docKB                                = "k_b: multiplies."
+	docAttend                            = "attend: attends over one split of the latent cache for all heads."
+	docVB                                = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docOProj                             = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docGateUp                            = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docDown                              = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docRouterSharedGateSharedUp          = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
+	docExpertsGateExpertsUp              = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
+	docExpertsDownSharedDown             = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
+	docLmHead                            = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docCombineX16                        = "combine: merges the attention splits."
+	docVBX16                             = "v_b: multiplies."
+	docGroupExpertsX16                   = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory."
+	docSharedDownExpertsGateExpertsUpX16 = "shared_down: multiplies. Beside it, experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save four dispatches and the trips of what lies between through memory."
+	docExpertsDownX16                    = "experts_down: multiplies by the selected experts."
+	docFinalNormX16                      = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
+	docGatherX16                         = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
+	docSampleScan                        = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
+	docSamplePick                        = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
+	docPicksScan                         = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
+	docPicksPick                         = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
+	docEhProjNextN                       = "eh_proj: multiplies, hands the next norm's input over."
 )
 
 // The combinations of types that several kernels have.
@@ -133,6 +130,9 @@ var (
 	}
 	typesCombineX16 = [][]quant.Type{
 		{},
+	}
+	typesSharedDownExpertsGateExpertsUpX16 = [][]quant.Type{
+		{quant.Q8_0, quant.Q8_0, quant.Q8_0},
 	}
 )
 
@@ -274,12 +274,12 @@ var (
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "attend_out", Space: arena, Stride: 8192},
 		{Name: "attend_ml", Space: arena, Stride: 128},
-		{Name: "o_lat", Space: arena, Write: true, Stride: 512},
+		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 512},
 	}
 	slotsVBX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "o_lat", Space: arena, Stride: 512},
+		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 512},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
@@ -311,8 +311,11 @@ var (
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
 	}
-	slotsExpertsGateExpertsUpX16 = []plan.Slot{
+	slotsSharedDownExpertsGateExpertsUpX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 96},
+		{Name: "shared_down", Space: arena, Write: true, Stride: 256},
 		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -330,12 +333,6 @@ var (
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 192},
 		{Name: "experts_down", Space: arena, Write: true, Stride: 512},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
-	slotsSharedDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 96},
-		{Name: "shared_down", Space: arena, Write: true, Stride: 256},
 	}
 	slotsAttnNormX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -722,16 +719,17 @@ var kernels = []plan.Kernel{
 		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
-		Name:    "experts_gate_experts_up_x16",
-		Doc:     docExpertsGateExpertsUpX16,
+		Name:    "shared_down_experts_gate_experts_up_x16",
+		Doc:     docSharedDownExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
+		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
 		Width:   16,
-		Args:    []int{1, 6},
+		Args:    []int{4, 9},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.Experts{W: 4, Up: 9, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 64, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 96}, Rescale: &plan.Rescale{Squares: 8, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
-		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
+		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", typesSharedDownExpertsGateExpertsUpX16),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -744,17 +742,6 @@ var kernels = []plan.Kernel{
 			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
-	},
-	{
-		Name:    "shared_down_x16",
-		Doc:     docSharedDownX16,
-		Threads: 128,
-		Slots:   slotsSharedDownX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
-		},
-		Variants: plan.Variants("shared_down_x16", typesEmbed),
 	},
 	{
 		Name:    "attn_norm_x16",
@@ -1092,16 +1079,17 @@ var kernelsNextN = []plan.Kernel{
 		Variants: plan.Variants("group_experts_x16", typesCombineX16),
 	},
 	{
-		Name:    "experts_gate_experts_up_x16",
-		Doc:     docExpertsGateExpertsUpX16,
+		Name:    "shared_down_experts_gate_experts_up_x16",
+		Doc:     docSharedDownExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
+		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
 		Width:   16,
-		Args:    []int{1, 6},
+		Args:    []int{4, 9},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.Experts{W: 4, Up: 9, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 64, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 96}, Rescale: &plan.Rescale{Squares: 8, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
-		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
+		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", typesSharedDownExpertsGateExpertsUpX16),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -1114,17 +1102,6 @@ var kernelsNextN = []plan.Kernel{
 			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
-	},
-	{
-		Name:    "shared_down_x16",
-		Doc:     docSharedDownX16,
-		Threads: 128,
-		Slots:   slotsSharedDownX16,
-		Width:   16,
-		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
-		},
-		Variants: plan.Variants("shared_down_x16", typesEmbed),
 	},
 	{
 		Name:    "final_norm_x16",

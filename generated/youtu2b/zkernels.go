@@ -394,12 +394,12 @@ var (
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "attend_out", Space: arena, Stride: 131072},
 		{Name: "attend_ml", Space: arena, Stride: 512},
-		{Name: "o_lat", Space: arena, Write: true, Stride: 8192},
+		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
 	}
 	slotsVBX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "o_lat", Space: arena, Stride: 8192},
+		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
@@ -1482,23 +1482,23 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "q_a_kv_a_x8",
 		Doc:     docQAKvA,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsQAKvAX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 8},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 8},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("q_a_kv_a_x8", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv_x8",
 		Doc:     docQBStoreKv,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsQBStoreKvX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 8},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x8", typesQBStoreKv),
@@ -1542,7 +1542,7 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: arena, Stride: 262144},
 			{Name: "attend_ml", Space: arena, Stride: 1024},
-			{Name: "o_lat", Space: arena, Write: true, Stride: 8192},
+			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
 		},
 		Width: 8,
 		Parts: []plan.Part{
@@ -1565,11 +1565,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "o_proj_x8",
 		Doc:     docOProj,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsOProjX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
 		},
 		Variants: plan.Variants("o_proj_x8", typesVB),
 	},
@@ -1587,11 +1587,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "down_x8",
 		Doc:     docDown,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsDownX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
 		},
 		Variants: plan.Variants("down_x8", typesVB),
 	},
@@ -1632,23 +1632,23 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "q_a_kv_a_x16",
 		Doc:     docQAKvA,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, HandOver: &plan.HandOver{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
 	{
 		Name:    "q_b_store_kv_x16",
 		Doc:     docQBStoreKv,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -1702,11 +1702,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "o_proj_x16",
 		Doc:     docOProj,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: plan.Variants("o_proj_x16", typesVB),
 	},
@@ -1724,11 +1724,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "down_x16",
 		Doc:     docDown,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, HandOver: &plan.HandOver{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
 		},
 		Variants: plan.Variants("down_x16", typesVB),
 	},

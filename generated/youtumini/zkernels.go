@@ -421,7 +421,7 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: arena, Stride: 16384},
 			{Name: "attend_ml", Space: arena, Stride: 128},
-			{Name: "o_lat", Space: arena, Write: true, Stride: 1024},
+			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1024},
 		},
 		Width: 16,
 		Parts: []plan.Part{
@@ -436,7 +436,7 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "o_lat", Space: arena, Stride: 1024},
+			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 1024},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},

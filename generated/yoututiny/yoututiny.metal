@@ -43,6 +43,7 @@ typedef MLA_ACT act_t; // element of the activation buffers
 #define COPIES_LAND_BUT(n)
 struct sixteen_bytes {
   uint4 v;
+  template <bool NEAR = false>
   static inline void begin_copy(thread sixteen_bytes & b, threadgroup uint4 *, device const uint4 * from, uint bytes) {
     b.v = uint4(0u);
     if (bytes == 16u) b.v = *from;
@@ -853,6 +854,17 @@ struct weights_of<f32> {
   static inline float4 floats(thread const f32::run & r, uint j, uint u) { return r.v[2u * j + u]; }
 };
 
+//: lane_words if f32 using SIXTEENS UNROLL f32 own_sixteens
+template <uint COLS>
+struct lane_words<f32, COLS> : own_sixteens {
+  enum : uint { SIXTEENS = 8, WORDS = 0, SHARERS = 1, ALIGN = COLS * 4u };
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + min(128u * step + 32u * p + 4u * i, COLS - 4u) * 4u; }
+  static inline device const uchar * word(device const uchar * row, uint, uint, uint) { return row; }
+  static inline void join(thread const uint4 * q, thread const uint *, uint, uint, thread f32::run & r) {
+    UNROLL for (uint i = 0; i < 8u; ++i) r.v[i] = as_type<float4>(q[i]);
+  }
+};
+
 //: f16 using UNROLL load4 share
 struct f16 {
   enum { COLUMNS = 4 };
@@ -988,7 +1000,7 @@ struct weight_buffers {
 template <typename T, uint COLS, uint R, uint BYTES, uint BUFFERS>
 struct coming_steps {
   typedef lane_words<T, COLS> words_t;
-  enum : uint { AHEAD = BUFFERS, END = BYTES * BUFFERS };
+  enum : uint { AHEAD = BUFFERS, LATER = BUFFERS - 1u, END = BYTES * BUFFERS };
   enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
   threadgroup uchar * memory;
   uint at; // the buffer of the step that is taken next, in bytes
@@ -1030,7 +1042,7 @@ struct coming_steps {
 //: coming_steps using STEP UNROLL row_pointers
 template <typename T, uint COLS, uint R, uint BYTES>
 struct coming_steps<T, COLS, R, BYTES, 0> {
-  enum : uint { AHEAD = 1 };
+  enum : uint { AHEAD = 1, LATER = 4 };
   enum : bool { SINGLE = false, LATE = false };
   typename T::run next[R];
 
@@ -1045,7 +1057,7 @@ struct coming_steps<T, COLS, R, BYTES, 0> {
 
 //: no_steps using row_pointers
 struct no_steps {
-  enum : uint { AHEAD = 1 };
+  enum : uint { AHEAD = 1, LATER = 4 };
   enum : bool { SINGLE = false, LATE = true };
   static inline void begin_coming(thread no_steps &, threadgroup uchar *) {}
   template <uint R>
@@ -1068,7 +1080,7 @@ struct steps_of<T, COLS, R, ROOM, true> { typedef no_steps type; };
 template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
 struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
-  enum : uint { AHEAD = steps_t::AHEAD, ROW_BLOCKS = R }; // AHEAD: how many steps are sent for before the first is taken
+  enum : uint { AHEAD = steps_t::AHEAD, LATER = steps_t::LATER, ROW_BLOCKS = R };
   enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
   row_pointers<R> rows;
   typename T::run now[R];
@@ -1098,7 +1110,7 @@ struct weight_rows {
 
 //: no_weights
 struct no_weights {
-  enum : uint { AHEAD = 4 }; // no less than others
+  enum : uint { AHEAD = 4, LATER = 4 }; // no less than others
   enum : bool { LATE = false, SINGLE = false };
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
@@ -1290,6 +1302,7 @@ template <typename X>
 struct sent_eight {
   enum : uint { TERMS = eight_inputs<X>::TERMS };
   eight_inputs<X> e;
+  template <bool NEAR>
   static inline void send(thread sent_eight & s, threadgroup half *, device const X * p, uint n) {
     if (n == 8u) eight_inputs<X>::load(s.e, p);
     else if (n == 4u) eight_inputs<X>::load_four(s.e, p);
@@ -1302,7 +1315,8 @@ struct sent_eight {
 template <> struct sent_eight<half> {
   enum : uint { TERMS = 1 };
   sixteen_bytes v;
-  static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
+  template <bool NEAR>
+  static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy<NEAR>(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
   template <uint TERM>
   static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
@@ -1316,9 +1330,12 @@ template <uint COLS, uint TOKENS, uint SLICES, bool COPIES, typename W, typename
 struct batch_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
   typedef matrices<W, U> matrices_t;
-  enum : bool { FLOATS = eight_t::TERMS == 2u };
+  enum : bool { FLOATS = eight_t::TERMS == 2u, SINGLE = W::SINGLE || U::SINGLE };
   enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS / 2u, STEPS = (COLS + STEP - 1u) / STEP, TILE = TOKENS * INPUT_ROW };
-  enum : uint { TILES = COPIES && !FLOATS ? 2 : 1, OTHER = TILES - 1u };
+  enum : uint { OWN_STEPS = (STEPS + SLICES - 1u) / SLICES, SOON = OWN_STEPS < 2u ? 2u : OWN_STEPS < 4u ? OWN_STEPS : 4u };
+  enum : uint { TILES = !COPIES || FLOATS ? 1 : TOKENS > 8u ? 2 : SOON };
+  enum : uint { WEIGHTS_LATER = W::LATER < U::LATER ? W::LATER : U::LATER, TILES_LATER = TILES - 1u };
+  enum : uint { LATER = SINGLE && TILES > 1u ? 1u : WEIGHTS_LATER < TILES_LATER ? WEIGHTS_LATER : TILES_LATER };
 
   struct shares {
     INPUTS x;
@@ -1327,39 +1344,35 @@ struct batch_product {
   };
   static inline threadgroup half * place_of(threadgroup half * tile, uint k, ushort lane) { return tile + (2u * k + lane / 16u) * INPUT_ROW + column_place(lane % 16u * 8u); }
 
-  template <uint NTH>
-  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint step, ushort lane) {
+  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint nth, uint step, ushort lane) {
     if (step < STEPS) {
       const uint c = step * STEP + lane % 16u * 8u, n = columns_from<COLS>(c);
-      UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::send(s.e[NTH * EIGHTS + k], place_of(tiles + NTH * TILE, k, lane), s.x.base + s.rows[k] + c, n);
+      UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template send<true>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane), s.x.base + s.rows[k] + c, n);
     }
     COPIES_GROUP;
   }
-  template <uint NTH, uint TERM>
-  static inline void land_inputs(thread const shares & s, threadgroup half * tiles, ushort lane) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[NTH * EIGHTS + k], place_of(tiles + NTH * TILE, k, lane));
+  template <uint TERM>
+  static inline void land_inputs(thread const shares & s, threadgroup half * tiles, uint nth, ushort lane) {
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
     s.x = x;
     UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, 2u * k + lane / 16u);
-    send_inputs<0>(s, tiles, slice, lane);
-    if (TILES == 2u) send_inputs<OTHER>(s, tiles, slice + SLICES, lane);
+    UNROLL for (uint i = 0; i < TILES; ++i) send_inputs(s, tiles, i, slice + i * SLICES, lane);
   }
 
-  template <uint NTH>
-  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, ushort lane) {
-    threadgroup half * tile = tiles + NTH * TILE;
-    if (COPIES) staged = tiles + (1u - NTH) * TILE;
-    land_inputs<NTH, 0>(s, tiles, lane);
-    COPIES_LAND_BUT(OTHER); // but for the other tile's
+  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, uint nth, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, ushort lane) {
+    threadgroup half * tile = tiles + nth * TILE;
+    land_inputs<0>(s, tiles, nth, lane);
+    COPIES_LAND_BUT(LATER);
     simdgroup_barrier(mem_flags::mem_threadgroup);
     W::take(w, step, lane);
     U::take(up, step, lane);
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     W::send_step(w, step + W::AHEAD * SLICES, lane);
     U::send_step(up, step + U::AHEAD * SLICES, lane);
-    if (W::SINGLE || U::SINGLE) COPIES_GROUP; // else they land with inputs that are sent for later, a step after this one's
+    if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are sent for behind them
     W::fetch_late(w, step, lane);
     U::fetch_late(up, step, lane);
     if (!FLOATS) {
@@ -1369,18 +1382,21 @@ struct batch_product {
       matrices_t::template multiply_all<whole_step, piece::GROWN, N, 0, 4>(w, up, d, tile, staged, lane);
       matrices_t::template multiply_all<whole_step, piece::GROWN_REST, N, 0, 4>(w, up, d, tile, staged, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      land_inputs<NTH, eight_t::TERMS - 1u>(s, tiles, lane);
+      land_inputs<eight_t::TERMS - 1u>(s, tiles, nth, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
       matrices_t::template multiply_all<whole_step, piece::SHRUNK, N, 0, 4>(w, up, d, tile, staged, lane);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have read the tile
-    send_inputs<NTH>(s, tiles, step + TILES * SLICES, lane);
+    send_inputs(s, tiles, nth, step + TILES * SLICES, lane);
   }
 
   static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint, ushort lane) {
-    for (uint step = slice; step < STEPS; step += TILES * SLICES) {
-      multiply_tile<0>(w, up, s, tiles, staged, d, step, lane);
-      if (TILES == 2u && step + SLICES < STEPS) multiply_tile<OTHER>(w, up, s, tiles, staged, d, step + SLICES, lane);
+    uint nth = 0u;
+    for (uint step = slice; step < STEPS; step += SLICES) {
+      const uint last = nth == 0u ? TILES - 1u : nth - 1u; // the tile whose inputs were sent for last
+      if (COPIES) staged = tiles + (FLOATS ? 1u : last) * TILE;
+      multiply_tile(w, up, s, tiles, nth, staged, d, step, lane);
+      nth = nth + 1u == TILES ? 0u : nth + 1u;
     }
   }
 };
@@ -1434,7 +1450,7 @@ struct prompt_product {
     if (step < STEPS) {
       const uint c = step * STEP + s.columns[part], n = columns_from<COLS>(c);
       UNROLL for (uint k = 0; k < EIGHTS; ++k)
-        if (has(k, tid)) eight_t::send(s.e[k], place_of(buffer, k, tid), row_at(s, k) + c, n);
+        if (has(k, tid)) eight_t::template send<(TOKENS <= 16u)>(s.e[k], place_of(buffer, k, tid), row_at(s, k) + c, n);
     }
     COPIES_GROUP;
   }
@@ -4625,13 +4641,13 @@ kernel void attend_x16_f16(
 
 //:
 namespace mla {
-//: combine_x16_body using EARLIER_DONE Row combine_splits split_rows
+//: combine_x16_body using EARLIER_DONE Row act_t combine_splits split_rows
 // combine: merges the attention splits.
 static inline void combine_x16_body(
     constant Row * current,
     device const float * attend_out,
     device const float * attend_ml,
-    device float * o_lat,
+    device act_t * o_lat,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   const uint row_index = tg / 3u;
@@ -4639,7 +4655,7 @@ static inline void combine_x16_body(
   constant Row & row_current = current[row_index];
   device const float * row_attend_out = attend_out + row_index * 3072u;
   device const float * row_attend_ml = attend_ml + row_index * 96u;
-  device float * row_o_lat = o_lat + row_index * 192u;
+  device act_t * row_o_lat = o_lat + row_index * 192u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 3u);
@@ -4652,12 +4668,12 @@ static inline void combine_x16_body(
 //:
 } // namespace mla
 
-//: combine_x16 using Row combine_x16_body
+//: combine_x16 using Row act_t combine_x16_body
 kernel void combine_x16(
     constant mla::Row * current [[buffer(0)]],
     device const float * attend_out [[buffer(1)]],
     device const float * attend_ml [[buffer(2)]],
-    device float * o_lat [[buffer(3)]],
+    device mla::act_t * o_lat [[buffer(3)]],
     uint tg [[threadgroup_position_in_grid]],
     uint tid [[thread_index_in_threadgroup]],
     ushort sg [[simdgroup_index_in_threadgroup]],
@@ -4679,7 +4695,7 @@ template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
     constant Row * current,
     device const uchar * w_v_b_proj,
-    device const float * o_lat,
+    device const act_t * o_lat,
     device act_t * attention,
     constant v_b_x16_args & args,
     threadgroup float * scratch,
@@ -4702,9 +4718,9 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-  typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<float, 192u, 0u, rows_between<true>>>::type product_t;
+  typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 192u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<float, 192u, 0u, rows_between<true>>{o_lat + entry * 64u, which}, tile, slice, tid, lane);
+  product_t::begin_inputs(inputs, tile_inputs<act_t, 192u, 0u, rows_between<true>>{o_lat + entry * 64u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
@@ -4734,7 +4750,7 @@ static inline void v_b_x16_body(
 kernel void v_b_x16_f32(
     constant mla::Row * current [[buffer(0)]],
     device const uchar * w_v_b_proj [[buffer(1)]],
-    device const float * o_lat [[buffer(2)]],
+    device const mla::act_t * o_lat [[buffer(2)]],
     device mla::act_t * attention [[buffer(3)]],
     constant mla::v_b_x16_args & args [[buffer(4)]],
     uint tg [[threadgroup_position_in_grid]],

@@ -571,7 +571,7 @@ var kernels = []plan.Kernel{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: arena, Stride: 3072},
 			{Name: "attend_ml", Space: arena, Stride: 96},
-			{Name: "o_lat", Space: arena, Write: true, Stride: 192},
+			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 192},
 		},
 		Width: 16,
 		Parts: []plan.Part{
@@ -586,7 +586,7 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "o_lat", Space: arena, Stride: 192},
+			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 192},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},

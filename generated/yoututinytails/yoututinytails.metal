@@ -47,6 +47,7 @@ typedef MLA_ACT act_t; // element of the activation buffers
 #define COPIES_LAND_BUT(n)
 struct sixteen_bytes {
   uint4 v;
+  template <bool NEAR = false>
   static inline void begin_copy(thread sixteen_bytes & b, threadgroup uint4 *, device const uint4 * from, uint bytes) {
     b.v = uint4(0u);
     if (bytes == 16u) b.v = *from;
@@ -855,6 +856,17 @@ struct weights_of<f32> {
   enum : bool { TWO = true };
   static inline half4 halves(thread const f32::run & r, uint j, uint u) { return rounded(r.v[2u * j + u]); }
   static inline float4 floats(thread const f32::run & r, uint j, uint u) { return r.v[2u * j + u]; }
+};
+
+//: lane_words if f32 using SIXTEENS UNROLL f32 own_sixteens
+template <uint COLS>
+struct lane_words<f32, COLS> : own_sixteens {
+  enum : uint { SIXTEENS = 8, WORDS = 0, SHARERS = 1, ALIGN = COLS * 4u };
+  static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + min(128u * step + 32u * p + 4u * i, COLS - 4u) * 4u; }
+  static inline device const uchar * word(device const uchar * row, uint, uint, uint) { return row; }
+  static inline void join(thread const uint4 * q, thread const uint *, uint, uint, thread f32::run & r) {
+    UNROLL for (uint i = 0; i < 8u; ++i) r.v[i] = as_type<float4>(q[i]);
+  }
 };
 
 //: f16 using UNROLL load4 share

@@ -118,7 +118,7 @@ func checkProduct(k *plan.Kernel, p plan.Part) error {
 	switch {
 	case tokens%Block != 0 || tokens > TileInputs || slices > 2 && slices < simdgroups || slices > 2 && tokens > TileInputs/4:
 		return fmt.Errorf("tiles of %d rows for %d threads, %d of %d simdgroups to a row; expected one or two, or up to %d rows for all", tokens, k.Threads, slices, simdgroups, TileInputs/4)
-	case rows*simdgroups != perGroup*slices || rows != 2*Block && rows != 4*Block || Block*rows/SimdWidth%slices != 0:
+	case rows*simdgroups != perGroup*slices || rows != 2*Block && rows != 4*Block || Block*rows/SimdWidth%slices != 0 && slices%(Block*rows/SimdWidth) != 0:
 		return fmt.Errorf("%d rows of weights for a threadgroup of %d simdgroups, %d to a row; expected 16 or 32 for each", perGroup, simdgroups, slices)
 	}
 	if r := RescaleOf(p); r != nil && r.Count < 1 {

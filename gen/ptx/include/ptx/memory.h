@@ -32,8 +32,13 @@ METAL_FUNC void bring_near(const uchar *rows, ulong bytes) {
 
 // Copies that need no registers; those of a thread are there behind COPIES_LAND.
 struct sixteen_bytes {
+  // By way of the level-1 cache only what is read there again.
+  template <bool NEAR = false>
   METAL_FUNC static void begin_copy(sixteen_bytes &, uint4 *to, const uint4 *from, uint bytes) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(uint(ulong((__attribute__((address_space(3))) void *)to))), "l"((__attribute__((address_space(1))) const void *)from), "r"(bytes) : "memory");
+    const uint at = uint(ulong((__attribute__((address_space(3))) void *)to));
+    const auto source = (__attribute__((address_space(1))) const void *)from;
+    if constexpr (NEAR) asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(source), "r"(bytes) : "memory");
+    else asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(source), "r"(bytes) : "memory");
   }
   METAL_FUNC static void end_copy(const sixteen_bytes &, uint4 *) {}
 };

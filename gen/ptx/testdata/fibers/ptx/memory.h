@@ -13,6 +13,7 @@ inline void simdgroup_barrier(mem_flags) { fibers::wait(fibers::simdgroups[fiber
 #define WEIGHTS_NEAR(rows, bytes)
 
 struct sixteen_bytes {
+  template <bool NEAR = false>
   static void begin_copy(sixteen_bytes &, uint4 *to, const uint4 *from, uint bytes) { fibers::begin({to, from, bytes}); }
   static void end_copy(const sixteen_bytes &, uint4 *) {}
 };
