@@ -85,6 +85,9 @@ func (c *chain) ask(n int) error {
 	return nil
 }
 
+// more says whether the row of the token that was picked last is asked for.
+func (c *chain) more() bool { return c.left > 0 || c.flying > 0 }
+
 // run adds a token that the device runs, or has run, to the timeline.
 func (c *chain) run(token int32) error {
 	if c.flying == 0 && c.full != nil {

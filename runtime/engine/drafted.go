@@ -42,9 +42,16 @@ type drafted struct {
 	text    int       // tokens of the timeline that are the text's
 	behind  []outcome // behind the text, and behind each of the guesses
 	pays    pays
+	ahead   int       // tokens that a device picks at a time while guesses rest; 0: none
+	chain   *chain    // that it picks meanwhile, or nil
+	since   time.Time // when the chain began
+	rested  int       // its tokens
 }
 
 func (d *drafted) next() (int32, error) {
+	if d.chain != nil {
+		return d.chain.next()
+	}
 	if len(d.behind) == 0 || !d.model.holds(d.Session) {
 		return 0, errOther
 	}
@@ -62,8 +69,15 @@ func (d *drafted) run(token int32) error {
 		d.pays.accepted++
 		return nil
 	}
+	if d.chain != nil && d.chain.more() {
+		d.text, d.rested, d.pays.rest = d.text+1, d.rested+1, d.pays.rest-1
+		return d.chain.run(token)
+	}
 	if err := d.end(); err != nil {
 		return err
+	}
+	if d.pays.rest >= fewResting && d.ahead > 0 {
+		return d.goAhead(token)
 	}
 	if f, ok := d.drafter.(Following); ok && d.pays.now() {
 		start := time.Now()
@@ -109,8 +123,40 @@ func (d *drafted) propose(token int32) []int32 {
 	return known
 }
 
-// end drops the guesses behind the text.
+// fewResting is for how many tokens at least a chain is worth its beginning.
+const fewResting = 8
+
+// goAhead runs a token and lets the device go on for as long as guesses rest, if it can.
+func (d *drafted) goAhead(token int32) error {
+	start := time.Now()
+	out, err := d.model.replay([]Row{{Session: d.Session, Token: token, Logits: true}}, nil)
+	if err != nil {
+		return err
+	}
+	d.text++
+	d.behind = out
+	d.pays.ran(1, time.Since(start))
+	c, err := d.Session.chain(Request{Sampler: d.sampler, Ahead: d.ahead, Max: d.pays.rest})
+	if err != nil {
+		return d.model.fail(err)
+	}
+	if d.chain, d.since, d.rested = c, time.Now(), 0; c == nil {
+		d.ahead = 0
+	}
+	return nil
+}
+
+// end ends a chain, and drops the guesses behind the text.
 func (d *drafted) end() error {
+	if c := d.chain; c != nil {
+		d.chain, d.behind = nil, nil
+		if d.rested >= fewResting { // as tokens come by units, not of each
+			d.pays.alone = time.Since(d.since) / time.Duration(d.rested)
+		}
+		if err := c.end(); err != nil {
+			return err
+		}
+	}
 	if d.text == len(d.tokens) {
 		return nil
 	}

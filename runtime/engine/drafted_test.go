@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -150,5 +151,56 @@ func TestPays(t *testing.T) {
 	}
 	if !p.now() || p.pause != 0 {
 		t.Errorf("guesses that pay leave a rest of %d", p.pause)
+	}
+}
+
+// wrong guesses what never comes, and counts how often it is asked.
+type wrong struct{ asked int }
+
+func (w *wrong) Propose(text []int32, n int) []int32 {
+	w.asked++
+	return []int32{(text[len(text)-1] + 2) % fakeVocab}
+}
+
+// TestRests: while guesses rest the device picks by itself, and the text, what the sampler is told and
+// the rows in the cache are what they are without; a rest of few tokens, or on a device that does not
+// pick, is the host's.
+func TestRests(t *testing.T) {
+	for _, tt := range []struct {
+		rest, max int
+		refuse    error
+		chains    bool // more of them behind guesses that the clock lets rest again
+	}{{20, 40, nil, true}, {20, 12, nil, true}, {fewResting, 12, nil, true}, {fewResting - 1, 9, nil, false}, {20, 40, device.ErrSampling, false}} {
+		cfg := device.Config{Context: 64, Width: 8}
+		f := &fakeSampler{Runner: fake.New(fakeVocab, cfg), refuse: tt.refuse}
+		m, err := NewModel(f, fakeVocab, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := m.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Sync(t.Context(), []int32{1, 2}, nil); err != nil {
+			t.Fatal(err)
+		}
+		sampler, guesses := &portable{}, &wrong{}
+		var res Result
+		d := &drafted{Session: s, sampler: sampler, drafter: guesses, result: &res, text: 2, ahead: 4, behind: []outcome{{logits: s.logits}}, pays: pays{alone: time.Nanosecond, rest: tt.rest}}
+		reason, err := s.continueText(t.Context(), Request{Sampler: sampler, Max: tt.max}, &res, d, func(int32) bool { return true })
+		if err = errors.Join(err, d.end()); err != nil || reason != ReasonLength {
+			t.Fatal(reason, err)
+		}
+		for i, token := range res.Tokens {
+			if token != int32(i+3)%fakeVocab {
+				t.Fatalf("%+v: %d", tt, res.Tokens)
+			}
+		}
+		if asked := guesses.asked > 0; f.begins > 0 != tt.chains || f.ends < f.begins || asked != (tt.max-1 > tt.rest) || len(sampler.accepted) != tt.max || sampler.draws != tt.max {
+			t.Errorf("%+v: %d chains, %d ended, asked for guesses %d times, %d tokens told of %d drawn", tt, f.begins, f.ends, guesses.asked, len(sampler.accepted), sampler.draws)
+		}
+		if rows := f.Tokens(uint32(s.table), len(s.Tokens())); !slices.Equal(rows, s.Tokens()) || len(rows) != tt.max+1 {
+			t.Errorf("%+v: rows %d for timeline %d", tt, rows, s.Tokens())
+		}
 	}
 }

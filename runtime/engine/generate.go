@@ -159,7 +159,7 @@ func (s *Session) gpuTime() time.Duration {
 // decode continues the text with tokens that the device picks, if it can.
 func (s *Session) decode(ctx context.Context, req Request, res *Result, emit func(token int32) bool) (Reason, error) {
 	if req.Draft != nil && s.model.Width() > 1 {
-		d := &drafted{Session: s, sampler: req.Sampler, drafter: req.Draft, result: res, text: len(s.tokens), behind: []outcome{{logits: s.logits}}}
+		d := &drafted{Session: s, sampler: req.Sampler, drafter: req.Draft, result: res, text: len(s.tokens), ahead: req.Ahead, behind: []outcome{{logits: s.logits}}}
 		reason, err := s.continueText(ctx, req, res, d, emit)
 		return reason, errors.Join(err, d.end())
 	}

@@ -85,7 +85,7 @@ func (s *Session) Reuse(next []int32) (int, error) {
 func (s *Session) add(tokens ...int32) error {
 	s.tokens = append(s.tokens, tokens...)
 	if len(s.fed.states) != len(s.tokens)-s.fed.n+1 { // their hidden states were not kept
-		s.fed.from(len(s.tokens))
+		s.missed()
 	}
 	o, err := s.pages.Append(tokens)
 	if err != nil {

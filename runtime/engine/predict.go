@@ -94,6 +94,18 @@ func (f *fed) from(tokens int) {
 	f.states = f.states[:tokens-f.n+1]
 }
 
+// missed is of tokens whose hidden states were not kept, as a device ran them by itself. The layer runs
+// them without, if it guesses for this session: to guess by them is better than by rows that nobody made.
+func (s *Session) missed() {
+	if !s.predicted || len(s.fed.states) > len(s.tokens)-s.fed.n+1 {
+		s.fed.from(len(s.tokens))
+		return
+	}
+	for len(s.fed.states) < len(s.tokens)-s.fed.n+1 {
+		s.fed.states = append(s.fed.states, nil)
+	}
+}
+
 // hidden are the hidden states behind the last norm of the rows that the model has just
 // run; none where nothing predicts.
 func (m *Model) hidden(rows int) ([]float32, error) {
@@ -240,6 +252,7 @@ func (s *Session) Predictor() (Drafter, error) {
 	if s.model.predictor == nil {
 		return nil, errors.New("the model was loaded without a layer that predicts")
 	}
+	s.predicted = true
 	return &predicted{session: s, length: maxPredicted / 2}, nil
 }
 

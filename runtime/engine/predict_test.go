@@ -232,3 +232,46 @@ func TestCatchUp(t *testing.T) {
 		}
 	}
 }
+
+// TestMissed: tokens that the device ran by itself go through the layer without their hidden states, if it
+// guesses for the session, so that no row is missing in front of a guess.
+func TestMissed(t *testing.T) {
+	p := newPredicting(t, device.Config{Context: 200, Width: 16})
+	s, err := p.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Predictor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, missed := range []int{5, 1, 30, 17} {
+		if err := s.Append(1); err != nil {
+			t.Fatal(err)
+		}
+		d.Propose(append(slices.Clone(s.Tokens()), 1), 1)
+		if err := s.Append(2); err != nil { // what a rest begins with
+			t.Fatal(err)
+		}
+		p.rows, p.unknowns = 0, 0
+		for i := range missed {
+			if err := s.Reserve(1); err != nil {
+				t.Fatal(err)
+			}
+			row := s.place(len(s.Tokens()))
+			row.Token = uint32(i % fakeVocab)
+			if _, err := p.runner.Replay([]plan.Row{row}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.add(int32(row.Token)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.(Following).CatchUp()
+		d.Propose(append(slices.Clone(s.Tokens()), 1), 1)
+		// Unknown is what was before 2, as another token was asked about, and what all missed tokens left.
+		if p.rows != missed+2 || p.unknowns != missed+1 {
+			t.Errorf("%d missed: %d rows, %d without a hidden state", missed, p.rows, p.unknowns)
+		}
+	}
+}

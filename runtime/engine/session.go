@@ -21,6 +21,8 @@ type Session struct {
 	tokens   []int32
 	logits   []float32 // after the last token; nil if they are not there
 	fed      fed       // of a model that predicts
+	// predicted says that its layer guesses for this session.
+	predicted bool
 }
 
 // ContextError says that a timeline would be longer than the session's caches.

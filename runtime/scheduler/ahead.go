@@ -56,12 +56,15 @@ func (s *Scheduler) unguessed(t *task) int {
 		return -1
 	}
 	_, textual := t.drafter.(engine.Textual)
+	_, following := t.drafter.(engine.Following)
 	rest := max(s.pays.rest.left, t.worth.rest.left)
 	switch {
-	case !textual, s.pays.alone[1] == 0: // it is not known yet what guesses have to beat
+	case !textual && !following, s.pays.alone[1] == 0: // it is not known yet what guesses have to beat
 		return 0
 	case rest > 0:
 		return rest
+	case following:
+		return 0
 	case len(t.drafter.Propose(t.text, 1)) > 0:
 		return 0
 	}

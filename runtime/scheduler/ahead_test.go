@@ -211,15 +211,23 @@ type textual struct{ guess []int32 }
 func (d textual) Propose(_ []int32, n int) []int32 { return d.guess[:min(n, len(d.guess))] }
 func (textual) Textual()                           {}
 
+// following guesses the same, too, and would run what it has missed.
+type following struct{ guess []int32 }
+
+func (d following) Propose(_ []int32, n int) []int32 { return d.guess[:min(n, len(d.guess))] }
+func (following) CatchUp()                           {}
+
 // TestAheadOfGuesses: a request that guesses is gone on with for a few tokens where there is
 // nothing to guess, and for as long as guesses rest; no row is run in vain.
 func TestAheadOfGuesses(t *testing.T) {
 	for _, tt := range []struct {
-		guess  []int32
-		begins func(int) bool
+		drafter engine.Drafter
+		guess   int
+		begins  func(int) bool
 	}{
-		{nil, func(n int) bool { return n == 10 }},             // behind two tokens, which the prompt and a round bring: 8, 16, 32, and 442 by 64
-		{[]int32{1, 2, 3}, func(n int) bool { return n == 3 }}, // two rests behind the first trial, of all requests and of this one, and one behind the second
+		{textual{}, 0, func(n int) bool { return n == 10 }}, // behind two tokens, which the prompt and a round bring: 8, 16, 32, and 442 by 64
+		{following{[]int32{1, 2, 3}}, 3, func(n int) bool { return n == 3 }},
+		{textual{[]int32{1, 2, 3}}, 3, func(n int) bool { return n == 3 }}, // two rests behind the first trial, of all requests and of this one, and one behind the second
 	} {
 		cfg := device.Config{Context: 600, Tables: 1, Pages: 10, Width: 16}
 		m, r := chained(t, cfg)
@@ -237,7 +245,7 @@ func TestAheadOfGuesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var res engine.Result
-		q := Request{Prompt: []int32{7, 8, 9}, Max: 500, Sampler: sampler, Draft: func(*engine.Session) (engine.Drafter, error) { return textual{tt.guess}, nil },
+		q := Request{Prompt: []int32{7, 8, 9}, Max: 500, Sampler: sampler, Draft: func(*engine.Session) (engine.Drafter, error) { return tt.drafter, nil },
 			Done: func(got engine.Result, err error) {
 				if res = got; err != nil {
 					t.Error(err)
@@ -246,8 +254,8 @@ func TestAheadOfGuesses(t *testing.T) {
 		if err := errors.Join(s.Submit(t.Context(), q), s.Run()); err != nil {
 			t.Fatal(err)
 		}
-		if rows := clock.Sub(time.Time{}).Milliseconds(); len(res.Tokens) != 500 || !tt.begins(r.begins) || int(rows) != 500+res.Drafted || res.Drafted != 2*paySome*len(tt.guess) || res.Accepted > 0 {
-			t.Errorf("guess %d: %d tokens, %d rows for %d guesses, begun %d times", tt.guess, len(res.Tokens), rows, res.Drafted, r.begins)
+		if rows := clock.Sub(time.Time{}).Milliseconds(); len(res.Tokens) != 500 || !tt.begins(r.begins) || int(rows) != 500+res.Drafted || res.Drafted != 2*paySome*tt.guess || res.Accepted > 0 {
+			t.Errorf("%+v: %d tokens, %d rows for %d guesses, begun %d times", tt.drafter, len(res.Tokens), rows, res.Drafted, r.begins)
 		}
 	}
 }
