@@ -24,9 +24,8 @@ const warpBytes = 18 << 10
 // as many of the kernel's threadgroups as come to each if all are to run side by side. Of kernels of many
 // threadgroups four share it.
 func batchBytes(k *plan.Kernel) int {
-	const all, multiprocessors, least, most = 224 << 10, 132, 1, 4
-	shared := min(max(ceil(k.Groups(), multiprocessors), least), most)
-	return min(all/shared, 144<<10)
+	const all, multiprocessors, share, most = 224 << 10, 132, 4, 144 << 10
+	return min(all/min(ceil(k.Groups(), multiprocessors), share), most)
 }
 
 // ThreadgroupMemory is how many bytes of it a kernel may declare for a class of devices.

@@ -94,7 +94,7 @@ func mergeShared(p *ir.Program) error {
 }
 
 // mergeSharedDown is for batches, whose experts leave no multiprocessor idle. The shared experts' threadgroups
-// come first: of several experts they go over the most columns.
+// come first, as they take the longest: several shared experts are one matrix with all their columns.
 func mergeSharedDown(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) {
 		routed, shared := m.step("experts_gate", "experts_up"), m.step("shared_down")

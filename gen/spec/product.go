@@ -88,10 +88,10 @@ func WhyProduct(width, rows, cols int) string {
 }
 
 // narrowShape is for batches, where the weights' way from memory counts: simdgroups that share rows take
-// steps of their own, and make half as many rows where there are few. Where
-// there are few of NVIDIA's threadgroups, whose memory is larger, eight simdgroups share rows, so that a
-// multiprocessor has warps enough to hide what each waits for: Youtu-LLM's 8 and 16 sessions ran at 5,661 and
-// 8,769 tok/s, with four at 5,313 and 8,254, on an NVIDIA H200.
+// steps of their own, and make half as many rows where there are few. Where there are few of NVIDIA's
+// threadgroups, whose memory is larger, eight simdgroups share rows, so that a multiprocessor has warps
+// enough to hide what each waits for: Youtu-LLM's 8 and 16 sessions ran at 5,661 and 8,769 tok/s, with four
+// at 5,313 and 8,254, on an NVIDIA H200.
 func narrowShape(class string, tokens, rows, cols int) Shape {
 	s := Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}
 	for s.SplitK < s.Simdgroups && 2*s.SplitK*tokens <= productTile && 256*s.SplitK <= cols {

@@ -1325,7 +1325,7 @@ template <> struct sent_eight<half> {
 template <uint COLS>
 static inline uint columns_from(uint c) { return c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u; }
 
-//: batch_product using COPIES_GROUP COPIES_LAND_BUT INPUT_ROW STEP UNROLL column_place columns_from matrices piece sent_eight whole_step
+//: batch_product using COPIES_GROUP COPIES_LAND_BUT INPUT_ROW STEP UNROLL column_place columns_from matrices piece sent_eight turn whole_step
 template <uint COLS, uint TOKENS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS>
 struct batch_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
@@ -1391,12 +1391,13 @@ struct batch_product {
   }
 
   static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint, ushort lane) {
-    uint nth = 0u;
+    uint turn = 0u;
     for (uint step = slice; step < STEPS; step += SLICES) {
+      const uint nth = TILES > 1u ? turn : 0u; // a constant where inputs come in registers, which have no index
       const uint last = nth == 0u ? TILES - 1u : nth - 1u; // the tile whose inputs were sent for last
       if (COPIES) staged = tiles + (FLOATS ? 1u : last) * TILE;
       multiply_tile(w, up, s, tiles, nth, staged, d, step, lane);
-      nth = nth + 1u == TILES ? 0u : nth + 1u;
+      turn = nth + 1u == TILES ? 0u : nth + 1u;
     }
   }
 };
