@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"mla/gen/spec"
 	"mla/runtime/plan"
 	"mla/runtime/plan/verify"
 )
@@ -24,8 +25,8 @@ const warpBytes = 18 << 10
 // as many of the kernel's threadgroups as come to each if all are to run side by side. Of kernels of many
 // threadgroups four share it.
 func batchBytes(k *plan.Kernel) int {
-	const all, multiprocessors, share, most = 224 << 10, 132, 4, 144 << 10
-	return min(all/min(ceil(k.Groups(), multiprocessors), share), most)
+	const all, share, most = 224 << 10, 4, 144 << 10
+	return min(all/min(ceil(k.Groups(), spec.Multiprocessors), share), most)
 }
 
 // ThreadgroupMemory is how many bytes of it a kernel may declare for a class of devices.

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"mla/gen/spec"
 	"mla/runtime/plan"
 	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
@@ -164,8 +165,6 @@ func translate(b *plan.Bundle) (string, error) {
 }
 
 const (
-	// multiprocessors of the GPUs that the kernels are compiled for, H100 and H200.
-	multiprocessors = 132
 	// wide and roomy are how many threads of 64 and of 128 registers a multiprocessor holds.
 	wide, roomy = 1024, 512
 	// tileThreads is how many threads of 168 registers it holds: enough for the products of a
@@ -207,7 +206,7 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 }
 
 // shareOf is how many of so many threadgroups each multiprocessor gets at the most.
-func shareOf(groups int) int { return (groups + multiprocessors - 1) / multiprocessors }
+func shareOf(groups int) int { return (groups + spec.Multiprocessors - 1) / spec.Multiprocessors }
 
 // sideBySide is how many of so many threadgroups a multiprocessor holds if all run side by side; 0:
 // a thread would have too few registers.

@@ -111,7 +111,7 @@ func (s *Spec) ExpandShares(keys bool) int {
 	m := &s.Model
 	groups := m.NumAttentionHeads * (ceil(m.QKNopeHeadDim, plan.ExpandKeys) + 2*ceil(m.VHeadDim, plan.ExpandValues))
 	shares := 1
-	for 2*shares < maxShares && 2*shares*groups <= 9*multiprocessors {
+	for 2*shares < maxShares && 2*shares*groups <= 9*Multiprocessors {
 		shares *= 2
 	}
 	if keys {

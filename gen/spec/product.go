@@ -48,8 +48,8 @@ func ExpertShares(width, perRow, experts int) int {
 	return max(1, min(most, width/(4*ExpertTokens(width, perRow, experts))))
 }
 
-// multiprocessors is how many a large GPU has: an NVIDIA H100 or H200.
-const multiprocessors = 132
+// Multiprocessors is how many a large GPU has: an NVIDIA H100 or H200.
+const Multiprocessors = 132
 
 // ProductShape is the shape of the threadgroups of a kernel of products with so many rows in all, of
 // cols columns each: measured on an NVIDIA H200 (docs/performance.md), not on Apple hardware.
@@ -58,9 +58,9 @@ func ProductShape(class string, width, rows, cols int) Shape {
 		return narrowShape(class, tokens, rows, cols)
 	}
 	switch threadgroups := (width + productTile - 1) / productTile * ((rows + 127) / 128); {
-	case threadgroups <= multiprocessors: // one each: eight simdgroups, two of which share rows
+	case threadgroups <= Multiprocessors: // one each: eight simdgroups, two of which share rows
 		return Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}
-	case threadgroups <= 2*multiprocessors: // twice as many do not leave half of them idle in the end
+	case threadgroups <= 2*Multiprocessors: // twice as many do not leave half of them idle in the end
 		return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 2}
 	}
 	return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}
@@ -84,7 +84,7 @@ func WhyProduct(width, rows, cols int) string {
 	if ProductTokens(width) < productTile {
 		return fmt.Sprintf("so few rows wait for the weights (%d results of %d inputs each): simdgroups that share results read different columns; measured on an NVIDIA H200", rows, cols)
 	}
-	return fmt.Sprintf("%d results for tiles of %d rows: as many threadgroups as keep %d multiprocessors busy to the end; measured on an NVIDIA H200", rows, productTile, multiprocessors)
+	return fmt.Sprintf("%d results for tiles of %d rows: as many threadgroups as keep %d multiprocessors busy to the end; measured on an NVIDIA H200", rows, productTile, Multiprocessors)
 }
 
 // narrowShape is for batches, where the weights' way from memory counts: simdgroups that share rows take
@@ -97,10 +97,10 @@ func narrowShape(class string, tokens, rows, cols int) Shape {
 	for s.SplitK < s.Simdgroups && 2*s.SplitK*tokens <= productTile && 256*s.SplitK <= cols {
 		s.SplitK *= 2
 	}
-	if perGroup := 32 * s.Simdgroups / s.SplitK; (rows+perGroup-1)/perGroup < 2*multiprocessors {
+	if perGroup := 32 * s.Simdgroups / s.SplitK; (rows+perGroup-1)/perGroup < 2*Multiprocessors {
 		s.RowsPerSimdgroup = 16
 	}
-	if class == plan.ClassNVIDIA && s.SplitK == 4 && rows <= 16*2*multiprocessors && 256*s.SplitK <= cols {
+	if class == plan.ClassNVIDIA && s.SplitK == 4 && rows <= 16*2*Multiprocessors && 256*s.SplitK <= cols {
 		s.Simdgroups, s.SplitK = 8, 8
 	}
 	return s
