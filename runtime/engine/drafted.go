@@ -129,17 +129,13 @@ const fewResting = 8
 // goAhead runs a token and lets the device go on for as long as guesses rest, if it can.
 func (d *drafted) goAhead(token int32) error {
 	start := time.Now()
-	out, err := d.model.replay([]Row{{Session: d.Session, Token: token, Logits: true}}, nil)
+	c, behind, err := d.runChain(token, d.sampler, d.ahead, d.pays.rest-1) // but for this one
 	if err != nil {
 		return err
 	}
 	d.text++
-	d.behind = out
+	d.behind = []outcome{behind}
 	d.pays.ran(1, time.Since(start))
-	c, err := d.Session.chain(Request{Sampler: d.sampler, Ahead: d.ahead, Max: d.pays.rest})
-	if err != nil {
-		return d.model.fail(err)
-	}
 	if d.chain, d.since, d.rested = c, time.Now(), 0; c == nil {
 		d.ahead = 0
 	}
