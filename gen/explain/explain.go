@@ -175,7 +175,7 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Step) string {
 	}
 	shape := t.program.Shape(s)
 	text += fmt.Sprintf(": rows_per_simdgroup %d, simdgroups %d, split_k %d", shape.RowsPerSimdgroup, shape.Simdgroups, max(shape.SplitK, 1))
-	if t.program.Matrices(s) && t.program.BatchExperts(s) > 0 {
+	if t.program.Matrices(s) && t.program.BatchExperts(s) {
 		return text + "; " + spec.WhyExperts
 	}
 	if t.program.Matrices(s) {

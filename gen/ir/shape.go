@@ -21,8 +21,8 @@ func (p *Program) Rows(s *Step) int {
 func (p *Program) Shape(s *Step) spec.Shape {
 	rows, cols := p.Results(s)
 	if p.Matrices(s) {
-		if n := p.BatchExperts(s); n > 0 {
-			return spec.ExpertsShape(n)
+		if p.BatchExperts(s) {
+			return spec.ExpertsShape()
 		}
 		if s.grouped() > 0 {
 			rows *= max(1, min(p.Width, p.Spec.MoE.NRoutedExperts/p.Spec.MoE.NumExpertsPerTok)) // all rows' experts
@@ -54,13 +54,8 @@ func (p *Part) Apart() bool {
 
 func (s *Step) apart() bool { return slices.ContainsFunc(s.Parts, (*Part).Apart) }
 
-// BatchExperts is grouped of a step that few rows share; 0: they are many.
-func (p *Program) BatchExperts(s *Step) int {
-	if p.Width > plan.MaxBatch {
-		return 0
-	}
-	return s.grouped()
-}
+// BatchExperts says whether a step multiplies by what the rows of a batch have selected.
+func (p *Program) BatchExperts(s *Step) bool { return p.Width <= plan.MaxBatch && s.grouped() > 0 }
 
 // grouped is how many matrices of experts a step multiplies by what all rows have selected; 0: none.
 func (s *Step) grouped() (n int) {

@@ -214,6 +214,9 @@ func (b *builder) experts(ops chain) plan.Part {
 		e.Up, e.RowsPerGroup, last = b.weight(up.W[0]), b.rowsOfTwo(), ops.take(ir.SwiGLU)
 	}
 	e.Out = b.vecOut(last, row.Rows)
+	if e.Grouping != nil && b.p.Width <= plan.MaxBatch {
+		e.Persistent = b.p.Spec.ExpertsThreadgroups(e.Grouping.Entries(b.p.Width, e.Tokens) * e.Groups() / e.K)
+	}
 	return e
 }
 

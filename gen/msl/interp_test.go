@@ -179,7 +179,7 @@ type model struct {
 type tensor struct {
 	bytes  []byte
 	values []float32
-	stride int // bytes between batch entries
+	stride int // rows between batch entries
 }
 
 func (m *model) tensor(row, layer int) tensor {
@@ -196,7 +196,7 @@ func (m *model) tensor(row, layer int) tensor {
 	w := tensor{bytes: make([]byte, len(x)/f.BlockElems*f.BlockBytes), values: make([]float32, len(x))}
 	f.Quantize(w.bytes, x)
 	f.Dequantize(w.values, w.bytes)
-	w.stride = len(w.bytes) / max(r.Batch, 1)
+	w.stride = r.Rows
 	m.tensors[key] = w
 	return w
 }

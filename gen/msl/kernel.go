@@ -51,7 +51,7 @@ func (p *printer) argsStruct(k *plan.Kernel) {
 	}
 	p.printf("struct %s_args {\n", k.Name)
 	for i, slot := range k.Args {
-		p.printf("  ulong stride%d; // bytes between the entries of %s\n", i, k.Slots[slot].Name)
+		p.printf("  ulong stride%d; // rows between the entries of %s\n", i, k.Slots[slot].Name)
 	}
 	p.line("};\n")
 }
@@ -120,12 +120,9 @@ func waitsItself(p plan.Part) bool {
 func (p *printer) variant(v *kernelView, variant *plan.Variant, body string, floats int) {
 	p.printf("\nkernel void %s(\n", variant.Func)
 	for i := range v.Slots {
-		p.printf("    %s [[buffer(%d)]],\n", v.parameter(i, global), i)
+		p.printf("  %s [[buffer(%d)]],\n", v.parameter(i, global), i)
 	}
-	p.line("    uint tg [[threadgroup_position_in_grid]],")
-	p.line("    uint tid [[thread_index_in_threadgroup]],")
-	p.line("    ushort sg [[simdgroup_index_in_threadgroup]],")
-	p.line("    ushort lane [[thread_index_in_simdgroup]]) {")
+	p.line("  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {")
 	arguments := append([]string(nil), v.names...)
 	if floats > 0 {
 		p.printf("  threadgroup float4 scratch[%d];\n", floats/4)

@@ -63,7 +63,8 @@ func splitWeights(k *plan.Kernel, slot int, f *quant.Format, data []byte) []byte
 	for _, p := range k.AllParts() {
 		for _, m := range device.Matrices(p) {
 			if m.Slot == slot && f.Splits(m.Cols) {
-				split := make([]byte, len(data))
+				rowBytes, _ := f.RowBytes(m.Cols)
+				split := make([]byte, len(data)/rowBytes*f.SplitRowBytes(m.Cols))
 				f.SplitRows(split, data, m.Cols)
 				return split
 			}

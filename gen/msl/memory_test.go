@@ -18,7 +18,7 @@ const (
 	testPages   = (testContext + plan.PageRows - 1) / plan.PageRows
 	testTable   = 1  // the block table of the row
 	testEntries = 64 // entries of every batched weight
-	padBytes    = 64 // between the entries of a weight whose stride is an argument
+	padRows     = 2  // between the entries of a weight whose stride is an argument
 )
 
 // memory holds one buffer per slot of a kernel.
@@ -152,12 +152,12 @@ func (m *memory) weights(p plan.Part, r verify.Use) []byte {
 	rowBytes, _ := f.RowBytes(r.Cols)
 	if at := slices.Index(m.k.Args, r.Slot); at >= 0 {
 		args := slices.IndexFunc(m.k.Slots, func(s plan.Slot) bool { return s.Elem == plan.ElemArgs })
-		binary.LittleEndian.PutUint64(m.data[args][8*at:], uint64(rows*rowBytes+pad))
+		binary.LittleEndian.PutUint64(m.data[args][8*at:], uint64(rows+pad))
 	}
 	var b []byte
 	for range entries {
 		b = append(b, m.encode(f.Type, rows*r.Cols)...)
-		b = append(b, make([]byte, pad)...)
+		b = append(b, make([]byte, pad*rowBytes)...)
 	}
 	return b
 }
@@ -175,9 +175,9 @@ func (m *memory) splitSlots() map[int]int {
 	return list
 }
 
-// splitRows is a weight laid out anew, entry by entry.
+// splitRows is a weight laid out anew.
 func (m *memory) splitRows(slot, cols int) []byte {
-	out := slices.Clone(m.data[slot])
+	var out []byte
 	for _, p := range m.k.Parts {
 		for _, r := range verify.Uses(p) {
 			if r.Slot != slot {
@@ -186,16 +186,14 @@ func (m *memory) splitRows(slot, cols int) []byte {
 			rows, entries, pad := m.shape(p, r)
 			f, _ := quant.Lookup(m.types[slot])
 			rowBytes, _ := f.RowBytes(cols)
-			for e := range entries {
-				at := e * (rows*rowBytes + pad)
-				f.SplitRows(out[at:], m.data[slot][at:at+rows*rowBytes], cols)
-			}
+			out = make([]byte, entries*(rows+pad)*f.SplitRowBytes(cols))
+			f.SplitRows(out, m.data[slot][:entries*(rows+pad)*rowBytes], cols)
 		}
 	}
 	return out
 }
 
-// shape is a weight's rows, entries and bytes between entries.
+// shape is a weight's rows, entries and rows between entries.
 func (m *memory) shape(p plan.Part, r verify.Use) (rows, entries, pad int) {
 	rows, entries = matrixRows(p), 1
 	switch p := p.(type) {
@@ -209,7 +207,7 @@ func (m *memory) shape(p plan.Part, r verify.Use) (rows, entries, pad int) {
 		}
 	}
 	if slices.Contains(m.k.Args, r.Slot) {
-		pad = padBytes
+		pad = padRows
 	}
 	return rows, entries, pad
 }
@@ -318,7 +316,7 @@ func (m *memory) rowBytes(p plan.Part, slot, cols, entry, row int) (*quant.Forma
 	rows, _, pad := m.shape(p, verify.Use{Slot: slot})
 	f, _ := quant.Lookup(m.types[slot])
 	rowBytes, _ := f.RowBytes(cols)
-	at := entry*(rows*rowBytes+pad) + row*rowBytes
+	at := (entry*(rows+pad) + row) * rowBytes
 	return f, m.data[slot][at : at+rowBytes]
 }
 

@@ -71,8 +71,8 @@ func TestArgs(t *testing.T) {
 	k := expertKernels()[0]
 	source := print(t, &plan.Bundle{Kernels: []plan.Kernel{k}})
 	want := "struct experts_0_args {\n" +
-		"  ulong stride0; // bytes between the entries of w_gate\n" +
-		"  ulong stride1; // bytes between the entries of w_up\n};\n"
+		"  ulong stride0; // rows between the entries of w_gate\n" +
+		"  ulong stride1; // rows between the entries of w_up\n};\n"
 	if !strings.Contains(source, want) {
 		t.Errorf("the source lacks\n%s", want)
 	}

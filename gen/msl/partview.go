@@ -30,13 +30,16 @@ type partView struct {
 
 // partTemplate names the template of a kind of part.
 func partTemplate(p plan.Part) (string, error) {
-	switch p.(type) {
+	switch p := p.(type) {
 	case *plan.MatVec:
 		if verify.Matrices(p) {
 			return "matmul.msl", nil
 		}
 		return "matvec.msl", nil
 	case *plan.Experts:
+		if p.Persistent > 0 {
+			return "experts_batch.msl", nil
+		}
 		if verify.Matrices(p) {
 			return "experts_matmul.msl", nil
 		}
@@ -239,11 +242,11 @@ func (v *partView) WeightRow(slot int, entry, row string) (string, error) {
 
 // Stride is the distance between two entries of a weight matrix in bytes.
 func (v *partView) Stride(slot int) (string, error) {
+	rows, cols := matrix(v.P)
 	if i := slices.Index(v.Args, slot); i >= 0 {
 		args, err := v.only(plan.SpaceArgs, "batch strides")
-		return fmt.Sprintf("%s.stride%d", args, i), err
+		return fmt.Sprintf("(%s.stride%d * %s::row_bytes(%du))", args, i, v.Tag(slot), cols), err
 	}
-	rows, cols := matrix(v.P)
 	return fmt.Sprintf("(%du * %s::row_bytes(%du))", rows, v.Tag(slot), cols), nil
 }
 
@@ -312,19 +315,6 @@ func (v *partView) SquaresLanes() int {
 // SquaresEarly says whether a lane has the registers to load them before the
 // mat-vec and to add them up after it.
 func (v *partView) SquaresEarly() bool { return v.SquaresPerLane()*v.Inputs() <= 16 }
-
-// matrix is the shape of one entry of a part's weights.
-func matrix(p plan.Part) (rows, cols int) {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.Rows, p.Cols
-	case *plan.Experts:
-		return p.Rows, p.Cols
-	case *plan.ExpertsSum:
-		return p.Rows, p.Cols
-	}
-	return 0, 0
-}
 
 // In is the start of the input in device memory.
 func (v *partView) In() string { return v.Ptr(v.input()) }

@@ -22,8 +22,27 @@ const (
 	laneWords   = 11  // most words of a run of quantised weights: of Q6_K
 	floatWords  = 32  // of a run of floats
 	sectorBytes = 32  // copies of 16 bytes come in pairs, which take twice as long where the target is not aligned as the source
+	entryWords  = 3   // of an entry of experts_batch.msl
 	stepsAhead  = 2   // of which so many steps of a prompt may be under way, of Q4_0 twice as many
 )
+
+// matrix is the shape of one entry of a part's weights.
+func matrix(p plan.Part) (rows, cols int) {
+	switch p := p.(type) {
+	case *plan.MatVec:
+		return p.Rows, p.Cols
+	case *plan.Experts:
+		return p.Rows, p.Cols
+	case *plan.ExpertsSum:
+		return p.Rows, p.Cols
+	case *plan.ExpandHeads:
+		if p.Keys {
+			return p.LatDim, p.Dim
+		}
+		return p.Dim, p.LatDim
+	}
+	return 0, 0
+}
 
 // matrices is how many matrices a part multiplies by: one, or two.
 func (v *partView) matrices() int {
@@ -66,6 +85,14 @@ func (v *partView) Share() string {
 	return fmt.Sprintf("%s / %du", v.Number(), v.Entries*v.RowGroups())
 }
 
+// persistent is how many threadgroups share the tiles of experts; 0: of each tile of weights there is one.
+func (v *partView) persistent() int {
+	if p, ok := v.P.(*plan.Experts); ok {
+		return p.Persistent
+	}
+	return 0
+}
+
 // RowBlocks and TokenBlocks are how many blocks of 8 × 8 a simdgroup makes of one matrix, Blocks how many
 // of one or of both.
 func (v *partView) RowBlocks() int   { return v.N / block }
@@ -103,6 +130,9 @@ func (v *partView) TileInputs() string {
 	nth, rows := 0, ""
 	if p, ok := v.P.(*plan.Experts); ok {
 		nth, rows = in.Stride, fmt.Sprintf("rows_selected<%d>", p.K)
+		if p.Persistent > 0 {
+			rows = "tiles_t"
+		}
 	} else {
 		rows = v.TileRows()
 	}
@@ -208,7 +238,7 @@ func (v *partView) ownTileCount() int {
 	switch {
 	case !v.Copies():
 		return 1
-	case v.Slots[in.Slot].Elem == plan.ElemF32 || verify.TokensOf(v.P) > block:
+	case v.Slots[in.Slot].Elem == plan.ElemF32 || verify.TokensOf(v.P) > block || v.persistent() > 0:
 		return 2
 	}
 	return min(max(ceil(ceil(cols, stepColumns), v.Slices()), 2), 4)
@@ -246,6 +276,9 @@ func (v *partView) Room() int {
 		return 0
 	}
 	lists := 2 * verify.TokensOf(v.P) // factors and selections
+	if v.persistent() > 0 {
+		lists = v.factors() + v.selections() + v.ownResults()
+	}
 	most := batchBytes(v.Kernel)
 	if !v.Narrow() {
 		most = warpBytes * v.Simdgroups()
@@ -269,24 +302,59 @@ func (v *partView) laneWords() int {
 // BlockFloats is a simdgroup's room for results for eight inputs, of one matrix or of two.
 func (v *partView) BlockFloats() int { return v.matrices() * block * (v.N + 4) }
 
-// FactorsOfTile is where the factors of the inputs' norms are: behind what the tile and the results share.
-func (v *partView) FactorsOfTile() int {
-	return max(v.RoomsAt()+v.Simdgroups()*v.Rooms()/4, v.Simdgroups()*v.BlockFloats())
+// ownResults is the room for results that is not the tiles' too: copies of the next tile land there meanwhile.
+func (v *partView) ownResults() int {
+	if v.persistent() == 0 {
+		return 0
+	}
+	return v.Simdgroups() * v.BlockFloats()
 }
 
-// SelectionsOfTile is where the tile's selections are, behind the factors.
-func (v *partView) SelectionsOfTile() int {
-	if verify.RescaleOf(v.P) == nil {
-		return v.FactorsOfTile()
+// ResultsAt is where results pass from simdgroup to simdgroup.
+func (v *partView) ResultsAt() int {
+	if v.persistent() == 0 {
+		return 0
 	}
-	return v.FactorsOfTile() + verify.TokensOf(v.P)
+	return v.RoomsAt() + v.Simdgroups()*v.Rooms()/4
+}
+
+// FactorsOfTile is where the factors of the inputs' norms are: behind what the tile and the results share.
+func (v *partView) FactorsOfTile() int {
+	return max(v.RoomsAt()+v.Simdgroups()*v.Rooms()/4+v.ownResults(), v.Simdgroups()*v.BlockFloats())
+}
+
+// factors is how many those are, FactorOf which of them is that of an input.
+func (v *partView) factors() int {
+	switch {
+	case verify.RescaleOf(v.P) == nil:
+		return 0
+	case v.persistent() > 0:
+		return v.Width
+	}
+	return verify.TokensOf(v.P)
+}
+
+func (v *partView) FactorOf() string {
+	if v.persistent() > 0 {
+		return fmt.Sprintf("selections[n * %du + i] / %du", v.ResultTurns(), v.P.(*plan.Experts).K)
+	}
+	return "8u * n + input"
+}
+
+// SelectionsOfTile is where the tile's selections are, behind the factors, or what the tiles are of.
+func (v *partView) SelectionsOfTile() int { return v.FactorsOfTile() + v.factors() }
+
+// selections is how many numbers that is.
+func (v *partView) selections() int {
+	p, ok := v.P.(*plan.Experts)
+	switch {
+	case !ok:
+		return 0
+	case p.Persistent > 0:
+		return entryWords * p.Grouping.Entries(v.Width, p.Tokens)
+	}
+	return p.Tokens
 }
 
 // productFloats is all of it.
-func (v *partView) productFloats() int {
-	n := v.SelectionsOfTile()
-	if _, ok := v.P.(*plan.Experts); ok {
-		n += verify.TokensOf(v.P)
-	}
-	return n
-}
+func (v *partView) productFloats() int { return v.SelectionsOfTile() + v.selections() }

@@ -53,6 +53,7 @@ var sharedParts = []struct {
 	{"sent_eight.shared", verify.Matrices},
 	{"batch_product.shared", verify.Matrices},
 	{"prompt_product.shared", verify.Matrices},
+	{"experts_batch.shared", func(p plan.Part) bool { e, ok := p.(*plan.Experts); return ok && e.Persistent > 0 }},
 	{"route.shared", func(p plan.Part) bool { return verify.GatingOf(p) != nil }},
 	{"group_experts.shared", func(p plan.Part) bool { _, ok := p.(*plan.GroupExperts); return ok }},
 	{"experts_sum.shared", func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok }},

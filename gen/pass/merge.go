@@ -98,7 +98,7 @@ func mergeShared(p *ir.Program) error {
 func mergeSharedDown(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) {
 		routed, shared := m.step("experts_gate", "experts_up"), m.step("shared_down")
-		if routed == nil || shared == nil || p.BatchExperts(routed) == 0 {
+		if routed == nil || shared == nil || !p.BatchExperts(routed) {
 			return
 		}
 		if n := len(routed.Parts); m.merge(routed, shared) {

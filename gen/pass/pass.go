@@ -30,7 +30,7 @@ type Rows uint8
 // The programs: all, those of one row, those of several, of these those of a batch, those of no
 // more rows than a batch has, those that attend to latent rows, those that attend to expanded
 // heads (spec.Expands), those each of whose rows has its splits of attention combined by itself
-// (spec.CombinesApart), or goes to its experts by itself (spec.Spec.ExpertsApart), and those whose
+// (spec.CombinesApart), or goes to its experts by itself (spec.ExpertsApart), and those whose
 // rows go there together.
 const (
 	AnyRows Rows = iota
@@ -56,9 +56,9 @@ func (r Rows) has(p *ir.Program) bool {
 	case CombinesApart:
 		return spec.CombinesApart(width)
 	case ExpertsApart:
-		return p.Spec.ExpertsApart(width)
+		return spec.ExpertsApart(width)
 	case ExpertsTogether:
-		return !p.Spec.ExpertsApart(width)
+		return !spec.ExpertsApart(width)
 	case OneRow:
 		return width <= 1
 	case ManyRows:

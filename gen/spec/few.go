@@ -2,8 +2,6 @@ package spec
 
 import (
 	"fmt"
-
-	"mla/runtime/plan"
 )
 
 // Sequences of few rows run the kernels of one row, which hardly wait for anything but their weights,
@@ -19,12 +17,10 @@ var takesInputs = []struct{ rows, weights int }{
 	{4, 1 << 26}, // all but a head
 }
 
-// apartExperts is up to how many rows each row has threadgroups of its own for its experts, by class of
-// devices, "" those of any other: few are selected by two rows, and what routes and sums needs no
-// dispatch. A large level-2 cache has the weights for those that come later: on an NVIDIA H200 eight rows of
-// GLM-4.7-Flash ran at 1,862 tok/s, grouped by experts at 1,623, of DeepSeek-V2-Lite at 2,535 and 2,128; of
-// sixteen, grouped ones were faster, by 7 and 16 %. Elsewhere the weights of an expert are read once for all rows.
-var apartExperts = map[string]int{"": 4, plan.ClassNVIDIA: 8}
+// apartExperts is up to how many rows each row has threadgroups of its own for its experts: few are
+// selected by two rows, and what routes and sums needs no dispatch. On an NVIDIA H200 four rows of GLM-4.7-Flash ran at 1,193 tok/s, grouped by experts at 1,073, of
+// DeepSeek-V2-Lite at 1,955 and 1,714; eight at 1,852 and 1,926, and at 2,509 and 2,791.
+const apartExperts = 4
 
 // apartCombines is the same of the mat-vec that combines the splits of attention, of all classes.
 const apartCombines = 4
@@ -42,13 +38,7 @@ func TakesInputs(width, rows, cols int) bool {
 
 // ExpertsApart and CombinesApart say whether each of so many rows has threadgroups of its own for its
 // experts, and for the mat-vec that combines its attention.
-func (s *Spec) ExpertsApart(width int) bool {
-	most, ok := apartExperts[s.Class]
-	if !ok {
-		most = apartExperts[""]
-	}
-	return width <= most
-}
+func ExpertsApart(width int) bool { return width <= apartExperts }
 
 func CombinesApart(width int) bool { return width <= apartCombines }
 

@@ -2,8 +2,6 @@ package spec
 
 import (
 	"testing"
-
-	"mla/runtime/plan"
 )
 
 // TestFew: which kernels of few rows are those of one row, and how many rows of weights a simdgroup has.
@@ -33,12 +31,7 @@ func TestFew(t *testing.T) {
 	if !CombinesApart(1) || CombinesApart(16) {
 		t.Error("one row is by itself, sixteen are not")
 	}
-	for _, c := range []struct {
-		class string
-		most  int
-	}{{"", 4}, {plan.ClassApple, 4}, {plan.ClassNVIDIA, 8}} {
-		if s := (&Spec{Class: c.class}); !s.ExpertsApart(c.most) || s.ExpertsApart(c.most+1) {
-			t.Errorf("class %q: expected experts of %d rows by themselves, and of no more", c.class, c.most)
-		}
+	if !ExpertsApart(4) || ExpertsApart(8) {
+		t.Error("four rows are by themselves with their experts, eight are not")
 	}
 }

@@ -66,18 +66,26 @@ func ProductShape(class string, width, rows, cols int) Shape {
 	return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}
 }
 
-// ExpertsShape is the same for those experts that the rows of a batch have selected, of whose weights one
-// input takes one or two matrices: a simdgroup makes 16 rows of each and goes over all columns. An expert's
-// threadgroups look up who has selected it, then find the norms of these rows, before they multiply; where
-// simdgroups shared rows there were four times as many threadgroups, each of which waited for that longer
-// than it multiplied (a profile of an NVIDIA H200). With 32 rows of one matrix, half as many threadgroups, 16
-// sessions of GLM-4.7-Flash ran at 2,381 tok/s instead of 2,436, of DeepSeek-V2-Lite at 3,077 instead of 3,258.
-func ExpertsShape(matrices int) Shape {
-	return Shape{RowsPerSimdgroup: 16 * matrices, Simdgroups: 4, SplitK: 1}
+// ExpertsShape is the same for those experts that the rows of a batch have selected: all simdgroups of a persistent
+// threadgroup share 32 rows, of one matrix or 16 of each of two. With 16 rows of one matrix, sixteen sessions of
+// DeepSeek-V2-Lite ran at 3,577 tok/s instead of 3,715, of GLM-4.7-Flash at 2,819 instead of 2,900.
+func ExpertsShape() Shape { return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4} }
+
+// expertsThreadgroups is how many persistent threadgroups go over what experts a batch has selected, by class of
+// devices, "" those of any other: on NVIDIA's as many as are there at a time.
+var expertsThreadgroups = map[string]int{"": 256, plan.ClassNVIDIA: 4 * Multiprocessors}
+
+// ExpertsThreadgroups is the same where there are at most so many tiles for them.
+func (s *Spec) ExpertsThreadgroups(tiles int) int {
+	n, ok := expertsThreadgroups[s.Class]
+	if !ok {
+		n = expertsThreadgroups[""]
+	}
+	return min(n, tiles)
 }
 
 // WhyExperts says why ExpertsShape gives its shape.
-const WhyExperts = "threadgroups wait for who has selected their expert, so there are few, which go over all columns; measured on an NVIDIA H200"
+const WhyExperts = "as many threadgroups as run at a time share the tiles of those experts that were selected; measured on an NVIDIA H200"
 
 // WhyProduct says why ProductShape gives its shape.
 func WhyProduct(width, rows, cols int) string {

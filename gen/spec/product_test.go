@@ -29,11 +29,14 @@ func TestExpertTiles(t *testing.T) {
 	}
 }
 
-// TestExpertsShape: a simdgroup of a batch's experts has 16 rows of each matrix.
-func TestExpertsShape(t *testing.T) {
-	for matrices, rows := range map[int]int{1: 16, 2: 32} {
-		if got, want := ExpertsShape(matrices), (Shape{RowsPerSimdgroup: rows, Simdgroups: 4, SplitK: 1}); got != want {
-			t.Errorf("%d matrices: %+v; expected %+v", matrices, got, want)
+// TestExpertsThreadgroups: as many as a class of devices has at a time, and no more than there are tiles.
+func TestExpertsThreadgroups(t *testing.T) {
+	for _, c := range []struct {
+		class       string
+		tiles, want int
+	}{{plan.ClassNVIDIA, 5000, 4 * Multiprocessors}, {plan.ClassNVIDIA, 7, 7}, {"", 5000, 256}, {plan.ClassApple, 5000, 256}} {
+		if got := (&Spec{Class: c.class}).ExpertsThreadgroups(c.tiles); got != c.want {
+			t.Errorf("%q: %d threadgroups for %d tiles; expected %d", c.class, got, c.tiles, c.want)
 		}
 	}
 }

@@ -209,6 +209,9 @@ static inline uint split_rows(uint nkv) {
 //: is_split using SPLIT_ROWS
 static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 4u == 0u; }
 
+//: split_bytes using is_split
+static inline ulong split_bytes(ulong row_bytes) { return is_split(row_bytes) ? (row_bytes + 15u) / 16u * 16u : row_bytes; }
+
 //: IN_FLIGHT
 #ifndef IN_FLIGHT
 #define IN_FLIGHT _Pragma("clang loop unroll_count(FLIGHT)")
@@ -907,13 +910,13 @@ struct weights_of<f16> {
   static inline float4 floats(thread const f16::run & r, uint j, uint u) { return in_full(r.v[2u * j + u]); }
 };
 
-//: q5_0 using UNROLL add_fives centred fifth_bits half_at is_split load_eight load_two nibble nibbles_of share sixteen_at two_floats ushort_at word_at words_at
+//: q5_0 using UNROLL add_fives centred fifth_bits half_at is_split load_eight load_two nibble nibbles_of share sixteen_at split_bytes two_floats ushort_at word_at words_at
 struct q5_0 {
   enum { COLUMNS = 32 };
 
   static inline uint share(uint cols) { return is_split(row_bytes(cols)) ? 2u : 4u; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 32u) * 22u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 32u) * 22u); }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
@@ -1010,7 +1013,7 @@ struct held<q5_0, N, COLS> {
 template <uint COLS>
 struct lane_words<q5_0, COLS> : own_sixteens {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = COLS / 32u * 22u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = 16 };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
@@ -1024,13 +1027,13 @@ struct lane_words<q5_0, COLS> : own_sixteens {
   }
 };
 
-//: q8_0 using UNROLL add_bytes centred half_at is_split load_eight load_two share sixteen_at two_floats word_at words_at
+//: q8_0 using UNROLL add_bytes centred half_at is_split load_eight load_two share sixteen_at split_bytes two_floats word_at words_at
 struct q8_0 {
   enum { COLUMNS = 32 };
 
   static inline uint share(uint cols) { return is_split(row_bytes(cols)) ? 2u : 4u; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 32u) * 34u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 32u) * 34u); }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
@@ -1098,7 +1101,7 @@ struct q8_0 {
 template <uint COLS>
 struct lane_words<q8_0, COLS> : own_sixteens {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = COLS / 32u * 34u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = 16 };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
@@ -1317,14 +1320,14 @@ struct lane_words<q5_k, COLS> {
   }
 };
 
-//: q6_k_by using UNROLL add_bytes centred eight_floats half_at is_split load_row nibbles_of share sixteen_at two_floats word_at words_at
+//: q6_k_by using UNROLL add_bytes centred eight_floats half_at is_split load_row nibbles_of share sixteen_at split_bytes two_floats word_at words_at
 template <uint SHARE>
 struct q6_k_by {
   enum { COLUMNS = 256, PAIRS = 16 / SHARE };
 
   static inline uint share(uint) { return SHARE; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * 210u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 256u) * 210u); }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
@@ -1430,7 +1433,7 @@ typedef q6_k_by<8> q6_k;
 template <uint COLS>
 struct lane_words<q6_k, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 256u * 210u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = COLS / 256u * 210u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = 16 };
   static inline uint owner(uint p, uint i) { return i == 0u ? p : p % 2u; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
@@ -1629,8 +1632,11 @@ struct weight_rows {
   steps_t coming;
 
   static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, threadgroup uchar * room, ushort lane) {
-    UNROLL for (uint r = 0; r < R; ++r) w.rows.at[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
+    begin_rows(w, matrix, first, last, lane);
     steps_t::begin_coming(w.coming, room);
+  }
+  static inline void begin_rows(thread weight_rows & w, device const uchar * matrix, uint first, uint last, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) w.rows.at[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
   }
 
   static inline void send_step(thread weight_rows & w, uint step, ushort lane) { steps_t::send(w.coming, w.rows, step, lane); }
@@ -1654,6 +1660,8 @@ struct weight_rows {
 struct no_weights {
   enum : uint { AHEAD = 4, LATER = 4 }; // no less than others
   enum : bool { LATE = false, SINGLE = false };
+  static inline void begin(thread no_weights &, device const uchar *, uint, uint, threadgroup uchar *, ushort) {}
+  static inline void begin_rows(thread no_weights &, device const uchar *, uint, uint, ushort) {}
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
   static inline void fetch_late(thread no_weights &, uint, ushort) {}
@@ -1717,6 +1725,7 @@ struct rows_selected {
 template <typename X, uint STRIDE, uint NTH, typename WHICH>
 struct tile_inputs {
   typedef X element;
+  typedef WHICH which_t;
   enum : bool { EVEN = WHICH::EVEN };
   enum : uint { ROW_STRIDE = STRIDE };
   device const X * base;
@@ -1867,14 +1876,14 @@ template <> struct sent_eight<half> {
 template <uint COLS>
 static inline uint columns_from(uint c) { return c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u; }
 
-//: batch_product using COPIES_GROUP COPIES_LAND_BUT INPUT_ROW STEP UNROLL column_place columns_from matrices piece sent_eight turn whole_step
-template <uint COLS, uint TOKENS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS>
+//: batch_product using COPIES_GROUP COPIES_LAND COPIES_LAND_BUT INPUT_ROW STEP UNROLL column_place columns_from matrices piece sent_eight turn whole_step
+template <uint COLS, uint TOKENS, uint SLICES, uint MOST, bool COPIES, typename W, typename U, typename INPUTS>
 struct batch_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
   typedef matrices<W, U> matrices_t;
   enum : bool { FLOATS = eight_t::TERMS == 2u, SINGLE = W::SINGLE || U::SINGLE };
   enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS / 2u, STEPS = (COLS + STEP - 1u) / STEP, TILE = TOKENS * INPUT_ROW };
-  enum : uint { OWN_STEPS = (STEPS + SLICES - 1u) / SLICES, SOON = OWN_STEPS < 2u ? 2u : OWN_STEPS < 4u ? OWN_STEPS : 4u };
+  enum : uint { OWN_STEPS = (STEPS + SLICES - 1u) / SLICES, SOON = OWN_STEPS < 2u ? 2u : OWN_STEPS < MOST ? OWN_STEPS : MOST };
   enum : uint { TILES = !COPIES || FLOATS ? 1 : TOKENS > 8u ? 2 : SOON };
   enum : uint { WEIGHTS_LATER = W::LATER < U::LATER ? W::LATER : U::LATER, TILES_LATER = TILES - 1u };
   enum : uint { LATER = SINGLE && TILES > 1u ? 1u : WEIGHTS_LATER < TILES_LATER ? WEIGHTS_LATER : TILES_LATER };
@@ -1886,12 +1895,17 @@ struct batch_product {
   };
   static inline threadgroup half * place_of(threadgroup half * tile, uint k, ushort lane) { return tile + (2u * k + lane / 16u) * INPUT_ROW + column_place(lane % 16u * 8u); }
 
-  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint nth, uint step, ushort lane) {
+  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint nth, uint step, uint count, ushort lane) {
     if (step < STEPS) {
       const uint c = step * STEP + lane % 16u * 8u, n = columns_from<COLS>(c);
-      UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template send<true>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane), s.x.base + s.rows[k] + c, n);
+      UNROLL for (uint k = 0; k < EIGHTS; ++k)
+        if (2u * k < count) eight_t::template send<true>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane), s.x.base + s.rows[k] + c, n);
     }
     COPIES_GROUP;
+  }
+  static inline void clear_tiles(thread shares & s, threadgroup half * tiles, ushort lane) {
+    UNROLL for (uint i = 0; i < TILES * EIGHTS; ++i) eight_t::template send<true>(s.e[i], place_of(tiles + i / EIGHTS * TILE, i % EIGHTS, lane), s.x.base, 0u);
+    COPIES_LAND;
   }
   template <uint TERM>
   static inline void land_inputs(thread const shares & s, threadgroup half * tiles, uint nth, ushort lane) {
@@ -1901,26 +1915,33 @@ struct batch_product {
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
     s.x = x;
     UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, 2u * k + lane / 16u);
-    UNROLL for (uint i = 0; i < TILES; ++i) send_inputs(s, tiles, i, slice + i * SLICES, lane);
+    UNROLL for (uint i = 0; i < TILES; ++i) send_inputs(s, tiles, i, slice + i * SLICES, TOKENS, lane);
   }
 
-  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, uint nth, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, ushort lane) {
+  static inline threadgroup half * staging_of(threadgroup half * tiles, uint nth, threadgroup half * staged) {
+    return COPIES ? tiles + (FLOATS ? 1u : nth == 0u ? TILES - 1u : nth - 1u) * TILE : staged;
+  }
+
+  template <typename NEXT>
+  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, uint nth, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, thread NEXT & next, ushort lane) {
     threadgroup half * tile = tiles + nth * TILE;
     land_inputs<0>(s, tiles, nth, lane);
     COPIES_LAND_BUT(LATER);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    W::take(w, step, lane);
-    U::take(up, step, lane);
+    const bool any = STEPS % SLICES == 0u || step < STEPS; // or other simdgroups have a step more
+    if (any) {
+      W::take(w, step, lane);
+      U::take(up, step, lane);
+    }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
-    W::send_step(w, step + W::AHEAD * SLICES, lane);
-    U::send_step(up, step + U::AHEAD * SLICES, lane);
+    NEXT::send_weights(next, w, up, lane);
     if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are sent for behind them
     W::fetch_late(w, step, lane);
     U::fetch_late(up, step, lane);
-    if (!FLOATS) {
+    if (any && !FLOATS) {
       matrices_t::template multiply_all<whole_step, piece::WHOLE, N, 0, 4>(w, up, d, tile, staged, lane);
       if (matrices_t::TWO) matrices_t::template multiply_all<whole_step, piece::REST, N, 0, 4>(w, up, d, tile, staged, lane);
-    } else {
+    } else if (any) {
       matrices_t::template multiply_all<whole_step, piece::GROWN, N, 0, 4>(w, up, d, tile, staged, lane);
       matrices_t::template multiply_all<whole_step, piece::GROWN_REST, N, 0, 4>(w, up, d, tile, staged, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -1929,16 +1950,24 @@ struct batch_product {
       matrices_t::template multiply_all<whole_step, piece::SHRUNK, N, 0, 4>(w, up, d, tile, staged, lane);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have read the tile
-    send_inputs(s, tiles, nth, step + TILES * SLICES, lane);
+    NEXT::send_next(next, s, tiles, nth, lane);
   }
+
+  struct same_rows {
+    uint step;
+    static inline void send_weights(thread same_rows & n, thread W & w, thread U & up, ushort lane) {
+      W::send_step(w, n.step + W::AHEAD * SLICES, lane);
+      U::send_step(up, n.step + U::AHEAD * SLICES, lane);
+    }
+    static inline void send_next(thread same_rows & n, thread shares & s, threadgroup half * tiles, uint nth, ushort lane) { send_inputs(s, tiles, nth, n.step + TILES * SLICES, TOKENS, lane); }
+  };
 
   static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint, ushort lane) {
     uint turn = 0u;
     for (uint step = slice; step < STEPS; step += SLICES) {
       const uint nth = TILES > 1u ? turn : 0u; // a constant where inputs come in registers, which have no index
-      const uint last = nth == 0u ? TILES - 1u : nth - 1u; // the tile whose inputs were sent for last
-      if (COPIES) staged = tiles + (FLOATS ? 1u : last) * TILE;
-      multiply_tile(w, up, s, tiles, nth, staged, d, step, lane);
+      same_rows next = {step};
+      multiply_tile(w, up, s, tiles, nth, staging_of(tiles, nth, staged), d, step, next, lane);
       turn = nth + 1u == TILES ? 0u : nth + 1u;
     }
   }
@@ -2084,7 +2113,7 @@ template <uint TOKENS, uint SLICES, uint THREADS> struct tile_kind { enum : bool
 
 //: product_of using batch_product
 template <bool SHARED, uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
-struct product_of : batch_product<COLS, TOKENS, SLICES, COPIES, W, U, INPUTS> {};
+struct product_of : batch_product<COLS, TOKENS, SLICES, 4, COPIES, W, U, INPUTS> {};
 //: product_of using prompt_product
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct product_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> {};
@@ -2134,6 +2163,160 @@ struct products_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> { 
 //: tile_product using matrices products_of
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct tile_product { typedef typename products_of<matrices<W, U>::ALIKE, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS>::type type; };
+
+//: expert_entry
+struct expert_entry {
+  uint expert, inputs, first; // how many selections, and the first of them in the list
+};
+
+//: entry_tiles using UNROLL entry_of expert_entry
+template <uint GROUPS, uint ROWS, uint TOKENS, uint PER_ROW>
+struct entry_tiles {
+  enum : bool { EVEN = false };
+  enum : uint { K = PER_ROW };
+  threadgroup const expert_entry * entries;
+  device const uint * members;
+  uint tile;
+
+  static inline uint nth_of(entry_tiles t) { return t.tile / GROUPS; }
+  static inline expert_entry entry_of(entry_tiles t) { return t.entries[nth_of(t)]; }
+  static inline uint first_row(entry_tiles t) { return t.tile % GROUPS * ROWS; }
+  static inline uint row_of(entry_tiles t, uint i) { return t.members[entry_of(t).first + min(i, entry_of(t).inputs - 1u)]; }
+
+  template <uint EXPERTS>
+  static inline uint list_entries(device const uint * starts, threadgroup expert_entry * entries, bool writes, ushort lane) {
+    enum : uint { EACH = (EXPERTS + 31u) / 32u };
+    uint first[EACH], end[EACH], all = 0u;
+    UNROLL for (uint i = 0; i < EACH; ++i) {
+      const uint e = min(32u * i + lane, EXPERTS);
+      first[i] = starts[e];
+      end[i] = starts[min(e + 1u, EXPERTS)];
+    }
+    UNROLL for (uint i = 0; i < EACH; ++i) {
+      const uint count = (end[i] - first[i] + TOKENS - 1u) / TOKENS, behind = all + simd_prefix_inclusive_sum(count);
+      for (uint nth = 0u; writes && nth < count; ++nth) {
+        const uint at = first[i] + nth * TOKENS;
+        const expert_entry e = {32u * i + lane, min(end[i] - at, TOKENS), at};
+        entries[behind - count + nth] = e;
+      }
+      all = simd_max(behind);
+    }
+    return all;
+  }
+};
+
+//: experts_matrices
+struct experts_matrices {
+  device const uchar * w;
+  device const uchar * up;
+  ulong stride, up_stride;
+};
+
+//: tile_run using UNROLL batch_product experts_matrices turn
+template <bool ALIKE, uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS, uint TOKENS>
+struct tile_run {
+  typedef batch_product<COLS, TOKENS, SLICES, 2, COPIES, W, U, INPUTS> product_t;
+  typedef typename INPUTS::which_t tiles_t;
+
+  struct coming_step { uint tile, step; };
+  static inline uint step_of(coming_step c, uint behind) { return c.tile < behind ? c.step : product_t::STEPS + SLICES; }
+  static inline bool advance(thread coming_step & c, uint slice) {
+    c.step += SLICES;
+    if (c.step < product_t::OWN_STEPS * SLICES) return false;
+    c.step = slice;
+    ++c.tile;
+    return true;
+  }
+
+  struct state {
+    experts_matrices m;
+    typename product_t::shares inputs;
+    coming_step weights, next;
+    uint behind, slice, turn, count; // count: inputs of the tile whose inputs are sent for
+
+    static inline void send_weights(thread state & s, thread W & w, thread U & up, ushort lane) {
+      const uint step = step_of(s.weights, s.behind);
+      W::send_step(w, step, lane);
+      U::send_step(up, step, lane);
+      if (advance(s.weights, s.slice)) begin_weights(s, w, up, lane);
+    }
+    static inline void begin_weights(thread state & s, thread W & w, thread U & up, ushort lane) {
+      if (s.weights.tile >= s.behind) return;
+      tiles_t t = s.inputs.x.rows;
+      t.tile = s.weights.tile;
+      const ulong expert = tiles_t::entry_of(t).expert;
+      W::begin_rows(w, s.m.w + expert * s.m.stride, tiles_t::first_row(t), ROWS - 1u, lane);
+      U::begin_rows(up, s.m.up + expert * s.m.up_stride, tiles_t::first_row(t), ROWS - 1u, lane);
+    }
+    static inline void send_next(thread state & s, thread typename product_t::shares & inputs, threadgroup half * tiles, uint nth, ushort lane) {
+      product_t::send_inputs(inputs, tiles, nth, step_of(s.next, s.behind), s.count, lane);
+      if (advance(s.next, s.slice)) begin_inputs(s, inputs, lane);
+    }
+    static inline void begin_inputs(thread state & s, thread typename product_t::shares & inputs, ushort lane) {
+      if (s.next.tile >= s.behind) return;
+      const uint before = tiles_t::nth_of(inputs.x.rows);
+      inputs.x.rows.tile = s.next.tile;
+      if (tiles_t::nth_of(inputs.x.rows) != before) find_rows(s, inputs, lane);
+    }
+    static inline void find_rows(thread state & s, thread typename product_t::shares & inputs, ushort lane) {
+      s.count = tiles_t::entry_of(inputs.x.rows).inputs;
+      UNROLL for (uint k = 0; k < product_t::EIGHTS; ++k) inputs.rows[k] = INPUTS::offset_of(inputs.x, 2u * k + lane / 16u);
+    }
+  };
+
+  static inline void begin_run(thread state & s, thread W & w, thread U & up, experts_matrices m, INPUTS x, uint behind, threadgroup half * tiles, threadgroup uchar * room, uint up_room, uint slice, ushort lane) {
+    s.m = m;
+    s.inputs.x = x;
+    s.behind = behind;
+    s.slice = slice;
+    s.turn = 0u;
+    s.weights.tile = s.next.tile = x.rows.tile;
+    s.weights.step = s.next.step = slice;
+    product_t::clear_tiles(s.inputs, tiles, lane);
+    W::begin(w, m.w, 0u, 0u, room, lane);
+    U::begin(up, m.up, 0u, 0u, room + up_room, lane);
+    state::begin_weights(s, w, up, lane);
+    UNROLL for (uint i = 0; i < W::AHEAD; ++i) state::send_weights(s, w, up, lane);
+    state::find_rows(s, s.inputs, lane);
+    UNROLL for (uint i = 0; i < product_t::TILES; ++i) state::send_next(s, s.inputs, tiles, i, lane);
+  }
+
+  static inline void multiply_next(thread state & s, thread W & w, thread U & up, threadgroup half * tiles, threadgroup half * staged, threadgroup uchar *, uint, uint, thread simdgroup_float8x8 * d, ushort lane) {
+    for (uint step = s.slice; step < product_t::OWN_STEPS * SLICES; step += SLICES) {
+      const uint nth = product_t::TILES > 1u ? s.turn : 0u;
+      product_t::multiply_tile(w, up, s.inputs, tiles, nth, product_t::staging_of(tiles, nth, staged), d, step, s, lane);
+      s.turn = nth + 1u == product_t::TILES ? 0u : nth + 1u;
+    }
+  }
+};
+
+//: tile_run using experts_matrices products_apart
+template <uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS, uint TOKENS>
+struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
+  typedef products_apart<COLS, TOKENS, SLICES, 32u * SLICES, COPIES, W, U, INPUTS> product_t;
+  typedef typename INPUTS::which_t tiles_t;
+  struct state {
+    experts_matrices m;
+    INPUTS x;
+    uint slice;
+  };
+  static inline void begin_run(thread state & s, thread W &, thread U &, experts_matrices m, INPUTS x, uint, threadgroup half *, threadgroup uchar *, uint, uint slice, ushort) {
+    s.m = m;
+    s.x = x;
+    s.slice = slice;
+  }
+  static inline void multiply_next(thread state & s, thread W & w, thread U & up, threadgroup half * tiles, threadgroup half * staged, threadgroup uchar * room, uint up_room, uint tile, thread simdgroup_float8x8 * d, ushort lane) {
+    s.x.rows.tile = tile;
+    const ulong expert = tiles_t::entry_of(s.x.rows).expert;
+    W::begin(w, s.m.w + expert * s.m.stride, tiles_t::first_row(s.x.rows), ROWS - 1u, room, lane);
+    U::begin(up, s.m.up + expert * s.m.up_stride, tiles_t::first_row(s.x.rows), ROWS - 1u, room + up_room, lane);
+    W::send_first(w, s.slice, SLICES, lane);
+    U::send_first(up, s.slice, SLICES, lane);
+    typename product_t::shares inputs;
+    product_t::begin_inputs(inputs, s.x, tiles, s.slice, 0u, lane);
+    product_t::multiply_inputs(w, up, inputs, tiles, staged, d, s.slice, 0u, lane);
+  }
+};
 
 
 //: softmax
@@ -3334,16 +3517,13 @@ static inline void embed_body(
 
 //: embed_q4_k using Row act_t embed_body q4_k
 kernel void embed_q4_k(
-    constant mla::Row & current [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device float * x_ [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready [[buffer(4)]],
-    device float * ready_squares [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row & current [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device float * x_ [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready [[buffer(4)]],
+  device float * ready_squares [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::embed_body<mla::q4_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -3427,18 +3607,15 @@ static inline void q_kv_a_body(
 
 //: q_kv_a_q4_k_q4_k using Row act_t q4_k q_kv_a_body
 kernel void q_kv_a_q4_k_q4_k(
-    device const uchar * w_q_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device mla::act_t * kv_a [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
+  device mla::act_t * kv_a [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::q_kv_a_body<mla::q4_k, mla::q4_k>(w_q_proj, ready, ready_squares, current, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
 }
 
@@ -3446,7 +3623,7 @@ kernel void q_kv_a_q4_k_q4_k(
 namespace mla {
 //: store_kv_k_b_args
 struct store_kv_k_b_args {
-  ulong stride0; // bytes between the entries of w_k_b_proj
+  ulong stride0; // rows between the entries of w_k_b_proj
 };
 
 //: store_kv_k_b_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache dot_held first_pass in_acts norm_factor own share store_kv_k_b_args sum_lanes total turn_by
@@ -3506,7 +3683,7 @@ static inline void store_kv_k_b_body(
     const uint first = row;
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
-    device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(64u);
+    device const uchar * w = w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)) + first * T_w_k_b_proj::row_bytes(64u);
     WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(64u));
     first_pass<T_w_k_b_proj, 4, 64u, 32u, 1u> held_w;
     first_pass<T_w_k_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
@@ -3525,60 +3702,51 @@ static inline void store_kv_k_b_body(
 
 //: store_kv_k_b_f32_q5_0 using Row act_t f32 q5_0 store_kv_k_b_args store_kv_k_b_body
 kernel void store_kv_k_b_f32_q5_0(
-    device const mla::act_t * kv_a [[buffer(0)]],
-    device const float * w_kv_a_layernorm [[buffer(1)]],
-    constant mla::Row & current [[buffer(2)]],
-    device const float * rope [[buffer(3)]],
-    device uchar * cache_ [[buffer(4)]],
-    device const uint * tables [[buffer(5)]],
-    device const uchar * w_k_b_proj [[buffer(6)]],
-    device const mla::act_t * q_rope [[buffer(7)]],
-    device mla::act_t * q_abs_ [[buffer(8)]],
-    constant mla::store_kv_k_b_args & args [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * kv_a [[buffer(0)]],
+  device const float * w_kv_a_layernorm [[buffer(1)]],
+  constant mla::Row & current [[buffer(2)]],
+  device const float * rope [[buffer(3)]],
+  device uchar * cache_ [[buffer(4)]],
+  device const uint * tables [[buffer(5)]],
+  device const uchar * w_k_b_proj [[buffer(6)]],
+  device const mla::act_t * q_rope [[buffer(7)]],
+  device mla::act_t * q_abs_ [[buffer(8)]],
+  constant mla::store_kv_k_b_args & args [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::store_kv_k_b_body<mla::f32, mla::q5_0>(kv_a, w_kv_a_layernorm, current, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: store_kv_k_b_f16_q5_0 using Row act_t f16 q5_0 store_kv_k_b_args store_kv_k_b_body
 kernel void store_kv_k_b_f16_q5_0(
-    device const mla::act_t * kv_a [[buffer(0)]],
-    device const float * w_kv_a_layernorm [[buffer(1)]],
-    constant mla::Row & current [[buffer(2)]],
-    device const float * rope [[buffer(3)]],
-    device uchar * cache_ [[buffer(4)]],
-    device const uint * tables [[buffer(5)]],
-    device const uchar * w_k_b_proj [[buffer(6)]],
-    device const mla::act_t * q_rope [[buffer(7)]],
-    device mla::act_t * q_abs_ [[buffer(8)]],
-    constant mla::store_kv_k_b_args & args [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * kv_a [[buffer(0)]],
+  device const float * w_kv_a_layernorm [[buffer(1)]],
+  constant mla::Row & current [[buffer(2)]],
+  device const float * rope [[buffer(3)]],
+  device uchar * cache_ [[buffer(4)]],
+  device const uint * tables [[buffer(5)]],
+  device const uchar * w_k_b_proj [[buffer(6)]],
+  device const mla::act_t * q_rope [[buffer(7)]],
+  device mla::act_t * q_abs_ [[buffer(8)]],
+  constant mla::store_kv_k_b_args & args [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::store_kv_k_b_body<mla::f16, mla::q5_0>(kv_a, w_kv_a_layernorm, current, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: store_kv_k_b_q8_0_q5_0 using Row act_t q5_0 q8_0 store_kv_k_b_args store_kv_k_b_body
 kernel void store_kv_k_b_q8_0_q5_0(
-    device const mla::act_t * kv_a [[buffer(0)]],
-    device const float * w_kv_a_layernorm [[buffer(1)]],
-    constant mla::Row & current [[buffer(2)]],
-    device const float * rope [[buffer(3)]],
-    device uchar * cache_ [[buffer(4)]],
-    device const uint * tables [[buffer(5)]],
-    device const uchar * w_k_b_proj [[buffer(6)]],
-    device const mla::act_t * q_rope [[buffer(7)]],
-    device mla::act_t * q_abs_ [[buffer(8)]],
-    constant mla::store_kv_k_b_args & args [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * kv_a [[buffer(0)]],
+  device const float * w_kv_a_layernorm [[buffer(1)]],
+  constant mla::Row & current [[buffer(2)]],
+  device const float * rope [[buffer(3)]],
+  device uchar * cache_ [[buffer(4)]],
+  device const uint * tables [[buffer(5)]],
+  device const uchar * w_k_b_proj [[buffer(6)]],
+  device const mla::act_t * q_rope [[buffer(7)]],
+  device mla::act_t * q_abs_ [[buffer(8)]],
+  constant mla::store_kv_k_b_args & args [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::store_kv_k_b_body<mla::q8_0, mla::q5_0>(kv_a, w_kv_a_layernorm, current, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3711,51 +3879,42 @@ static inline void attend_q8_0_body(
 
 //: attend_f32 using Row act_t attend_body f32
 kernel void attend_f32(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1299];
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_f16 using Row act_t attend_f16_body f16
 kernel void attend_f16(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
   mla::attend_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_q8_0 using Row act_t attend_q8_0_body q8_0
 kernel void attend_q8_0(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
   mla::attend_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3764,7 +3923,7 @@ kernel void attend_q8_0(
 namespace mla {
 //: v_b_args
 struct v_b_args {
-  ulong stride0; // bytes between the entries of w_v_b_proj
+  ulong stride0; // rows between the entries of w_v_b_proj
 };
 
 //: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
@@ -3787,7 +3946,7 @@ static inline void v_b_body(
   const uint first = row;
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
-  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
+  device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)) + first * T_w_v_b_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
   const uint nkv = current.nkv, per = split_rows<128u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u> held_w;
@@ -3810,16 +3969,13 @@ static inline void v_b_body(
 
 //: v_b_q4_k using Row act_t q4_k v_b_args v_b_body
 kernel void v_b_q4_k(
-    device const uchar * w_v_b_proj [[buffer(0)]],
-    constant mla::Row & current [[buffer(1)]],
-    device const float * attend_out [[buffer(2)]],
-    device const float * attend_ml [[buffer(3)]],
-    device mla::act_t * attention [[buffer(4)]],
-    constant mla::v_b_args & args [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_v_b_proj [[buffer(0)]],
+  constant mla::Row & current [[buffer(1)]],
+  device const float * attend_out [[buffer(2)]],
+  device const float * attend_ml [[buffer(3)]],
+  device mla::act_t * attention [[buffer(4)]],
+  constant mla::v_b_args & args [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[160];
   mla::v_b_body<mla::q4_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3869,17 +4025,14 @@ static inline void o_proj_body(
 
 //: o_proj_q5_k using act_t o_proj_body q5_k
 kernel void o_proj_q5_k(
-    device const uchar * w_o_proj [[buffer(0)]],
-    device const mla::act_t * attention [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_o_proj [[buffer(0)]],
+  device const mla::act_t * attention [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::o_proj_body<mla::q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -3934,15 +4087,12 @@ static inline void gate_up_body(
 
 //: gate_up_q4_k_q4_k using act_t gate_up_body q4_k
 kernel void gate_up_q4_k_q4_k(
-    device const uchar * w_gate_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device const uchar * w_up_proj [[buffer(3)]],
-    device mla::act_t * swiglu [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_gate_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device const uchar * w_up_proj [[buffer(3)]],
+  device mla::act_t * swiglu [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
 }
 
@@ -3998,17 +4148,14 @@ static inline void down_body(
 
 //: down_q5_0 using act_t down_body q5_0
 kernel void down_q5_0(
-    device const uchar * w_down_proj [[buffer(0)]],
-    device const mla::act_t * swiglu [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_down_proj [[buffer(0)]],
+  device const mla::act_t * swiglu [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
   mla::down_body<mla::q5_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4095,17 +4242,14 @@ static inline void router_shared_gate_shared_up_body(
 
 //: router_shared_gate_shared_up_f32_q4_k_q4_k using act_t f32 q4_k router_shared_gate_shared_up_body
 kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
-    device const uchar * w_gate [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device float * router [[buffer(3)]],
-    device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
-    device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-    device mla::act_t * shared_swiglu [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_gate [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device float * router [[buffer(3)]],
+  device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
+  device const uchar * w_shared_experts_up_proj [[buffer(5)]],
+  device mla::act_t * shared_swiglu [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_k, mla::q4_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, tg, tid, sg, lane);
 }
 
@@ -4113,8 +4257,8 @@ kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
 namespace mla {
 //: experts_gate_experts_up_args
 struct experts_gate_experts_up_args {
-  ulong stride0; // bytes between the entries of w_experts_gate_proj
-  ulong stride1; // bytes between the entries of w_experts_up_proj
+  ulong stride0; // rows between the entries of w_experts_gate_proj
+  ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
 //: experts_gate_experts_up_body using EARLIER_DONE LATER_MAY_START Routing UNROLL act_t dot_both experts_gate_experts_up_args in_acts key_of load_partials norm_factor own picks probability silu softmax_of sum_lanes sum_of sum_up
@@ -4169,8 +4313,8 @@ static inline void experts_gate_experts_up_body(
       routing[lane].weight = weight * 1.0f;
     }
   }
-  device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(256u);
-  device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(256u);
+  device const uchar * w = w_experts_gate_proj + expert * (args.stride0 * T_w_experts_gate_proj::row_bytes(256u)) + first * T_w_experts_gate_proj::row_bytes(256u);
+  device const uchar * w_up = w_experts_up_proj + expert * (args.stride1 * T_w_experts_up_proj::row_bytes(256u)) + first * T_w_experts_up_proj::row_bytes(256u);
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[2];
@@ -4194,18 +4338,15 @@ static inline void experts_gate_experts_up_body(
 
 //: experts_gate_experts_up_q4_k_q4_k using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body q4_k
 kernel void experts_gate_experts_up_q4_k_q4_k(
-    device const float * router [[buffer(0)]],
-    device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device mla::Routing * routing [[buffer(2)]],
-    device const mla::act_t * ready [[buffer(3)]],
-    device const float * ready_squares [[buffer(4)]],
-    device const uchar * w_experts_up_proj [[buffer(5)]],
-    device mla::act_t * experts_swiglu [[buffer(6)]],
-    constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const float * router [[buffer(0)]],
+  device const uchar * w_experts_gate_proj [[buffer(1)]],
+  device mla::Routing * routing [[buffer(2)]],
+  device const mla::act_t * ready [[buffer(3)]],
+  device const float * ready_squares [[buffer(4)]],
+  device const uchar * w_experts_up_proj [[buffer(5)]],
+  device mla::act_t * experts_swiglu [[buffer(6)]],
+  constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::experts_gate_experts_up_body<mla::q4_k, mla::q4_k>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4214,7 +4355,7 @@ kernel void experts_gate_experts_up_q4_k_q4_k(
 namespace mla {
 //: experts_down_shared_down_args
 struct experts_down_shared_down_args {
-  ulong stride0; // bytes between the entries of w_experts_down_proj
+  ulong stride0; // rows between the entries of w_experts_down_proj
 };
 
 //: experts_down_shared_down_body using EARLIER_DONE LATER_MAY_START Routing WEIGHTS_SOON act_t dot_experts dot_one experts_down_shared_down_args idle_first in_acts own sum_group sum_lanes
@@ -4252,7 +4393,7 @@ static inline void experts_down_shared_down_body(
     // the shared experts, one matrix of 320 columns; its weights are the first to be there
     dot_one<T_w_shared_experts_down_proj, 4, 320u, 32u, 4u>(shared, in_acts{shared_swiglu}, 0u, 320u,
         idle_first<T_w_experts_down_proj, 160u, 3u, 32u>(lane), sum);
-    dot_experts<T_w_experts_down_proj, 4, 160u, 3u, 32u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(160u), args.stride0,
+    dot_experts<T_w_experts_down_proj, 4, 160u, 3u, 32u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(160u), (args.stride0 * T_w_experts_down_proj::row_bytes(160u)),
         routing, in_acts{experts_swiglu}, 160u, lane, sum);
   }
   LATER_MAY_START;
@@ -4269,41 +4410,35 @@ static inline void experts_down_shared_down_body(
 
 //: experts_down_shared_down_q5_0_q5_0 using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q5_0
 kernel void experts_down_shared_down_q5_0_q5_0(
-    device const uchar * w_experts_down_proj [[buffer(0)]],
-    device const mla::act_t * experts_swiglu [[buffer(1)]],
-    device const mla::Routing * routing [[buffer(2)]],
-    device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-    device const mla::act_t * shared_swiglu [[buffer(4)]],
-    device const float * x_ [[buffer(5)]],
-    device float * x_2 [[buffer(6)]],
-    device const float * w_next_norm [[buffer(7)]],
-    device mla::act_t * ready [[buffer(8)]],
-    device float * ready_squares [[buffer(9)]],
-    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_experts_down_proj [[buffer(0)]],
+  device const mla::act_t * experts_swiglu [[buffer(1)]],
+  device const mla::Routing * routing [[buffer(2)]],
+  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
+  device const mla::act_t * shared_swiglu [[buffer(4)]],
+  device const float * x_ [[buffer(5)]],
+  device float * x_2 [[buffer(6)]],
+  device const float * w_next_norm [[buffer(7)]],
+  device mla::act_t * ready [[buffer(8)]],
+  device float * ready_squares [[buffer(9)]],
+  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::experts_down_shared_down_body<mla::q5_0, mla::q5_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
 }
 
 //: experts_down_shared_down_q8_0_q8_0 using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q8_0
 kernel void experts_down_shared_down_q8_0_q8_0(
-    device const uchar * w_experts_down_proj [[buffer(0)]],
-    device const mla::act_t * experts_swiglu [[buffer(1)]],
-    device const mla::Routing * routing [[buffer(2)]],
-    device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-    device const mla::act_t * shared_swiglu [[buffer(4)]],
-    device const float * x_ [[buffer(5)]],
-    device float * x_2 [[buffer(6)]],
-    device const float * w_next_norm [[buffer(7)]],
-    device mla::act_t * ready [[buffer(8)]],
-    device float * ready_squares [[buffer(9)]],
-    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_experts_down_proj [[buffer(0)]],
+  device const mla::act_t * experts_swiglu [[buffer(1)]],
+  device const mla::Routing * routing [[buffer(2)]],
+  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
+  device const mla::act_t * shared_swiglu [[buffer(4)]],
+  device const float * x_ [[buffer(5)]],
+  device float * x_2 [[buffer(6)]],
+  device const float * w_next_norm [[buffer(7)]],
+  device mla::act_t * ready [[buffer(8)]],
+  device float * ready_squares [[buffer(9)]],
+  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::experts_down_shared_down_body<mla::q8_0, mla::q8_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
 }
 
@@ -4349,14 +4484,11 @@ static inline void lm_head_body(
 
 //: lm_head_q6_k using act_t lm_head_body q6_k
 kernel void lm_head_q6_k(
-    device const uchar * w_lm_head [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device float * lm_head [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_lm_head [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device float * lm_head [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::lm_head_body<mla::q6_k>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
@@ -4399,16 +4531,13 @@ static inline void embed_x16_body(
 
 //: embed_x16_q4_k using Row act_t embed_x16_body q4_k
 kernel void embed_x16_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device float * x_ [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready [[buffer(4)]],
-    device float * ready_squares [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device float * x_ [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready [[buffer(4)]],
+  device float * ready_squares [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::embed_x16_body<mla::q4_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -4538,18 +4667,15 @@ static inline void q_kv_a_x16_body(
 
 //: q_kv_a_x16_q4_k_q4_k using Row act_t q4_k q_kv_a_x16_body
 kernel void q_kv_a_x16_q4_k_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device mla::act_t * kv_a [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
+  device mla::act_t * kv_a [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_kv_a_x16_body<mla::q4_k, mla::q4_k>(current, w_q_proj, ready, ready_squares, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4558,7 +4684,7 @@ kernel void q_kv_a_x16_q4_k_q4_k(
 namespace mla {
 //: store_kv_k_b_x16_args
 struct store_kv_k_b_x16_args {
-  ulong stride0; // bytes between the entries of w_k_b_proj
+  ulong stride0; // rows between the entries of w_k_b_proj
 };
 
 //: store_kv_k_b_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache no_weights norm_factor put_results rows_between share store_kv_k_b_x16_args store_pair take_results tile_inputs tile_product total turn_by weight_rows
@@ -4628,10 +4754,10 @@ static inline void store_kv_k_b_x16_body(
     threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u> w;
-    weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * args.stride0, row, 255u, room, lane);
+    weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)), row, 255u, room, lane);
     no_weights w_up;
     if (row + 16u <= 256u) {
-      WEIGHTS_SOON(w_k_b_proj + entry * args.stride0 + ulong(row) * T_w_k_b_proj::row_bytes(64u), 16u * T_w_k_b_proj::row_bytes(64u));
+      WEIGHTS_SOON(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)) + ulong(row) * T_w_k_b_proj::row_bytes(64u), 16u * T_w_k_b_proj::row_bytes(64u));
     }
     weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
@@ -4667,60 +4793,51 @@ static inline void store_kv_k_b_x16_body(
 
 //: store_kv_k_b_x16_f32_q5_0 using Row act_t f32 q5_0 store_kv_k_b_x16_args store_kv_k_b_x16_body
 kernel void store_kv_k_b_x16_f32_q5_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * kv_a [[buffer(1)]],
-    device const float * w_kv_a_layernorm [[buffer(2)]],
-    device const float * rope [[buffer(3)]],
-    device uchar * cache_ [[buffer(4)]],
-    device const uint * tables [[buffer(5)]],
-    device const uchar * w_k_b_proj [[buffer(6)]],
-    device const mla::act_t * q_rope [[buffer(7)]],
-    device mla::act_t * q_abs_ [[buffer(8)]],
-    constant mla::store_kv_k_b_x16_args & args [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * kv_a [[buffer(1)]],
+  device const float * w_kv_a_layernorm [[buffer(2)]],
+  device const float * rope [[buffer(3)]],
+  device uchar * cache_ [[buffer(4)]],
+  device const uint * tables [[buffer(5)]],
+  device const uchar * w_k_b_proj [[buffer(6)]],
+  device const mla::act_t * q_rope [[buffer(7)]],
+  device mla::act_t * q_abs_ [[buffer(8)]],
+  constant mla::store_kv_k_b_x16_args & args [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::store_kv_k_b_x16_body<mla::f32, mla::q5_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: store_kv_k_b_x16_f16_q5_0 using Row act_t f16 q5_0 store_kv_k_b_x16_args store_kv_k_b_x16_body
 kernel void store_kv_k_b_x16_f16_q5_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * kv_a [[buffer(1)]],
-    device const float * w_kv_a_layernorm [[buffer(2)]],
-    device const float * rope [[buffer(3)]],
-    device uchar * cache_ [[buffer(4)]],
-    device const uint * tables [[buffer(5)]],
-    device const uchar * w_k_b_proj [[buffer(6)]],
-    device const mla::act_t * q_rope [[buffer(7)]],
-    device mla::act_t * q_abs_ [[buffer(8)]],
-    constant mla::store_kv_k_b_x16_args & args [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * kv_a [[buffer(1)]],
+  device const float * w_kv_a_layernorm [[buffer(2)]],
+  device const float * rope [[buffer(3)]],
+  device uchar * cache_ [[buffer(4)]],
+  device const uint * tables [[buffer(5)]],
+  device const uchar * w_k_b_proj [[buffer(6)]],
+  device const mla::act_t * q_rope [[buffer(7)]],
+  device mla::act_t * q_abs_ [[buffer(8)]],
+  constant mla::store_kv_k_b_x16_args & args [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::store_kv_k_b_x16_body<mla::f16, mla::q5_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: store_kv_k_b_x16_q8_0_q5_0 using Row act_t q5_0 q8_0 store_kv_k_b_x16_args store_kv_k_b_x16_body
 kernel void store_kv_k_b_x16_q8_0_q5_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * kv_a [[buffer(1)]],
-    device const float * w_kv_a_layernorm [[buffer(2)]],
-    device const float * rope [[buffer(3)]],
-    device uchar * cache_ [[buffer(4)]],
-    device const uint * tables [[buffer(5)]],
-    device const uchar * w_k_b_proj [[buffer(6)]],
-    device const mla::act_t * q_rope [[buffer(7)]],
-    device mla::act_t * q_abs_ [[buffer(8)]],
-    constant mla::store_kv_k_b_x16_args & args [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * kv_a [[buffer(1)]],
+  device const float * w_kv_a_layernorm [[buffer(2)]],
+  device const float * rope [[buffer(3)]],
+  device uchar * cache_ [[buffer(4)]],
+  device const uint * tables [[buffer(5)]],
+  device const uchar * w_k_b_proj [[buffer(6)]],
+  device const mla::act_t * q_rope [[buffer(7)]],
+  device mla::act_t * q_abs_ [[buffer(8)]],
+  constant mla::store_kv_k_b_x16_args & args [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::store_kv_k_b_x16_body<mla::q8_0, mla::q5_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4883,51 +5000,42 @@ static inline void attend_x16_q8_0_body(
 
 //: attend_x16_f32 using Row act_t attend_x16_body f32
 kernel void attend_x16_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_abs_ [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_abs_ [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device const uchar * cache_ [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1299];
   mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_x16_f16 using Row act_t attend_x16_f16_body f16
 kernel void attend_x16_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_abs_ [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_abs_ [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device const uchar * cache_ [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
   mla::attend_x16_f16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_x16_q8_0 using Row act_t attend_x16_q8_0_body q8_0
 kernel void attend_x16_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_abs_ [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_abs_ [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device const uchar * cache_ [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
   mla::attend_x16_q8_0_body<mla::q8_0>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4963,14 +5071,11 @@ static inline void combine_x16_body(
 
 //: combine_x16 using Row act_t combine_x16_body
 kernel void combine_x16(
-    constant mla::Row * current [[buffer(0)]],
-    device const float * attend_out [[buffer(1)]],
-    device const float * attend_ml [[buffer(2)]],
-    device mla::act_t * o_lat [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const float * attend_out [[buffer(1)]],
+  device const float * attend_ml [[buffer(2)]],
+  device mla::act_t * o_lat [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[68];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4979,7 +5084,7 @@ kernel void combine_x16(
 namespace mla {
 //: v_b_x16_args
 struct v_b_x16_args {
-  ulong stride0; // bytes between the entries of w_v_b_proj
+  ulong stride0; // rows between the entries of w_v_b_proj
 };
 
 //: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
@@ -5003,10 +5108,10 @@ static inline void v_b_x16_body(
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u> w;
-  weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * args.stride0, row, 63u, room, lane);
+  weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)), row, 63u, room, lane);
   no_weights w_up;
   if (row + 16u <= 64u) {
-    WEIGHTS_SOON(w_v_b_proj + entry * args.stride0 + ulong(row) * T_w_v_b_proj::row_bytes(256u) + slice * (16u * T_w_v_b_proj::row_bytes(256u) / 2u), 16u * T_w_v_b_proj::row_bytes(256u) / 2u);
+    WEIGHTS_SOON(w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)) + ulong(row) * T_w_v_b_proj::row_bytes(256u) + slice * (16u * T_w_v_b_proj::row_bytes(256u) / 2u), 16u * T_w_v_b_proj::row_bytes(256u) / 2u);
   }
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
@@ -5040,15 +5145,12 @@ static inline void v_b_x16_body(
 
 //: v_b_x16_q4_k using Row act_t q4_k v_b_x16_args v_b_x16_body
 kernel void v_b_x16_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_v_b_proj [[buffer(1)]],
-    device const mla::act_t * o_lat [[buffer(2)]],
-    device mla::act_t * attention [[buffer(3)]],
-    constant mla::v_b_x16_args & args [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_v_b_proj [[buffer(1)]],
+  device const mla::act_t * o_lat [[buffer(2)]],
+  device mla::act_t * attention [[buffer(3)]],
+  constant mla::v_b_x16_args & args [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::v_b_x16_body<mla::q4_k>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5135,18 +5237,15 @@ static inline void o_proj_x16_body(
 
 //: o_proj_x16_q5_k using Row act_t o_proj_x16_body q5_k
 kernel void o_proj_x16_q5_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_o_proj [[buffer(1)]],
-    device const mla::act_t * attention [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_o_proj [[buffer(1)]],
+  device const mla::act_t * attention [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::o_proj_x16_body<mla::q5_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5226,16 +5325,13 @@ static inline void gate_up_x16_body(
 
 //: gate_up_x16_q4_k_q4_k using Row act_t gate_up_x16_body q4_k
 kernel void gate_up_x16_q4_k_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_gate_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const uchar * w_up_proj [[buffer(4)]],
-    device mla::act_t * swiglu [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_gate_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const uchar * w_up_proj [[buffer(4)]],
+  device mla::act_t * swiglu [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::gate_up_x16_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5322,18 +5418,15 @@ static inline void down_x16_body(
 
 //: down_x16_q5_0 using Row act_t down_x16_body q5_0
 kernel void down_x16_q5_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_down_proj [[buffer(1)]],
-    device const mla::act_t * swiglu [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_down_proj [[buffer(1)]],
+  device const mla::act_t * swiglu [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1440];
   mla::down_x16_body<mla::q5_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5462,18 +5555,15 @@ static inline void router_shared_gate_shared_up_x16_body(
 
 //: router_shared_gate_shared_up_x16_f32_q4_k_q4_k using Row act_t f32 q4_k router_shared_gate_shared_up_x16_body
 kernel void router_shared_gate_shared_up_x16_f32_q4_k_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_gate [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device float * router [[buffer(4)]],
-    device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-    device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-    device mla::act_t * shared_swiglu [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_gate [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device float * router [[buffer(4)]],
+  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
+  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
+  device mla::act_t * shared_swiglu [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q4_k, mla::q4_k>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5535,15 +5625,12 @@ static inline void group_experts_x16_body(
 
 //: group_experts_x16 using Routing Row group_experts_x16_body
 kernel void group_experts_x16(
-    constant mla::Row * current [[buffer(0)]],
-    device const float * router [[buffer(1)]],
-    device mla::Routing * routing [[buffer(2)]],
-    device uint * expert_starts [[buffer(3)]],
-    device uint * expert_members [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const float * router [[buffer(1)]],
+  device mla::Routing * routing [[buffer(2)]],
+  device uint * expert_starts [[buffer(3)]],
+  device uint * expert_members [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[12];
   mla::group_experts_x16_body(current, router, routing, expert_starts, expert_members, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5552,11 +5639,11 @@ kernel void group_experts_x16(
 namespace mla {
 //: shared_down_experts_gate_experts_up_x16_args
 struct shared_down_experts_gate_experts_up_x16_args {
-  ulong stride0; // bytes between the entries of w_experts_gate_proj
-  ulong stride1; // bytes between the entries of w_experts_up_proj
+  ulong stride0; // rows between the entries of w_experts_gate_proj
+  ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
-//: shared_down_experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results result_block rows_between rows_selected shared_down_experts_gate_experts_up_x16_args silu_for store_pair take_results tile_inputs tile_product weight_rows
+//: shared_down_experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t entry_tiles expert_entry experts_matrices matrices no_weights norm_factors put_results result_block rows_between shared_down_experts_gate_experts_up_x16_args silu_for store_pair take_results tile_inputs tile_product tile_run weight_rows
 // shared_down: multiplies. Beside it, experts_gate_experts_up: finishes the norm of an input handed
 // over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save four
 // dispatches and the trips of what lies between through memory.
@@ -5576,108 +5663,108 @@ static inline void shared_down_experts_gate_experts_up_x16_body(
     constant shared_down_experts_gate_experts_up_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 2u) {
+  if (tg < 8u) {
 // 256 × 320 matrix times the inputs of 16 rows
     const uint g = tg;
-    const uint slice = 0u;
-    const uint row = g * 128u + sg / 1u * 32u;
-    threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    const uint slice = sg % 4u; // of the columns
+    const uint row = g * 32u + sg / 4u * 32u;
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_shared_experts_down_proj, 320u, 4u, 16u, 0u> w;
     weight_rows<T_w_shared_experts_down_proj, 320u, 4u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 255u, room, lane);
     no_weights w_up;
     if (row + 32u <= 256u) {
-      WEIGHTS_SOON(w_shared_experts_down_proj + ulong(row) * T_w_shared_experts_down_proj::row_bytes(320u), 32u * T_w_shared_experts_down_proj::row_bytes(320u));
+      WEIGHTS_SOON(w_shared_experts_down_proj + ulong(row) * T_w_shared_experts_down_proj::row_bytes(320u) + slice * (32u * T_w_shared_experts_down_proj::row_bytes(320u) / 4u), 32u * T_w_shared_experts_down_proj::row_bytes(320u) / 4u);
     }
-    weight_rows<T_w_shared_experts_down_proj, 320u, 4u, 16u, 0u>::send_first(w, 0u, 1u, lane);
+    weight_rows<T_w_shared_experts_down_proj, 320u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef typename tile_product<320u, 16u, 1u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 320u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between<true>>>::type product_t;
+    typedef typename tile_product<320u, 16u, 4u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 320u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u * 2u;
-    threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup const float * blocks = scratch + sg / 4u * 1152u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
       put_results<4, 2>(d + n, scratch + sg * 288u);
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
-      UNROLL for (uint i = 0; i < 4u; ++i) {
-        const uint input = i * 2u + lane / 16u;
-        v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 4u + slice) * 2u + lane / 16u;
+        v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
       }
-      UNROLL for (uint i = 0; i < 4u; ++i) {
-        const uint input = i * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 4u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
         const bool mine = at < 256u && 0u + 8u * n + input < 16u;
         if (mine) store_pair(&shared_down[batch_row * 256u + at], v[i]);
       }
     }
   } else {
-    // 160 × 256 matrix of an expert times the inputs of all rows that have selected it, 16 at a time
-    const uint g = (tg - 2u);
-    const uint entry = g / 3u;
-    const uint slice = 0u;
-    const uint row = (g % 3u) * 64u + sg / 1u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch;
-    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+// 160 × 256 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
+    // a run of the tiles that there are of all of them, so that it waits once for who has selected what.
+    const uint slice = sg; // of the columns
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 7056u);
+    typedef entry_tiles<10u, 16u, 16u, 3u> tiles_t;
+    typedef tile_inputs<act_t, 256u, 0u, tiles_t> inputs_t;
+    typedef tile_run<matrices<weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>>::ALIKE, 256u, 160u, 4u, false, weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>, inputs_t, 16u> run_t;
     EARLIER_DONE;
-    const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
-    if (begin < behind) { // else no row selected the expert
-    threadgroup uint * selections = (threadgroup uint *)(scratch + 2320u);
-    const rows_selected<3> which = {selections};
-    weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u> w;
-    weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>::begin(w, w_experts_gate_proj + entry * args.stride0, row, 159u, room, lane);
-    weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u> w_up;
-    weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>::begin(w_up, w_experts_up_proj + entry * args.stride1, row, 159u, room + 0u, lane);
-    LATER_MAY_START;
-    for (uint next = begin; next < behind; next += 16u) {
-    weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-    weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
-    if (tid < 16u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
+    const uint all = tiles_t::list_entries<8u>(expert_starts, entries, sg == 0, lane) * 10u;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    typedef typename tile_product<256u, 16u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>, tile_inputs<act_t, 256u, 0u, rows_selected<3>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_selected<3>>{ready, which}, tile, slice, tid, lane);
-    threadgroup float * factors = scratch + 2304u;
-    norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
-    simdgroup_float8x8 d[8];
-    UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    const uint at = row + lane % 8u * 2u;
-    threadgroup const float * blocks = scratch + sg / 1u * 320u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
-    UNROLL for (uint n = 0; n < 2u; ++n) {
-      simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-      put_results<2, 2>(d + n, scratch + sg * 320u);
-      put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
-      UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = i * 4u + lane / 8u;
-        v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
-        v[i] *= factors[8u * n + input];
+    const uint first = (tg - 8u) * all / 110u, behind = ((tg - 8u) + 1u) * all / 110u;
+    if (first < behind) {
+    weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u> w;
+    weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u> w_up;
+    typename run_t::state run;
+    run_t::begin_run(run, w, w_up, experts_matrices{w_experts_gate_proj, w_experts_up_proj, (args.stride0 * T_w_experts_gate_proj::row_bytes(256u)), (args.stride1 * T_w_experts_up_proj::row_bytes(256u))},
+        inputs_t{ready, tiles_t{entries, expert_members, first}}, behind, tile, room, 0u, slice, lane);
+    LATER_MAY_START;
+    threadgroup float * factors = scratch + 7040u; // of all rows; barriers follow before they are used
+    norm_factors<16u, 16u, 16u, 4u>(ready_squares, rows_between<true>{0u, 15u}, 256.0f, 1e-06f, factors, sg, lane);
+    for (uint next = first; next < behind; ++next) {
+      const tiles_t now = {entries, expert_members, next};
+      const uint row = tiles_t::first_row(now), count = tiles_t::entry_of(now).inputs;
+      uint selections[2];
+      UNROLL for (uint k = 0; k < 2u; ++k) {
+        const uint i = k % 1u;
+        selections[k] = tiles_t::row_of(now, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
       }
-      UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = i * 4u + lane / 8u;
-        float2 up = take_results<2, 1, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
-        up *= factors[8u * n + input];
+      simdgroup_float8x8 d[8];
+      UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+      run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, next, d, lane);
+    const uint at = row + lane % 8u * 2u;
+    threadgroup const float * blocks = scratch + 5760u + sg / 4u * 1280u;
+    UNROLL for (uint n = 0; n < 2u; ++n) {
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<2, 2>(d + n, scratch + 5760u + sg * 320u);
+      put_results<2, 2>(d + 4 + n, scratch + 5760u + sg * 320u + result_block<2>::FLOATS);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
+        v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
+        v[i] *= factors[selections[n * 1u + i] / 3u];
+      }
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
+        float2 up = take_results<2, 4, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
+        up *= factors[selections[n * 1u + i] / 3u];
         v[i].x = silu_for<act_t>::of(v[i].x) * up.x;
         v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
       }
-      UNROLL for (uint i = 0; i < 2u; ++i) {
-        const uint input = i * 4u + lane / 8u, selection = selections[8u * n + input];
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, selection = selections[n * 1u + i];
         const uint batch_row = selection / 3u, nth = selection % 3u;
-        if (at < 160u && next + 8u * n + input < behind) store_pair(&experts_swiglu[nth * 160u + batch_row * 480u + at], v[i]);
+        if (at < 160u && 8u * n + input < count && slice < 2u) store_pair(&experts_swiglu[nth * 160u + batch_row * 480u + at], v[i]);
       }
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the selections
     }
     }
   }
@@ -5687,45 +5774,39 @@ static inline void shared_down_experts_gate_experts_up_x16_body(
 
 //: shared_down_experts_gate_experts_up_x16_q5_0_q4_k_q4_k using Row act_t q4_k q5_0 shared_down_experts_gate_experts_up_x16_args shared_down_experts_gate_experts_up_x16_body
 kernel void shared_down_experts_gate_experts_up_x16_q5_0_q4_k_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-    device const mla::act_t * shared_swiglu [[buffer(2)]],
-    device float * shared_down [[buffer(3)]],
-    device const uchar * w_experts_gate_proj [[buffer(4)]],
-    device const uint * expert_starts [[buffer(5)]],
-    device const uint * expert_members [[buffer(6)]],
-    device const mla::act_t * ready [[buffer(7)]],
-    device const float * ready_squares [[buffer(8)]],
-    device const uchar * w_experts_up_proj [[buffer(9)]],
-    device mla::act_t * experts_swiglu [[buffer(10)]],
-    constant mla::shared_down_experts_gate_experts_up_x16_args & args [[buffer(11)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
+  device const mla::act_t * shared_swiglu [[buffer(2)]],
+  device float * shared_down [[buffer(3)]],
+  device const uchar * w_experts_gate_proj [[buffer(4)]],
+  device const uint * expert_starts [[buffer(5)]],
+  device const uint * expert_members [[buffer(6)]],
+  device const mla::act_t * ready [[buffer(7)]],
+  device const float * ready_squares [[buffer(8)]],
+  device const uchar * w_experts_up_proj [[buffer(9)]],
+  device mla::act_t * experts_swiglu [[buffer(10)]],
+  constant mla::shared_down_experts_gate_experts_up_x16_args & args [[buffer(11)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1773];
   mla::shared_down_experts_gate_experts_up_x16_body<mla::q5_0, mla::q4_k, mla::q4_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: shared_down_experts_gate_experts_up_x16_q8_0_q4_k_q4_k using Row act_t q4_k q8_0 shared_down_experts_gate_experts_up_x16_args shared_down_experts_gate_experts_up_x16_body
 kernel void shared_down_experts_gate_experts_up_x16_q8_0_q4_k_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-    device const mla::act_t * shared_swiglu [[buffer(2)]],
-    device float * shared_down [[buffer(3)]],
-    device const uchar * w_experts_gate_proj [[buffer(4)]],
-    device const uint * expert_starts [[buffer(5)]],
-    device const uint * expert_members [[buffer(6)]],
-    device const mla::act_t * ready [[buffer(7)]],
-    device const float * ready_squares [[buffer(8)]],
-    device const uchar * w_experts_up_proj [[buffer(9)]],
-    device mla::act_t * experts_swiglu [[buffer(10)]],
-    constant mla::shared_down_experts_gate_experts_up_x16_args & args [[buffer(11)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
+  device const mla::act_t * shared_swiglu [[buffer(2)]],
+  device float * shared_down [[buffer(3)]],
+  device const uchar * w_experts_gate_proj [[buffer(4)]],
+  device const uint * expert_starts [[buffer(5)]],
+  device const uint * expert_members [[buffer(6)]],
+  device const mla::act_t * ready [[buffer(7)]],
+  device const float * ready_squares [[buffer(8)]],
+  device const uchar * w_experts_up_proj [[buffer(9)]],
+  device mla::act_t * experts_swiglu [[buffer(10)]],
+  constant mla::shared_down_experts_gate_experts_up_x16_args & args [[buffer(11)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1773];
   mla::shared_down_experts_gate_experts_up_x16_body<mla::q8_0, mla::q4_k, mla::q4_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5733,10 +5814,10 @@ kernel void shared_down_experts_gate_experts_up_x16_q8_0_q4_k_q4_k(
 namespace mla {
 //: experts_down_x16_args
 struct experts_down_x16_args {
-  ulong stride0; // bytes between the entries of w_experts_down_proj
+  ulong stride0; // rows between the entries of w_experts_down_proj
 };
 
-//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t experts_down_x16_args no_weights put_results rows_selected store_pair take_results tile_inputs tile_product weight_rows
+//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t entry_tiles expert_entry experts_down_x16_args experts_matrices matrices no_weights put_results store_pair take_results tile_inputs tile_run weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x16_body(
@@ -5749,52 +5830,55 @@ static inline void experts_down_x16_body(
     constant experts_down_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 256 × 160 matrix of an expert times the inputs of all rows that have selected it, 16 at a time
-  const uint g = tg;
-  const uint entry = g / 4u;
-  const uint slice = 0u;
-  const uint row = (g % 4u) * 64u + sg / 1u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+// 256 × 160 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
+  // a run of the tiles that there are of all of them, so that it waits once for who has selected what.
+  const uint slice = sg; // of the columns
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 6912u);
+  typedef entry_tiles<8u, 32u, 16u, 3u> tiles_t;
+  typedef tile_inputs<act_t, 480u, 160u, tiles_t> inputs_t;
+  typedef tile_run<matrices<weight_rows<T_w_experts_down_proj, 160u, 4u, 16u, 0u>, no_weights>::ALIKE, 160u, 256u, 4u, false, weight_rows<T_w_experts_down_proj, 160u, 4u, 16u, 0u>, no_weights, inputs_t, 16u> run_t;
   EARLIER_DONE;
-  const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
-  if (begin < behind) { // else no row selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 2304u);
-  const rows_selected<3> which = {selections};
-  weight_rows<T_w_experts_down_proj, 160u, 2u, 16u, 0u> w;
-  weight_rows<T_w_experts_down_proj, 160u, 2u, 16u, 0u>::begin(w, w_experts_down_proj + entry * args.stride0, row, 255u, room, lane);
-  no_weights w_up;
-  LATER_MAY_START;
-  for (uint next = begin; next < behind; next += 16u) {
-  weight_rows<T_w_experts_down_proj, 160u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  if (tid < 16u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
+  const uint all = tiles_t::list_entries<8u>(expert_starts, entries, sg == 0, lane) * 8u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  typedef typename tile_product<160u, 16u, 1u, 128u, false, weight_rows<T_w_experts_down_proj, 160u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 480u, 160u, rows_selected<3>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
-  product_t::begin_inputs(inputs, tile_inputs<act_t, 480u, 160u, rows_selected<3>>{experts_swiglu, which}, tile, slice, tid, lane);
-  simdgroup_float8x8 d[4];
-  UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-  product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  const uint at = row + lane % 8u * 2u;
-  threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
-  UNROLL for (uint n = 0; n < 2u; ++n) {
-    simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
-    put_results<2, 2>(d + n, scratch + sg * 160u);
-    simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = i * 4u + lane / 8u;
-      v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
+  const uint first = tg * all / 88u, behind = (tg + 1u) * all / 88u;
+  if (first < behind) {
+  weight_rows<T_w_experts_down_proj, 160u, 4u, 16u, 0u> w;
+  no_weights w_up;
+  typename run_t::state run;
+  run_t::begin_run(run, w, w_up, experts_matrices{w_experts_down_proj, w_experts_down_proj, (args.stride0 * T_w_experts_down_proj::row_bytes(160u)), 0u},
+      inputs_t{experts_swiglu, tiles_t{entries, expert_members, first}}, behind, tile, room, 0u, slice, lane);
+  LATER_MAY_START;
+  for (uint next = first; next < behind; ++next) {
+    const tiles_t now = {entries, expert_members, next};
+    const uint row = tiles_t::first_row(now), count = tiles_t::entry_of(now).inputs;
+    uint selections[2];
+    UNROLL for (uint k = 0; k < 2u; ++k) {
+      const uint i = k % 1u;
+      selections[k] = tiles_t::row_of(now, k / 1u * 8u + (i * 4u + slice) * 2u + lane / 16u);
     }
-    UNROLL for (uint i = 0; i < 2u; ++i) {
-      const uint input = i * 4u + lane / 8u, selection = selections[8u * n + input];
+    simdgroup_float8x8 d[8];
+    UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, next, d, lane);
+  const uint at = row + lane % 16u * 2u;
+  threadgroup const float * blocks = scratch + 5760u + sg / 4u * 1152u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<4, 2>(d + n, scratch + 5760u + sg * 288u);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 4u + slice) * 2u + lane / 16u;
+      v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
+    }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = (i * 4u + slice) * 2u + lane / 16u, selection = selections[n * 1u + i];
       const uint batch_row = selection / 3u, nth = selection % 3u;
-      if (at < 256u && next + 8u * n + input < behind) store_pair(&experts_down[nth * 256u + batch_row * 768u + at], v[i]);
+      if (at < 256u && 8u * n + input < count) store_pair(&experts_down[nth * 256u + batch_row * 768u + at], v[i]);
     }
   }
-  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the selections
   }
   }
 }
@@ -5803,35 +5887,29 @@ static inline void experts_down_x16_body(
 
 //: experts_down_x16_q5_0 using Row act_t experts_down_x16_args experts_down_x16_body q5_0
 kernel void experts_down_x16_q5_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_experts_down_proj [[buffer(1)]],
-    device const uint * expert_starts [[buffer(2)]],
-    device const uint * expert_members [[buffer(3)]],
-    device const mla::act_t * experts_swiglu [[buffer(4)]],
-    device float * experts_down [[buffer(5)]],
-    constant mla::experts_down_x16_args & args [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_experts_down_proj [[buffer(1)]],
+  device const uint * expert_starts [[buffer(2)]],
+  device const uint * expert_members [[buffer(3)]],
+  device const mla::act_t * experts_swiglu [[buffer(4)]],
+  device float * experts_down [[buffer(5)]],
+  constant mla::experts_down_x16_args & args [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1737];
   mla::experts_down_x16_body<mla::q5_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_down_x16_q8_0 using Row act_t experts_down_x16_args experts_down_x16_body q8_0
 kernel void experts_down_x16_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_experts_down_proj [[buffer(1)]],
-    device const uint * expert_starts [[buffer(2)]],
-    device const uint * expert_members [[buffer(3)]],
-    device const mla::act_t * experts_swiglu [[buffer(4)]],
-    device float * experts_down [[buffer(5)]],
-    constant mla::experts_down_x16_args & args [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_experts_down_proj [[buffer(1)]],
+  device const uint * expert_starts [[buffer(2)]],
+  device const uint * expert_members [[buffer(3)]],
+  device const mla::act_t * experts_swiglu [[buffer(4)]],
+  device float * experts_down [[buffer(5)]],
+  constant mla::experts_down_x16_args & args [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[1737];
   mla::experts_down_x16_body<mla::q8_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5882,19 +5960,16 @@ static inline void attn_norm_x16_body(
 
 //: attn_norm_x16 using Routing Row act_t attn_norm_x16_body
 kernel void attn_norm_x16(
-    constant mla::Row * current [[buffer(0)]],
-    device const float * experts_down [[buffer(1)]],
-    device const mla::Routing * routing [[buffer(2)]],
-    device const float * shared_down [[buffer(3)]],
-    device const float * x_ [[buffer(4)]],
-    device float * x_2 [[buffer(5)]],
-    device const float * w_next_norm [[buffer(6)]],
-    device mla::act_t * ready [[buffer(7)]],
-    device float * ready_squares [[buffer(8)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const float * experts_down [[buffer(1)]],
+  device const mla::Routing * routing [[buffer(2)]],
+  device const float * shared_down [[buffer(3)]],
+  device const float * x_ [[buffer(4)]],
+  device float * x_2 [[buffer(5)]],
+  device const float * w_next_norm [[buffer(6)]],
+  device mla::act_t * ready [[buffer(7)]],
+  device float * ready_squares [[buffer(8)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::attn_norm_x16_body(current, experts_down, routing, shared_down, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -5945,19 +6020,16 @@ static inline void final_norm_x16_body(
 
 //: final_norm_x16 using Routing Row act_t final_norm_x16_body
 kernel void final_norm_x16(
-    constant mla::Row * current [[buffer(0)]],
-    device const float * experts_down [[buffer(1)]],
-    device const mla::Routing * routing [[buffer(2)]],
-    device const float * shared_down [[buffer(3)]],
-    device const float * x_ [[buffer(4)]],
-    device float * x_2 [[buffer(5)]],
-    device const float * w_next_norm [[buffer(6)]],
-    device mla::act_t * ready [[buffer(7)]],
-    device float * ready_squares [[buffer(8)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const float * experts_down [[buffer(1)]],
+  device const mla::Routing * routing [[buffer(2)]],
+  device const float * shared_down [[buffer(3)]],
+  device const float * x_ [[buffer(4)]],
+  device float * x_2 [[buffer(5)]],
+  device const float * w_next_norm [[buffer(6)]],
+  device mla::act_t * ready [[buffer(7)]],
+  device float * ready_squares [[buffer(8)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::final_norm_x16_body(current, experts_down, routing, shared_down, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -6002,13 +6074,10 @@ static inline void gather_x16_body(
 
 //: gather_x16 using Row act_t gather_x16_body
 kernel void gather_x16(
-    constant mla::Row * wanted_ [[buffer(0)]],
-    device mla::act_t * ready [[buffer(1)]],
-    device float * ready_squares [[buffer(2)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * wanted_ [[buffer(0)]],
+  device mla::act_t * ready [[buffer(1)]],
+  device float * ready_squares [[buffer(2)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gather_x16_body(wanted_, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -6075,15 +6144,12 @@ static inline void lm_head_x16_body(
 
 //: lm_head_x16_q6_k using Row act_t lm_head_x16_body q6_k
 kernel void lm_head_x16_q6_k(
-    constant mla::Row * wanted_ [[buffer(0)]],
-    device const uchar * w_lm_head [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device float * lm_head [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * wanted_ [[buffer(0)]],
+  device const uchar * w_lm_head [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device float * lm_head [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::lm_head_x16_body<mla::q6_k>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -6094,7 +6160,7 @@ namespace mla {
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
-    device const Sampling * state,
+    device const Sampling * state_,
     device const float * bias_,
     device const uint * counts_,
     device float * values_,
@@ -6110,7 +6176,7 @@ static inline void sample_scan_body(
   uint best = 0u, at = 0xffffffffu;
   for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 512u); i += 256u) {
     const float biased = logits_[i] + bias_[i];
-    const float x = penalise(settle(biased), counts_[i], state);
+    const float x = penalise(settle(biased), counts_[i], state_);
     values_[i] = x;
     at = rank_of(x) > best ? i : at;
     best = max(best, rank_of(x));
@@ -6128,19 +6194,16 @@ static inline void sample_scan_body(
 
 //: sample_scan using Sampling sample_scan_body
 kernel void sample_scan(
-    device const float * logits_ [[buffer(0)]],
-    device const mla::Sampling * state [[buffer(1)]],
-    device const float * bias_ [[buffer(2)]],
-    device const uint * counts_ [[buffer(3)]],
-    device float * values_ [[buffer(4)]],
-    device float * tops_ [[buffer(5)]],
-    device uint * top_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const float * logits_ [[buffer(0)]],
+  device const mla::Sampling * state_ [[buffer(1)]],
+  device const float * bias_ [[buffer(2)]],
+  device const uint * counts_ [[buffer(3)]],
+  device float * values_ [[buffer(4)]],
+  device float * tops_ [[buffer(5)]],
+  device uint * top_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_scan_body(logits_, state_, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -6148,7 +6211,7 @@ namespace mla {
 //: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
-    device Sampling * state,
+    device Sampling * state_,
     device uint * picks_,
     device uint * recent,
     device uint * counts_,
@@ -6165,9 +6228,9 @@ static inline void sample_pick_body(
   LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
-  const float inv_temperature = state->inv_temperature;
-  const ulong draw = state->draw;
-  const uint picked = state->picked, window = state->window;
+  const float inv_temperature = state_->inv_temperature;
+  const ulong draw = state_->draw;
+  const uint picked = state_->picked, window = state_->window;
   const uint pos = current->pos, nkv = current->nkv;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = tid; i < 2u; i += 128u) {
@@ -6182,16 +6245,16 @@ static inline void sample_pick_body(
   uint token = ~uint(k);
   if (any && inv_temperature != 0.0f) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    token = sample_token<512u, 2u, 128u>(values_, tops_, state,
+    token = sample_token<512u, 2u, 128u>(values_, tops_, state_,
         kept_, kept_ids, values_[token], work, tid, sg, lane);
     threadgroup_barrier(mem_flags::mem_device); // as above
   }
   if (tid == 0u) {
     picks_[picked % 256u] = any ? token : 0xffffffffu;
-    state->picked = picked + 1u;
-    state->draw = draw + 1ul;
+    state_->picked = picked + 1u;
+    state_->draw = draw + 1ul;
     if (any) {
-      remember<512u>(token, window, state, recent, counts_);
+      remember<512u>(token, window, state_, recent, counts_);
       current->token = token;
       current->pos = pos + 1u;
       current->nkv = nkv + 1u;
@@ -6203,22 +6266,19 @@ static inline void sample_pick_body(
 
 //: sample_pick using Row Sampling sample_pick_body
 kernel void sample_pick(
-    device mla::Sampling * state [[buffer(0)]],
-    device uint * picks_ [[buffer(1)]],
-    device uint * recent [[buffer(2)]],
-    device uint * counts_ [[buffer(3)]],
-    device const float * values_ [[buffer(4)]],
-    device const float * tops_ [[buffer(5)]],
-    device const uint * top_ids [[buffer(6)]],
-    device float * kept_ [[buffer(7)]],
-    device uint * kept_ids [[buffer(8)]],
-    device mla::Row * current [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device mla::Sampling * state_ [[buffer(0)]],
+  device uint * picks_ [[buffer(1)]],
+  device uint * recent [[buffer(2)]],
+  device uint * counts_ [[buffer(3)]],
+  device const float * values_ [[buffer(4)]],
+  device const float * tops_ [[buffer(5)]],
+  device const uint * top_ids [[buffer(6)]],
+  device float * kept_ [[buffer(7)]],
+  device uint * kept_ids [[buffer(8)]],
+  device mla::Row * current [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state_, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -6273,17 +6333,14 @@ static inline void picks_scan_body(
 
 //: picks_scan using Adjust Pick picks_scan_body
 kernel void picks_scan(
-    device const float * logits_ [[buffer(0)]],
-    device const mla::Pick * picks_ [[buffer(1)]],
-    device const mla::Adjust * adjusts [[buffer(2)]],
-    device const uint * masks [[buffer(3)]],
-    device float * values_ [[buffer(4)]],
-    device float * tops_ [[buffer(5)]],
-    device uint * top_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const float * logits_ [[buffer(0)]],
+  device const mla::Pick * picks_ [[buffer(1)]],
+  device const mla::Adjust * adjusts [[buffer(2)]],
+  device const uint * masks [[buffer(3)]],
+  device float * values_ [[buffer(4)]],
+  device float * tops_ [[buffer(5)]],
+  device uint * top_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
   mla::picks_scan_body(logits_, picks_, adjusts, masks, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -6337,17 +6394,14 @@ static inline void picks_pick_body(
 
 //: picks_pick using Pick picks_pick_body
 kernel void picks_pick(
-    device const mla::Pick * picks_ [[buffer(0)]],
-    device uint * tokens [[buffer(1)]],
-    device const float * values_ [[buffer(2)]],
-    device const float * tops_ [[buffer(3)]],
-    device const uint * top_ids [[buffer(4)]],
-    device float * kept_ [[buffer(5)]],
-    device uint * kept_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::Pick * picks_ [[buffer(0)]],
+  device uint * tokens [[buffer(1)]],
+  device const float * values_ [[buffer(2)]],
+  device const float * tops_ [[buffer(3)]],
+  device const uint * top_ids [[buffer(4)]],
+  device float * kept_ [[buffer(5)]],
+  device uint * kept_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
   mla::picks_pick_body(picks_, tokens, values_, tops_, top_ids, kept_, kept_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

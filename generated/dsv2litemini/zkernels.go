@@ -570,8 +570,8 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{4, 9},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 320, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 320}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
-			&plan.Experts{W: 4, Up: 9, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 64, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 160}, Rescale: &plan.Rescale{Squares: 8, Count: 16, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 8, K: 3}, Tokens: 16, Shares: 1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 320, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 320}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.Experts{W: 4, Up: 9, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 160}, Rescale: &plan.Rescale{Squares: 8, Count: 16, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 8, K: 3}, Tokens: 16, Shares: 1, Persistent: 110},
 		},
 		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", [][]quant.Type{
 			{quant.Q5_0, quant.Q4_K, quant.Q4_K},
@@ -594,7 +594,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 3, Rows: 256, Cols: 160, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 160}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Tokens: 16, Shares: 1},
+			&plan.Experts{W: 1, Up: -1, K: 3, Rows: 256, Cols: 160, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 160}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Tokens: 16, Shares: 1, Persistent: 88},
 		},
 		Variants: plan.Variants("experts_down_x16", [][]quant.Type{
 			{quant.Q5_0},

@@ -213,6 +213,9 @@ static inline uint split_rows(uint nkv) {
 //: is_split using SPLIT_ROWS
 static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 4u == 0u; }
 
+//: split_bytes using is_split
+static inline ulong split_bytes(ulong row_bytes) { return is_split(row_bytes) ? (row_bytes + 15u) / 16u * 16u : row_bytes; }
+
 //: IN_FLIGHT
 #ifndef IN_FLIGHT
 #define IN_FLIGHT _Pragma("clang loop unroll_count(FLIGHT)")
@@ -911,13 +914,13 @@ struct weights_of<f16> {
   static inline float4 floats(thread const f16::run & r, uint j, uint u) { return in_full(r.v[2u * j + u]); }
 };
 
-//: q5_0 using UNROLL add_fives centred fifth_bits half_at is_split load_eight load_two nibble nibbles_of share sixteen_at two_floats ushort_at word_at words_at
+//: q5_0 using UNROLL add_fives centred fifth_bits half_at is_split load_eight load_two nibble nibbles_of share sixteen_at split_bytes two_floats ushort_at word_at words_at
 struct q5_0 {
   enum { COLUMNS = 32 };
 
   static inline uint share(uint cols) { return is_split(row_bytes(cols)) ? 2u : 4u; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 32u) * 22u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 32u) * 22u); }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
@@ -1014,7 +1017,7 @@ struct held<q5_0, N, COLS> {
 template <uint COLS>
 struct lane_words<q5_0, COLS> : own_sixteens {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = COLS / 32u * 22u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = 16 };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
@@ -1028,13 +1031,13 @@ struct lane_words<q5_0, COLS> : own_sixteens {
   }
 };
 
-//: q8_0 using UNROLL add_bytes centred half_at is_split load_eight load_two share sixteen_at two_floats word_at words_at
+//: q8_0 using UNROLL add_bytes centred half_at is_split load_eight load_two share sixteen_at split_bytes two_floats word_at words_at
 struct q8_0 {
   enum { COLUMNS = 32 };
 
   static inline uint share(uint cols) { return is_split(row_bytes(cols)) ? 2u : 4u; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 32u) * 34u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 32u) * 34u); }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
@@ -1102,7 +1105,7 @@ struct q8_0 {
 template <uint COLS>
 struct lane_words<q8_0, COLS> : own_sixteens {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = COLS / 32u * 34u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = 16 };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
@@ -1321,14 +1324,14 @@ struct lane_words<q5_k, COLS> {
   }
 };
 
-//: q6_k_by using UNROLL add_bytes centred eight_floats half_at is_split load_row nibbles_of share sixteen_at two_floats word_at words_at
+//: q6_k_by using UNROLL add_bytes centred eight_floats half_at is_split load_row nibbles_of share sixteen_at split_bytes two_floats word_at words_at
 template <uint SHARE>
 struct q6_k_by {
   enum { COLUMNS = 256, PAIRS = 16 / SHARE };
 
   static inline uint share(uint) { return SHARE; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * 210u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 256u) * 210u); }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
@@ -1434,7 +1437,7 @@ typedef q6_k_by<8> q6_k;
 template <uint COLS>
 struct lane_words<q6_k, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 256u * 210u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = COLS / 256u * 210u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = 16 };
   static inline uint owner(uint p, uint i) { return i == 0u ? p : p % 2u; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
@@ -2739,16 +2742,13 @@ static inline void embed_body(
 
 //: embed_q4_k using Row act_t embed_body q4_k
 kernel void embed_q4_k(
-    constant mla::Row & current [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device float * x_ [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready [[buffer(4)]],
-    device float * ready_squares [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row & current [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device float * x_ [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready [[buffer(4)]],
+  device float * ready_squares [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::embed_body<mla::q4_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -2756,7 +2756,7 @@ kernel void embed_q4_k(
 namespace mla {
 //: q_kv_a_store_kv_k_b_args
 struct q_kv_a_store_kv_k_b_args {
-  ulong stride0; // bytes between the entries of w_k_b_proj
+  ulong stride0; // rows between the entries of w_k_b_proj
 };
 
 //: q_kv_a_store_kv_k_b_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t all_rows cache dot_held first_pass in_acts in_coherent_acts last_to_arrive load_partials norm_factor own q_kv_a_store_kv_k_b_args share sum_lanes sum_of total turn_by
@@ -2795,7 +2795,7 @@ static inline void q_kv_a_store_kv_k_b_body(
     const bool mine = lane < 4;
     device const uchar * w = w_q_proj + first * T_w_q_proj::row_bytes(256u);
     WEIGHTS_SOON(w, 4u * T_w_q_proj::row_bytes(256u));
-    WEIGHTS_SOON(w_k_b_proj + (g / 6u) * args.stride0 + (g % 6u * 4u + sg) * (256u * T_w_k_b_proj::row_bytes(64u) / 24u), 256u * T_w_k_b_proj::row_bytes(64u) / 24u);
+    WEIGHTS_SOON(w_k_b_proj + (g / 6u) * (args.stride0 * T_w_k_b_proj::row_bytes(64u)) + (g % 6u * 4u + sg) * (256u * T_w_k_b_proj::row_bytes(64u) / 24u), 256u * T_w_k_b_proj::row_bytes(64u) / 24u);
     first_pass<T_w_q_proj, 4, 256u, 32u, 1u> held_w;
     first_pass<T_w_q_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
     EARLIER_DONE;
@@ -2821,7 +2821,7 @@ static inline void q_kv_a_store_kv_k_b_body(
     if (last_to_arrive<6u>(arrived_2 + g / 6u, (threadgroup uint *)(scratch + 4u), tid)) {
       // 256 × 64 mat-vec, one of 4
       const uint entry = g / 6u;
-      all_rows<T_w_k_b_proj, 16, 256u, 64u, 4u>(w_k_b_proj + entry * args.stride0,
+      all_rows<T_w_k_b_proj, 16, 256u, 64u, 4u>(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)),
         in_coherent_acts{q_rope + entry * 96u}, q_abs_ + entry * 256u, sg, lane);
     }
   } else {
@@ -2886,78 +2886,69 @@ static inline void q_kv_a_store_kv_k_b_body(
 
 //: q_kv_a_store_kv_k_b_q4_k_q4_k_f32_q5_0 using Row act_t f32 q4_k q5_0 q_kv_a_store_kv_k_b_args q_kv_a_store_kv_k_b_body
 kernel void q_kv_a_store_kv_k_b_q4_k_q4_k_f32_q5_0(
-    device const uchar * w_q_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    coherent(device) device mla::act_t * q_rope [[buffer(5)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    coherent(device) device mla::act_t * kv_a [[buffer(7)]],
-    device const float * w_kv_a_layernorm [[buffer(8)]],
-    device uchar * cache_ [[buffer(9)]],
-    device const uint * tables [[buffer(10)]],
-    device metal::atomic_uint * arrived_ [[buffer(11)]],
-    device const uchar * w_k_b_proj [[buffer(12)]],
-    device mla::act_t * q_abs_ [[buffer(13)]],
-    device metal::atomic_uint * arrived_2 [[buffer(14)]],
-    constant mla::q_kv_a_store_kv_k_b_args & args [[buffer(15)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  coherent(device) device mla::act_t * q_rope [[buffer(5)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
+  coherent(device) device mla::act_t * kv_a [[buffer(7)]],
+  device const float * w_kv_a_layernorm [[buffer(8)]],
+  device uchar * cache_ [[buffer(9)]],
+  device const uint * tables [[buffer(10)]],
+  device metal::atomic_uint * arrived_ [[buffer(11)]],
+  device const uchar * w_k_b_proj [[buffer(12)]],
+  device mla::act_t * q_abs_ [[buffer(13)]],
+  device metal::atomic_uint * arrived_2 [[buffer(14)]],
+  constant mla::q_kv_a_store_kv_k_b_args & args [[buffer(15)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
   mla::q_kv_a_store_kv_k_b_body<mla::q4_k, mla::q4_k, mla::f32, mla::q5_0>(w_q_proj, ready, ready_squares, current, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, w_kv_a_layernorm, cache_, tables, arrived_, w_k_b_proj, q_abs_, arrived_2, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_kv_a_store_kv_k_b_q4_k_q4_k_f16_q5_0 using Row act_t f16 q4_k q5_0 q_kv_a_store_kv_k_b_args q_kv_a_store_kv_k_b_body
 kernel void q_kv_a_store_kv_k_b_q4_k_q4_k_f16_q5_0(
-    device const uchar * w_q_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    coherent(device) device mla::act_t * q_rope [[buffer(5)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    coherent(device) device mla::act_t * kv_a [[buffer(7)]],
-    device const float * w_kv_a_layernorm [[buffer(8)]],
-    device uchar * cache_ [[buffer(9)]],
-    device const uint * tables [[buffer(10)]],
-    device metal::atomic_uint * arrived_ [[buffer(11)]],
-    device const uchar * w_k_b_proj [[buffer(12)]],
-    device mla::act_t * q_abs_ [[buffer(13)]],
-    device metal::atomic_uint * arrived_2 [[buffer(14)]],
-    constant mla::q_kv_a_store_kv_k_b_args & args [[buffer(15)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  coherent(device) device mla::act_t * q_rope [[buffer(5)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
+  coherent(device) device mla::act_t * kv_a [[buffer(7)]],
+  device const float * w_kv_a_layernorm [[buffer(8)]],
+  device uchar * cache_ [[buffer(9)]],
+  device const uint * tables [[buffer(10)]],
+  device metal::atomic_uint * arrived_ [[buffer(11)]],
+  device const uchar * w_k_b_proj [[buffer(12)]],
+  device mla::act_t * q_abs_ [[buffer(13)]],
+  device metal::atomic_uint * arrived_2 [[buffer(14)]],
+  constant mla::q_kv_a_store_kv_k_b_args & args [[buffer(15)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
   mla::q_kv_a_store_kv_k_b_body<mla::q4_k, mla::q4_k, mla::f16, mla::q5_0>(w_q_proj, ready, ready_squares, current, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, w_kv_a_layernorm, cache_, tables, arrived_, w_k_b_proj, q_abs_, arrived_2, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_kv_a_store_kv_k_b_q4_k_q4_k_q8_0_q5_0 using Row act_t q4_k q5_0 q8_0 q_kv_a_store_kv_k_b_args q_kv_a_store_kv_k_b_body
 kernel void q_kv_a_store_kv_k_b_q4_k_q4_k_q8_0_q5_0(
-    device const uchar * w_q_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    coherent(device) device mla::act_t * q_rope [[buffer(5)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    coherent(device) device mla::act_t * kv_a [[buffer(7)]],
-    device const float * w_kv_a_layernorm [[buffer(8)]],
-    device uchar * cache_ [[buffer(9)]],
-    device const uint * tables [[buffer(10)]],
-    device metal::atomic_uint * arrived_ [[buffer(11)]],
-    device const uchar * w_k_b_proj [[buffer(12)]],
-    device mla::act_t * q_abs_ [[buffer(13)]],
-    device metal::atomic_uint * arrived_2 [[buffer(14)]],
-    constant mla::q_kv_a_store_kv_k_b_args & args [[buffer(15)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  coherent(device) device mla::act_t * q_rope [[buffer(5)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
+  coherent(device) device mla::act_t * kv_a [[buffer(7)]],
+  device const float * w_kv_a_layernorm [[buffer(8)]],
+  device uchar * cache_ [[buffer(9)]],
+  device const uint * tables [[buffer(10)]],
+  device metal::atomic_uint * arrived_ [[buffer(11)]],
+  device const uchar * w_k_b_proj [[buffer(12)]],
+  device mla::act_t * q_abs_ [[buffer(13)]],
+  device metal::atomic_uint * arrived_2 [[buffer(14)]],
+  constant mla::q_kv_a_store_kv_k_b_args & args [[buffer(15)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
   mla::q_kv_a_store_kv_k_b_body<mla::q4_k, mla::q4_k, mla::q8_0, mla::q5_0>(w_q_proj, ready, ready_squares, current, rope, q_rope, w_kv_a_proj_with_mqa, kv_a, w_kv_a_layernorm, cache_, tables, arrived_, w_k_b_proj, q_abs_, arrived_2, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3090,51 +3081,42 @@ static inline void attend_q8_0_body(
 
 //: attend_f32 using Row act_t attend_body f32
 kernel void attend_f32(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1299];
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_f16 using Row act_t attend_f16_body f16
 kernel void attend_f16(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
   mla::attend_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_q8_0 using Row act_t attend_q8_0_body q8_0
 kernel void attend_q8_0(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
   mla::attend_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3143,7 +3125,7 @@ kernel void attend_q8_0(
 namespace mla {
 //: v_b_args
 struct v_b_args {
-  ulong stride0; // bytes between the entries of w_v_b_proj
+  ulong stride0; // rows between the entries of w_v_b_proj
 };
 
 //: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
@@ -3166,7 +3148,7 @@ static inline void v_b_body(
   const uint first = row;
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
-  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
+  device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)) + first * T_w_v_b_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
   const uint nkv = current.nkv, per = split_rows<128u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u> held_w;
@@ -3189,16 +3171,13 @@ static inline void v_b_body(
 
 //: v_b_q4_k using Row act_t q4_k v_b_args v_b_body
 kernel void v_b_q4_k(
-    device const uchar * w_v_b_proj [[buffer(0)]],
-    constant mla::Row & current [[buffer(1)]],
-    device const float * attend_out [[buffer(2)]],
-    device const float * attend_ml [[buffer(3)]],
-    device mla::act_t * attention [[buffer(4)]],
-    constant mla::v_b_args & args [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_v_b_proj [[buffer(0)]],
+  constant mla::Row & current [[buffer(1)]],
+  device const float * attend_out [[buffer(2)]],
+  device const float * attend_ml [[buffer(3)]],
+  device mla::act_t * attention [[buffer(4)]],
+  constant mla::v_b_args & args [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[160];
   mla::v_b_body<mla::q4_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3248,17 +3227,14 @@ static inline void o_proj_body(
 
 //: o_proj_q5_k using act_t o_proj_body q5_k
 kernel void o_proj_q5_k(
-    device const uchar * w_o_proj [[buffer(0)]],
-    device const mla::act_t * attention [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_o_proj [[buffer(0)]],
+  device const mla::act_t * attention [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::o_proj_body<mla::q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -3313,15 +3289,12 @@ static inline void gate_up_body(
 
 //: gate_up_q4_k_q4_k using act_t gate_up_body q4_k
 kernel void gate_up_q4_k_q4_k(
-    device const uchar * w_gate_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device const uchar * w_up_proj [[buffer(3)]],
-    device mla::act_t * swiglu [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_gate_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device const uchar * w_up_proj [[buffer(3)]],
+  device mla::act_t * swiglu [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
 }
 
@@ -3377,17 +3350,14 @@ static inline void down_body(
 
 //: down_q5_0 using act_t down_body q5_0
 kernel void down_q5_0(
-    device const uchar * w_down_proj [[buffer(0)]],
-    device const mla::act_t * swiglu [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_down_proj [[buffer(0)]],
+  device const mla::act_t * swiglu [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
   mla::down_body<mla::q5_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3474,17 +3444,14 @@ static inline void router_shared_gate_shared_up_body(
 
 //: router_shared_gate_shared_up_f32_q4_k_q4_k using act_t f32 q4_k router_shared_gate_shared_up_body
 kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
-    device const uchar * w_gate [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device float * router [[buffer(3)]],
-    device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
-    device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-    device mla::act_t * shared_swiglu [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_gate [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device float * router [[buffer(3)]],
+  device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
+  device const uchar * w_shared_experts_up_proj [[buffer(5)]],
+  device mla::act_t * shared_swiglu [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_k, mla::q4_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, tg, tid, sg, lane);
 }
 
@@ -3492,8 +3459,8 @@ kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
 namespace mla {
 //: experts_gate_experts_up_args
 struct experts_gate_experts_up_args {
-  ulong stride0; // bytes between the entries of w_experts_gate_proj
-  ulong stride1; // bytes between the entries of w_experts_up_proj
+  ulong stride0; // rows between the entries of w_experts_gate_proj
+  ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
 //: experts_gate_experts_up_body using EARLIER_DONE LATER_MAY_START Routing UNROLL act_t dot_both experts_gate_experts_up_args in_acts key_of load_partials norm_factor own picks probability silu softmax_of sum_lanes sum_of sum_up
@@ -3548,8 +3515,8 @@ static inline void experts_gate_experts_up_body(
       routing[lane].weight = weight * 1.0f;
     }
   }
-  device const uchar * w = w_experts_gate_proj + expert * args.stride0 + first * T_w_experts_gate_proj::row_bytes(256u);
-  device const uchar * w_up = w_experts_up_proj + expert * args.stride1 + first * T_w_experts_up_proj::row_bytes(256u);
+  device const uchar * w = w_experts_gate_proj + expert * (args.stride0 * T_w_experts_gate_proj::row_bytes(256u)) + first * T_w_experts_gate_proj::row_bytes(256u);
+  device const uchar * w_up = w_experts_up_proj + expert * (args.stride1 * T_w_experts_up_proj::row_bytes(256u)) + first * T_w_experts_up_proj::row_bytes(256u);
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[2];
@@ -3573,18 +3540,15 @@ static inline void experts_gate_experts_up_body(
 
 //: experts_gate_experts_up_q4_k_q4_k using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body q4_k
 kernel void experts_gate_experts_up_q4_k_q4_k(
-    device const float * router [[buffer(0)]],
-    device const uchar * w_experts_gate_proj [[buffer(1)]],
-    device mla::Routing * routing [[buffer(2)]],
-    device const mla::act_t * ready [[buffer(3)]],
-    device const float * ready_squares [[buffer(4)]],
-    device const uchar * w_experts_up_proj [[buffer(5)]],
-    device mla::act_t * experts_swiglu [[buffer(6)]],
-    constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const float * router [[buffer(0)]],
+  device const uchar * w_experts_gate_proj [[buffer(1)]],
+  device mla::Routing * routing [[buffer(2)]],
+  device const mla::act_t * ready [[buffer(3)]],
+  device const float * ready_squares [[buffer(4)]],
+  device const uchar * w_experts_up_proj [[buffer(5)]],
+  device mla::act_t * experts_swiglu [[buffer(6)]],
+  constant mla::experts_gate_experts_up_args & args [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::experts_gate_experts_up_body<mla::q4_k, mla::q4_k>(router, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3593,7 +3557,7 @@ kernel void experts_gate_experts_up_q4_k_q4_k(
 namespace mla {
 //: experts_down_shared_down_args
 struct experts_down_shared_down_args {
-  ulong stride0; // bytes between the entries of w_experts_down_proj
+  ulong stride0; // rows between the entries of w_experts_down_proj
 };
 
 //: experts_down_shared_down_body using EARLIER_DONE LATER_MAY_START Routing WEIGHTS_SOON act_t dot_experts dot_one experts_down_shared_down_args idle_first in_acts own sum_group sum_lanes
@@ -3631,7 +3595,7 @@ static inline void experts_down_shared_down_body(
     // the shared experts, one matrix of 320 columns; its weights are the first to be there
     dot_one<T_w_shared_experts_down_proj, 4, 320u, 32u, 4u>(shared, in_acts{shared_swiglu}, 0u, 320u,
         idle_first<T_w_experts_down_proj, 160u, 3u, 32u>(lane), sum);
-    dot_experts<T_w_experts_down_proj, 4, 160u, 3u, 32u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(160u), args.stride0,
+    dot_experts<T_w_experts_down_proj, 4, 160u, 3u, 32u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(160u), (args.stride0 * T_w_experts_down_proj::row_bytes(160u)),
         routing, in_acts{experts_swiglu}, 160u, lane, sum);
   }
   LATER_MAY_START;
@@ -3648,41 +3612,35 @@ static inline void experts_down_shared_down_body(
 
 //: experts_down_shared_down_q5_0_q5_0 using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q5_0
 kernel void experts_down_shared_down_q5_0_q5_0(
-    device const uchar * w_experts_down_proj [[buffer(0)]],
-    device const mla::act_t * experts_swiglu [[buffer(1)]],
-    device const mla::Routing * routing [[buffer(2)]],
-    device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-    device const mla::act_t * shared_swiglu [[buffer(4)]],
-    device const float * x_ [[buffer(5)]],
-    device float * x_2 [[buffer(6)]],
-    device const float * w_next_norm [[buffer(7)]],
-    device mla::act_t * ready [[buffer(8)]],
-    device float * ready_squares [[buffer(9)]],
-    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_experts_down_proj [[buffer(0)]],
+  device const mla::act_t * experts_swiglu [[buffer(1)]],
+  device const mla::Routing * routing [[buffer(2)]],
+  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
+  device const mla::act_t * shared_swiglu [[buffer(4)]],
+  device const float * x_ [[buffer(5)]],
+  device float * x_2 [[buffer(6)]],
+  device const float * w_next_norm [[buffer(7)]],
+  device mla::act_t * ready [[buffer(8)]],
+  device float * ready_squares [[buffer(9)]],
+  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::experts_down_shared_down_body<mla::q5_0, mla::q5_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
 }
 
 //: experts_down_shared_down_q8_0_q8_0 using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q8_0
 kernel void experts_down_shared_down_q8_0_q8_0(
-    device const uchar * w_experts_down_proj [[buffer(0)]],
-    device const mla::act_t * experts_swiglu [[buffer(1)]],
-    device const mla::Routing * routing [[buffer(2)]],
-    device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-    device const mla::act_t * shared_swiglu [[buffer(4)]],
-    device const float * x_ [[buffer(5)]],
-    device float * x_2 [[buffer(6)]],
-    device const float * w_next_norm [[buffer(7)]],
-    device mla::act_t * ready [[buffer(8)]],
-    device float * ready_squares [[buffer(9)]],
-    constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_experts_down_proj [[buffer(0)]],
+  device const mla::act_t * experts_swiglu [[buffer(1)]],
+  device const mla::Routing * routing [[buffer(2)]],
+  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
+  device const mla::act_t * shared_swiglu [[buffer(4)]],
+  device const float * x_ [[buffer(5)]],
+  device float * x_2 [[buffer(6)]],
+  device const float * w_next_norm [[buffer(7)]],
+  device mla::act_t * ready [[buffer(8)]],
+  device float * ready_squares [[buffer(9)]],
+  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::experts_down_shared_down_body<mla::q8_0, mla::q8_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
 }
 
@@ -3728,14 +3686,11 @@ static inline void lm_head_body(
 
 //: lm_head_q6_k using act_t lm_head_body q6_k
 kernel void lm_head_q6_k(
-    device const uchar * w_lm_head [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device float * lm_head [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_lm_head [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device float * lm_head [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::lm_head_body<mla::q6_k>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
@@ -3745,7 +3700,7 @@ namespace mla {
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
-    device const Sampling * state,
+    device const Sampling * state_,
     device const float * bias_,
     device const uint * counts_,
     device float * values_,
@@ -3761,7 +3716,7 @@ static inline void sample_scan_body(
   uint best = 0u, at = 0xffffffffu;
   for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 512u); i += 256u) {
     const float biased = logits_[i] + bias_[i];
-    const float x = penalise(settle(biased), counts_[i], state);
+    const float x = penalise(settle(biased), counts_[i], state_);
     values_[i] = x;
     at = rank_of(x) > best ? i : at;
     best = max(best, rank_of(x));
@@ -3779,19 +3734,16 @@ static inline void sample_scan_body(
 
 //: sample_scan using Sampling sample_scan_body
 kernel void sample_scan(
-    device const float * logits_ [[buffer(0)]],
-    device const mla::Sampling * state [[buffer(1)]],
-    device const float * bias_ [[buffer(2)]],
-    device const uint * counts_ [[buffer(3)]],
-    device float * values_ [[buffer(4)]],
-    device float * tops_ [[buffer(5)]],
-    device uint * top_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const float * logits_ [[buffer(0)]],
+  device const mla::Sampling * state_ [[buffer(1)]],
+  device const float * bias_ [[buffer(2)]],
+  device const uint * counts_ [[buffer(3)]],
+  device float * values_ [[buffer(4)]],
+  device float * tops_ [[buffer(5)]],
+  device uint * top_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_scan_body(logits_, state_, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -3799,7 +3751,7 @@ namespace mla {
 //: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
-    device Sampling * state,
+    device Sampling * state_,
     device uint * picks_,
     device uint * recent,
     device uint * counts_,
@@ -3816,9 +3768,9 @@ static inline void sample_pick_body(
   LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
-  const float inv_temperature = state->inv_temperature;
-  const ulong draw = state->draw;
-  const uint picked = state->picked, window = state->window;
+  const float inv_temperature = state_->inv_temperature;
+  const ulong draw = state_->draw;
+  const uint picked = state_->picked, window = state_->window;
   const uint pos = current->pos, nkv = current->nkv;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = tid; i < 2u; i += 128u) {
@@ -3833,16 +3785,16 @@ static inline void sample_pick_body(
   uint token = ~uint(k);
   if (any && inv_temperature != 0.0f) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    token = sample_token<512u, 2u, 128u>(values_, tops_, state,
+    token = sample_token<512u, 2u, 128u>(values_, tops_, state_,
         kept_, kept_ids, values_[token], work, tid, sg, lane);
     threadgroup_barrier(mem_flags::mem_device); // as above
   }
   if (tid == 0u) {
     picks_[picked % 256u] = any ? token : 0xffffffffu;
-    state->picked = picked + 1u;
-    state->draw = draw + 1ul;
+    state_->picked = picked + 1u;
+    state_->draw = draw + 1ul;
     if (any) {
-      remember<512u>(token, window, state, recent, counts_);
+      remember<512u>(token, window, state_, recent, counts_);
       current->token = token;
       current->pos = pos + 1u;
       current->nkv = nkv + 1u;
@@ -3854,20 +3806,17 @@ static inline void sample_pick_body(
 
 //: sample_pick using Row Sampling sample_pick_body
 kernel void sample_pick(
-    device mla::Sampling * state [[buffer(0)]],
-    device uint * picks_ [[buffer(1)]],
-    device uint * recent [[buffer(2)]],
-    device uint * counts_ [[buffer(3)]],
-    device const float * values_ [[buffer(4)]],
-    device const float * tops_ [[buffer(5)]],
-    device const uint * top_ids [[buffer(6)]],
-    device float * kept_ [[buffer(7)]],
-    device uint * kept_ids [[buffer(8)]],
-    device mla::Row * current [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device mla::Sampling * state_ [[buffer(0)]],
+  device uint * picks_ [[buffer(1)]],
+  device uint * recent [[buffer(2)]],
+  device uint * counts_ [[buffer(3)]],
+  device const float * values_ [[buffer(4)]],
+  device const float * tops_ [[buffer(5)]],
+  device const uint * top_ids [[buffer(6)]],
+  device float * kept_ [[buffer(7)]],
+  device uint * kept_ids [[buffer(8)]],
+  device mla::Row * current [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state_, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

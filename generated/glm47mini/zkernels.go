@@ -608,8 +608,8 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{4, 9},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
-			&plan.Experts{W: 4, Up: 9, K: 4, Rows: 256, Cols: 256, RowsPerGroup: 64, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 256}, Rescale: &plan.Rescale{Squares: 8, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 8, K: 4}, Tokens: 16, Shares: 1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.Experts{W: 4, Up: 9, K: 4, Rows: 256, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 256}, Rescale: &plan.Rescale{Squares: 8, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 8, K: 4}, Tokens: 16, Shares: 1, Persistent: 192},
 		},
 		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", [][]quant.Type{
 			{quant.Q4_K, quant.Q4_K, quant.Q4_K},
@@ -632,7 +632,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 256, Cols: 256, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 4}, Tokens: 16, Shares: 1},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 4}, Tokens: 16, Shares: 1, Persistent: 96},
 		},
 		Variants: plan.Variants("experts_down_x16", [][]quant.Type{
 			{quant.Q4_K},

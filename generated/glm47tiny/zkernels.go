@@ -597,8 +597,8 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{4, 9},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 64, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: -1, Tokens: 16},
-			&plan.Experts{W: 4, Up: 9, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 64}, Rescale: &plan.Rescale{Squares: 8, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 16, K: 4}, Tokens: 8, Shares: 1},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 64, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: -1, Tokens: 16},
+			&plan.Experts{W: 4, Up: 9, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 64}, Rescale: &plan.Rescale{Squares: 8, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 16, K: 4}, Tokens: 8, Shares: 1, Persistent: 96},
 		},
 		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", [][]quant.Type{
 			{quant.Q4_0, quant.Q4_0, quant.Q4_0},
@@ -620,7 +620,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 4, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 96}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1},
+			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 96, Cols: 64, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 96}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1, Persistent: 72},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},

@@ -209,6 +209,9 @@ static inline uint split_rows(uint nkv) {
 //: is_split using SPLIT_ROWS
 static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 4u == 0u; }
 
+//: split_bytes using is_split
+static inline ulong split_bytes(ulong row_bytes) { return is_split(row_bytes) ? (row_bytes + 15u) / 16u * 16u : row_bytes; }
+
 //: IN_FLIGHT
 #ifndef IN_FLIGHT
 #define IN_FLIGHT _Pragma("clang loop unroll_count(FLIGHT)")
@@ -907,13 +910,13 @@ struct weights_of<f16> {
   static inline float4 floats(thread const f16::run & r, uint j, uint u) { return in_full(r.v[2u * j + u]); }
 };
 
-//: q4_0 using UNROLL add_nibbles centred half_at is_split load_eight load_two nibble nibbles_of scale_at share sixteen_at two_floats word_at words_at
+//: q4_0 using UNROLL add_nibbles centred half_at is_split load_eight load_two nibble nibbles_of scale_at share sixteen_at split_bytes two_floats word_at words_at
 struct q4_0 {
   enum { COLUMNS = 32 };
 
   static inline uint share(uint cols) { return is_split(row_bytes(cols)) ? 2u : 4u; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 32u) * 18u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 32u) * 18u); }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
@@ -1001,7 +1004,7 @@ struct held<q4_0, N, COLS> {
 template <uint COLS>
 struct lane_words<q4_0, COLS> : own_sixteens {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 18u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = SIXTEENS, SHARERS = 2, ALIGN = COLS / 32u * 18u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = SIXTEENS, SHARERS = 2, ALIGN = 16 };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS / 2u + block(step, p) / 2u * 4u; }
@@ -1011,13 +1014,13 @@ struct lane_words<q4_0, COLS> : own_sixteens {
   }
 };
 
-//: q5_0 using UNROLL add_fives centred fifth_bits half_at is_split load_eight load_two nibble nibbles_of scale_at share sixteen_at two_floats ushort_at word_at words_at
+//: q5_0 using UNROLL add_fives centred fifth_bits half_at is_split load_eight load_two nibble nibbles_of scale_at share sixteen_at split_bytes two_floats ushort_at word_at words_at
 struct q5_0 {
   enum { COLUMNS = 32 };
 
   static inline uint share(uint cols) { return is_split(row_bytes(cols)) ? 2u : 4u; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 32u) * 22u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 32u) * 22u); }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
@@ -1114,7 +1117,7 @@ struct held<q5_0, N, COLS> {
 template <uint COLS>
 struct lane_words<q5_0, COLS> : own_sixteens {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = COLS / 32u * 22u };
+  enum : uint { SIXTEENS = APART ? 1 : 0, WORDS = 2 * SIXTEENS, SHARERS = 1, ALIGN = 16 };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint) { return row + block(step, p) * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint i) {
@@ -1128,13 +1131,13 @@ struct lane_words<q5_0, COLS> : own_sixteens {
   }
 };
 
-//: q8_0 using UNROLL add_bytes centred half_at is_split load_eight load_two scale_at share sixteen_at two_floats word_at words_at
+//: q8_0 using UNROLL add_bytes centred half_at is_split load_eight load_two scale_at share sixteen_at split_bytes two_floats word_at words_at
 struct q8_0 {
   enum { COLUMNS = 32 };
 
   static inline uint share(uint cols) { return is_split(row_bytes(cols)) ? 2u : 4u; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 32u) * 34u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 32u) * 34u); }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
@@ -1202,7 +1205,7 @@ struct q8_0 {
 template <uint COLS>
 struct lane_words<q8_0, COLS> : own_sixteens {
   enum : bool { APART = SPLIT_ROWS && COLS / 32u * 34u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = COLS / 32u * 34u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = SIXTEENS / 2, SHARERS = 2, ALIGN = 16 };
   static inline uint block(uint step, uint p) { return min(4u * step + p, COLS / 32u - 1u); }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) { return row + block(step, p) * 32u + i * 16u; }
   static inline device const uchar * word(device const uchar * row, uint step, uint p, uint) { return row + COLS + block(step, p) / 2u * 4u; }
@@ -1332,14 +1335,14 @@ struct lane_words<q4_k, COLS> {
   }
 };
 
-//: q6_k_by using UNROLL add_bytes centred eight_floats half_at is_split load_row nibbles_of share sixteen_at two_floats word_at words_at
+//: q6_k_by using UNROLL add_bytes centred eight_floats half_at is_split load_row nibbles_of share sixteen_at split_bytes two_floats word_at words_at
 template <uint SHARE>
 struct q6_k_by {
   enum { COLUMNS = 256, PAIRS = 16 / SHARE };
 
   static inline uint share(uint) { return SHARE; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * 210u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 256u) * 210u); }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
@@ -1445,7 +1448,7 @@ typedef q6_k_by<8> q6_k;
 template <uint COLS>
 struct lane_words<q6_k, COLS> {
   enum : bool { APART = SPLIT_ROWS && COLS / 256u * 210u % 4u == 0u };
-  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = COLS / 256u * 210u };
+  enum : uint { SIXTEENS = APART ? 2 : 0, WORDS = APART ? 3 : 0, SHARERS = 4, ALIGN = 16 };
   static inline uint owner(uint p, uint i) { return i == 0u ? p : p % 2u; }
   static inline device const uchar * sixteen(device const uchar * row, uint step, uint p, uint i) {
     const q6_k::fields f = q6_k::fields_of<COLS>(row, step / 2u);
@@ -1644,8 +1647,11 @@ struct weight_rows {
   steps_t coming;
 
   static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, threadgroup uchar * room, ushort lane) {
-    UNROLL for (uint r = 0; r < R; ++r) w.rows.at[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
+    begin_rows(w, matrix, first, last, lane);
     steps_t::begin_coming(w.coming, room);
+  }
+  static inline void begin_rows(thread weight_rows & w, device const uchar * matrix, uint first, uint last, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) w.rows.at[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
   }
 
   static inline void send_step(thread weight_rows & w, uint step, ushort lane) { steps_t::send(w.coming, w.rows, step, lane); }
@@ -1669,6 +1675,8 @@ struct weight_rows {
 struct no_weights {
   enum : uint { AHEAD = 4, LATER = 4 }; // no less than others
   enum : bool { LATE = false, SINGLE = false };
+  static inline void begin(thread no_weights &, device const uchar *, uint, uint, threadgroup uchar *, ushort) {}
+  static inline void begin_rows(thread no_weights &, device const uchar *, uint, uint, ushort) {}
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
   static inline void fetch_late(thread no_weights &, uint, ushort) {}
@@ -1732,6 +1740,7 @@ struct rows_selected {
 template <typename X, uint STRIDE, uint NTH, typename WHICH>
 struct tile_inputs {
   typedef X element;
+  typedef WHICH which_t;
   enum : bool { EVEN = WHICH::EVEN };
   enum : uint { ROW_STRIDE = STRIDE };
   device const X * base;
@@ -1882,14 +1891,14 @@ template <> struct sent_eight<half> {
 template <uint COLS>
 static inline uint columns_from(uint c) { return c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u; }
 
-//: batch_product using COPIES_GROUP COPIES_LAND_BUT INPUT_ROW STEP UNROLL column_place columns_from matrices piece sent_eight turn whole_step
-template <uint COLS, uint TOKENS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS>
+//: batch_product using COPIES_GROUP COPIES_LAND COPIES_LAND_BUT INPUT_ROW STEP UNROLL column_place columns_from matrices piece sent_eight turn whole_step
+template <uint COLS, uint TOKENS, uint SLICES, uint MOST, bool COPIES, typename W, typename U, typename INPUTS>
 struct batch_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
   typedef matrices<W, U> matrices_t;
   enum : bool { FLOATS = eight_t::TERMS == 2u, SINGLE = W::SINGLE || U::SINGLE };
   enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS / 2u, STEPS = (COLS + STEP - 1u) / STEP, TILE = TOKENS * INPUT_ROW };
-  enum : uint { OWN_STEPS = (STEPS + SLICES - 1u) / SLICES, SOON = OWN_STEPS < 2u ? 2u : OWN_STEPS < 4u ? OWN_STEPS : 4u };
+  enum : uint { OWN_STEPS = (STEPS + SLICES - 1u) / SLICES, SOON = OWN_STEPS < 2u ? 2u : OWN_STEPS < MOST ? OWN_STEPS : MOST };
   enum : uint { TILES = !COPIES || FLOATS ? 1 : TOKENS > 8u ? 2 : SOON };
   enum : uint { WEIGHTS_LATER = W::LATER < U::LATER ? W::LATER : U::LATER, TILES_LATER = TILES - 1u };
   enum : uint { LATER = SINGLE && TILES > 1u ? 1u : WEIGHTS_LATER < TILES_LATER ? WEIGHTS_LATER : TILES_LATER };
@@ -1901,12 +1910,17 @@ struct batch_product {
   };
   static inline threadgroup half * place_of(threadgroup half * tile, uint k, ushort lane) { return tile + (2u * k + lane / 16u) * INPUT_ROW + column_place(lane % 16u * 8u); }
 
-  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint nth, uint step, ushort lane) {
+  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint nth, uint step, uint count, ushort lane) {
     if (step < STEPS) {
       const uint c = step * STEP + lane % 16u * 8u, n = columns_from<COLS>(c);
-      UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template send<true>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane), s.x.base + s.rows[k] + c, n);
+      UNROLL for (uint k = 0; k < EIGHTS; ++k)
+        if (2u * k < count) eight_t::template send<true>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane), s.x.base + s.rows[k] + c, n);
     }
     COPIES_GROUP;
+  }
+  static inline void clear_tiles(thread shares & s, threadgroup half * tiles, ushort lane) {
+    UNROLL for (uint i = 0; i < TILES * EIGHTS; ++i) eight_t::template send<true>(s.e[i], place_of(tiles + i / EIGHTS * TILE, i % EIGHTS, lane), s.x.base, 0u);
+    COPIES_LAND;
   }
   template <uint TERM>
   static inline void land_inputs(thread const shares & s, threadgroup half * tiles, uint nth, ushort lane) {
@@ -1916,26 +1930,33 @@ struct batch_product {
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
     s.x = x;
     UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, 2u * k + lane / 16u);
-    UNROLL for (uint i = 0; i < TILES; ++i) send_inputs(s, tiles, i, slice + i * SLICES, lane);
+    UNROLL for (uint i = 0; i < TILES; ++i) send_inputs(s, tiles, i, slice + i * SLICES, TOKENS, lane);
   }
 
-  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, uint nth, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, ushort lane) {
+  static inline threadgroup half * staging_of(threadgroup half * tiles, uint nth, threadgroup half * staged) {
+    return COPIES ? tiles + (FLOATS ? 1u : nth == 0u ? TILES - 1u : nth - 1u) * TILE : staged;
+  }
+
+  template <typename NEXT>
+  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, uint nth, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, thread NEXT & next, ushort lane) {
     threadgroup half * tile = tiles + nth * TILE;
     land_inputs<0>(s, tiles, nth, lane);
     COPIES_LAND_BUT(LATER);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    W::take(w, step, lane);
-    U::take(up, step, lane);
+    const bool any = STEPS % SLICES == 0u || step < STEPS; // or other simdgroups have a step more
+    if (any) {
+      W::take(w, step, lane);
+      U::take(up, step, lane);
+    }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
-    W::send_step(w, step + W::AHEAD * SLICES, lane);
-    U::send_step(up, step + U::AHEAD * SLICES, lane);
+    NEXT::send_weights(next, w, up, lane);
     if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are sent for behind them
     W::fetch_late(w, step, lane);
     U::fetch_late(up, step, lane);
-    if (!FLOATS) {
+    if (any && !FLOATS) {
       matrices_t::template multiply_all<whole_step, piece::WHOLE, N, 0, 4>(w, up, d, tile, staged, lane);
       if (matrices_t::TWO) matrices_t::template multiply_all<whole_step, piece::REST, N, 0, 4>(w, up, d, tile, staged, lane);
-    } else {
+    } else if (any) {
       matrices_t::template multiply_all<whole_step, piece::GROWN, N, 0, 4>(w, up, d, tile, staged, lane);
       matrices_t::template multiply_all<whole_step, piece::GROWN_REST, N, 0, 4>(w, up, d, tile, staged, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -1944,16 +1965,24 @@ struct batch_product {
       matrices_t::template multiply_all<whole_step, piece::SHRUNK, N, 0, 4>(w, up, d, tile, staged, lane);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have read the tile
-    send_inputs(s, tiles, nth, step + TILES * SLICES, lane);
+    NEXT::send_next(next, s, tiles, nth, lane);
   }
+
+  struct same_rows {
+    uint step;
+    static inline void send_weights(thread same_rows & n, thread W & w, thread U & up, ushort lane) {
+      W::send_step(w, n.step + W::AHEAD * SLICES, lane);
+      U::send_step(up, n.step + U::AHEAD * SLICES, lane);
+    }
+    static inline void send_next(thread same_rows & n, thread shares & s, threadgroup half * tiles, uint nth, ushort lane) { send_inputs(s, tiles, nth, n.step + TILES * SLICES, TOKENS, lane); }
+  };
 
   static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint, ushort lane) {
     uint turn = 0u;
     for (uint step = slice; step < STEPS; step += SLICES) {
       const uint nth = TILES > 1u ? turn : 0u; // a constant where inputs come in registers, which have no index
-      const uint last = nth == 0u ? TILES - 1u : nth - 1u; // the tile whose inputs were sent for last
-      if (COPIES) staged = tiles + (FLOATS ? 1u : last) * TILE;
-      multiply_tile(w, up, s, tiles, nth, staged, d, step, lane);
+      same_rows next = {step};
+      multiply_tile(w, up, s, tiles, nth, staging_of(tiles, nth, staged), d, step, next, lane);
       turn = nth + 1u == TILES ? 0u : nth + 1u;
     }
   }
@@ -2099,7 +2128,7 @@ template <uint TOKENS, uint SLICES, uint THREADS> struct tile_kind { enum : bool
 
 //: product_of using batch_product
 template <bool SHARED, uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
-struct product_of : batch_product<COLS, TOKENS, SLICES, COPIES, W, U, INPUTS> {};
+struct product_of : batch_product<COLS, TOKENS, SLICES, 4, COPIES, W, U, INPUTS> {};
 //: product_of using prompt_product
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct product_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> {};
@@ -4063,16 +4092,13 @@ static inline void embed_body(
 
 //: embed_q6_k using Row act_t embed_body q6_k
 kernel void embed_q6_k(
-    constant mla::Row & current [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device float * x_ [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready [[buffer(4)]],
-    device float * ready_squares [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row & current [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device float * x_ [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready [[buffer(4)]],
+  device float * ready_squares [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::embed_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -4153,35 +4179,29 @@ static inline void q_a_kv_a_body(
 
 //: q_a_kv_a_q4_0_q4_0 using act_t q4_0 q_a_kv_a_body
 kernel void q_a_kv_a_q4_0_q4_0(
-    device const uchar * w_q_a_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready_2 [[buffer(4)]],
-    device float * ready_squares_2 [[buffer(5)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device mla::act_t * kv_a [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_a_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready_2 [[buffer(4)]],
+  device float * ready_squares_2 [[buffer(5)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
+  device mla::act_t * kv_a [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::q_a_kv_a_body<mla::q4_0, mla::q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
 }
 
 //: q_a_kv_a_q4_k_q4_k using act_t q4_k q_a_kv_a_body
 kernel void q_a_kv_a_q4_k_q4_k(
-    device const uchar * w_q_a_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready_2 [[buffer(4)]],
-    device float * ready_squares_2 [[buffer(5)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device mla::act_t * kv_a [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_a_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready_2 [[buffer(4)]],
+  device float * ready_squares_2 [[buffer(5)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
+  device mla::act_t * kv_a [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::q_a_kv_a_body<mla::q4_k, mla::q4_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
 }
 
@@ -4274,120 +4294,102 @@ static inline void q_b_store_kv_body(
 
 //: q_b_store_kv_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_body
 kernel void q_b_store_kv_q4_0_f32(
-    device const uchar * w_q_b_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_b_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::q_b_store_kv_body<mla::q4_0, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_body
 kernel void q_b_store_kv_q4_0_f16(
-    device const uchar * w_q_b_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_b_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::q_b_store_kv_body<mla::q4_0, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_q4_0_q8_0 using Row act_t q4_0 q8_0 q_b_store_kv_body
 kernel void q_b_store_kv_q4_0_q8_0(
-    device const uchar * w_q_b_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_b_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::q_b_store_kv_body<mla::q4_0, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_body
 kernel void q_b_store_kv_q4_k_f32(
-    device const uchar * w_q_b_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_b_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::q_b_store_kv_body<mla::q4_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_body
 kernel void q_b_store_kv_q4_k_f16(
-    device const uchar * w_q_b_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_b_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::q_b_store_kv_body<mla::q4_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_body
 kernel void q_b_store_kv_q4_k_q8_0(
-    device const uchar * w_q_b_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_b_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::q_b_store_kv_body<mla::q4_k, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4396,7 +4398,7 @@ kernel void q_b_store_kv_q4_k_q8_0(
 namespace mla {
 //: k_b_args
 struct k_b_args {
-  ulong stride0; // bytes between the entries of w_k_b_proj
+  ulong stride0; // rows between the entries of w_k_b_proj
 };
 
 //: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts k_b_args own sum_lanes
@@ -4415,7 +4417,7 @@ static inline void k_b_body(
   const uint first = row;
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
-  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(64u);
+  device const uchar * w = w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)) + first * T_w_k_b_proj::row_bytes(64u);
   WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(64u));
   first_pass<T_w_k_b_proj, 4, 64u, 32u, 1u> held_w;
   first_pass<T_w_k_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
@@ -4433,27 +4435,21 @@ static inline void k_b_body(
 
 //: k_b_q4_0 using act_t k_b_args k_b_body q4_0
 kernel void k_b_q4_0(
-    device const uchar * w_k_b_proj [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device mla::act_t * q_abs_ [[buffer(2)]],
-    constant mla::k_b_args & args [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_k_b_proj [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device mla::act_t * q_abs_ [[buffer(2)]],
+  constant mla::k_b_args & args [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::k_b_body<mla::q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
 //: k_b_q5_0 using act_t k_b_args k_b_body q5_0
 kernel void k_b_q5_0(
-    device const uchar * w_k_b_proj [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device mla::act_t * q_abs_ [[buffer(2)]],
-    constant mla::k_b_args & args [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_k_b_proj [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device mla::act_t * q_abs_ [[buffer(2)]],
+  constant mla::k_b_args & args [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::k_b_body<mla::q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
@@ -4585,51 +4581,42 @@ static inline void attend_q8_0_body(
 
 //: attend_f32 using Row act_t attend_body f32
 kernel void attend_f32(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1299];
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_f16 using Row act_t attend_f16_body f16
 kernel void attend_f16(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
   mla::attend_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_q8_0 using Row act_t attend_q8_0_body q8_0
 kernel void attend_q8_0(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
   mla::attend_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4638,7 +4625,7 @@ kernel void attend_q8_0(
 namespace mla {
 //: v_b_args
 struct v_b_args {
-  ulong stride0; // bytes between the entries of w_v_b_proj
+  ulong stride0; // rows between the entries of w_v_b_proj
 };
 
 //: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
@@ -4661,7 +4648,7 @@ static inline void v_b_body(
   const uint first = row;
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
-  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(256u);
+  device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)) + first * T_w_v_b_proj::row_bytes(256u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
   const uint nkv = current.nkv, per = split_rows<128u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u> held_w;
@@ -4684,32 +4671,26 @@ static inline void v_b_body(
 
 //: v_b_q4_0 using Row act_t q4_0 v_b_args v_b_body
 kernel void v_b_q4_0(
-    device const uchar * w_v_b_proj [[buffer(0)]],
-    constant mla::Row & current [[buffer(1)]],
-    device const float * attend_out [[buffer(2)]],
-    device const float * attend_ml [[buffer(3)]],
-    device mla::act_t * attention [[buffer(4)]],
-    constant mla::v_b_args & args [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_v_b_proj [[buffer(0)]],
+  constant mla::Row & current [[buffer(1)]],
+  device const float * attend_out [[buffer(2)]],
+  device const float * attend_ml [[buffer(3)]],
+  device mla::act_t * attention [[buffer(4)]],
+  constant mla::v_b_args & args [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[160];
   mla::v_b_body<mla::q4_0>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: v_b_q4_k using Row act_t q4_k v_b_args v_b_body
 kernel void v_b_q4_k(
-    device const uchar * w_v_b_proj [[buffer(0)]],
-    constant mla::Row & current [[buffer(1)]],
-    device const float * attend_out [[buffer(2)]],
-    device const float * attend_ml [[buffer(3)]],
-    device mla::act_t * attention [[buffer(4)]],
-    constant mla::v_b_args & args [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_v_b_proj [[buffer(0)]],
+  constant mla::Row & current [[buffer(1)]],
+  device const float * attend_out [[buffer(2)]],
+  device const float * attend_ml [[buffer(3)]],
+  device mla::act_t * attention [[buffer(4)]],
+  constant mla::v_b_args & args [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[160];
   mla::v_b_body<mla::q4_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4759,33 +4740,27 @@ static inline void o_proj_body(
 
 //: o_proj_q4_0 using act_t o_proj_body q4_0
 kernel void o_proj_q4_0(
-    device const uchar * w_o_proj [[buffer(0)]],
-    device const mla::act_t * attention [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_o_proj [[buffer(0)]],
+  device const mla::act_t * attention [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::o_proj_body<mla::q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
 //: o_proj_q4_k using act_t o_proj_body q4_k
 kernel void o_proj_q4_k(
-    device const uchar * w_o_proj [[buffer(0)]],
-    device const mla::act_t * attention [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_o_proj [[buffer(0)]],
+  device const mla::act_t * attention [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::o_proj_body<mla::q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -4840,29 +4815,23 @@ static inline void gate_up_body(
 
 //: gate_up_q4_0_q4_0 using act_t gate_up_body q4_0
 kernel void gate_up_q4_0_q4_0(
-    device const uchar * w_gate_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device const uchar * w_up_proj [[buffer(3)]],
-    device mla::act_t * swiglu [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_gate_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device const uchar * w_up_proj [[buffer(3)]],
+  device mla::act_t * swiglu [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gate_up_body<mla::q4_0, mla::q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
 }
 
 //: gate_up_q4_k_q4_k using act_t gate_up_body q4_k
 kernel void gate_up_q4_k_q4_k(
-    device const uchar * w_gate_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device const uchar * w_up_proj [[buffer(3)]],
-    device mla::act_t * swiglu [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_gate_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device const uchar * w_up_proj [[buffer(3)]],
+  device mla::act_t * swiglu [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
 }
 
@@ -4918,51 +4887,42 @@ static inline void down_body(
 
 //: down_q4_0 using act_t down_body q4_0
 kernel void down_q4_0(
-    device const uchar * w_down_proj [[buffer(0)]],
-    device const mla::act_t * swiglu [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_down_proj [[buffer(0)]],
+  device const mla::act_t * swiglu [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
   mla::down_body<mla::q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: down_q4_k using act_t down_body q4_k
 kernel void down_q4_k(
-    device const uchar * w_down_proj [[buffer(0)]],
-    device const mla::act_t * swiglu [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_down_proj [[buffer(0)]],
+  device const mla::act_t * swiglu [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
   mla::down_body<mla::q4_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: down_q6_k using act_t down_body q6_k
 kernel void down_q6_k(
-    device const uchar * w_down_proj [[buffer(0)]],
-    device const mla::act_t * swiglu [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_down_proj [[buffer(0)]],
+  device const mla::act_t * swiglu [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
   mla::down_body<mla::q6_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5009,14 +4969,11 @@ static inline void lm_head_body(
 
 //: lm_head_q6_k using act_t lm_head_body q6_k
 kernel void lm_head_q6_k(
-    device const uchar * w_embed_tokens [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device float * lm_head [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_embed_tokens [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device float * lm_head [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::lm_head_body<mla::q6_k>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
@@ -5059,16 +5016,13 @@ static inline void embed_x16_body(
 
 //: embed_x16_q6_k using Row act_t embed_x16_body q6_k
 kernel void embed_x16_q6_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device float * x_ [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready [[buffer(4)]],
-    device float * ready_squares [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device float * x_ [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready [[buffer(4)]],
+  device float * ready_squares [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::embed_x16_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -5197,38 +5151,32 @@ static inline void q_a_kv_a_x16_body(
 
 //: q_a_kv_a_x16_q4_0_q4_0 using Row act_t q4_0 q_a_kv_a_x16_body
 kernel void q_a_kv_a_x16_q4_0_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_a_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready_2 [[buffer(5)]],
-    device float * ready_squares_2 [[buffer(6)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-    device mla::act_t * kv_a [[buffer(8)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_a_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready_2 [[buffer(5)]],
+  device float * ready_squares_2 [[buffer(6)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+  device mla::act_t * kv_a [[buffer(8)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_a_kv_a_x16_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_a_kv_a_x16_q4_k_q4_k using Row act_t q4_k q_a_kv_a_x16_body
 kernel void q_a_kv_a_x16_q4_k_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_a_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready_2 [[buffer(5)]],
-    device float * ready_squares_2 [[buffer(6)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-    device mla::act_t * kv_a [[buffer(8)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_a_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready_2 [[buffer(5)]],
+  device float * ready_squares_2 [[buffer(6)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+  device mla::act_t * kv_a [[buffer(8)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_a_kv_a_x16_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5355,120 +5303,102 @@ static inline void q_b_store_kv_x16_body(
 
 //: q_b_store_kv_x16_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_x16_body
 kernel void q_b_store_kv_x16_q4_0_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_x16_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_x16_body
 kernel void q_b_store_kv_x16_q4_0_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_x16_q4_0_q8_0 using Row act_t q4_0 q8_0 q_b_store_kv_x16_body
 kernel void q_b_store_kv_x16_q4_0_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_x16_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_x16_body
 kernel void q_b_store_kv_x16_q4_k_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_x16_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_x16_body
 kernel void q_b_store_kv_x16_q4_k_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_x16_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_x16_body
 kernel void q_b_store_kv_x16_q4_k_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::q4_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5477,7 +5407,7 @@ kernel void q_b_store_kv_x16_q4_k_q8_0(
 namespace mla {
 //: k_b_x16_args
 struct k_b_x16_args {
-  ulong stride0; // bytes between the entries of w_k_b_proj
+  ulong stride0; // rows between the entries of w_k_b_proj
 };
 
 //: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
@@ -5501,10 +5431,10 @@ static inline void k_b_x16_body(
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u> w;
-  weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * args.stride0, row, 255u, room, lane);
+  weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)), row, 255u, room, lane);
   no_weights w_up;
   if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_k_b_proj + entry * args.stride0 + ulong(row) * T_w_k_b_proj::row_bytes(64u), 16u * T_w_k_b_proj::row_bytes(64u));
+    WEIGHTS_SOON(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)) + ulong(row) * T_w_k_b_proj::row_bytes(64u), 16u * T_w_k_b_proj::row_bytes(64u));
   }
   weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
@@ -5539,30 +5469,24 @@ static inline void k_b_x16_body(
 
 //: k_b_x16_q4_0 using Row act_t k_b_x16_args k_b_x16_body q4_0
 kernel void k_b_x16_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_k_b_proj [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device mla::act_t * q_abs_ [[buffer(3)]],
-    constant mla::k_b_x16_args & args [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_k_b_proj [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device mla::act_t * q_abs_ [[buffer(3)]],
+  constant mla::k_b_x16_args & args [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::k_b_x16_body<mla::q4_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: k_b_x16_q5_0 using Row act_t k_b_x16_args k_b_x16_body q5_0
 kernel void k_b_x16_q5_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_k_b_proj [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device mla::act_t * q_abs_ [[buffer(3)]],
-    constant mla::k_b_x16_args & args [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_k_b_proj [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device mla::act_t * q_abs_ [[buffer(3)]],
+  constant mla::k_b_x16_args & args [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::k_b_x16_body<mla::q5_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5725,51 +5649,42 @@ static inline void attend_x16_q8_0_body(
 
 //: attend_x16_f32 using Row act_t attend_x16_body f32
 kernel void attend_x16_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_abs_ [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_abs_ [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device const uchar * cache_ [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1299];
   mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_x16_f16 using Row act_t attend_x16_f16_body f16
 kernel void attend_x16_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_abs_ [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_abs_ [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device const uchar * cache_ [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
   mla::attend_x16_f16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_x16_q8_0 using Row act_t attend_x16_q8_0_body q8_0
 kernel void attend_x16_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_abs_ [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_abs_ [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device const uchar * cache_ [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1336];
   mla::attend_x16_q8_0_body<mla::q8_0>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5805,14 +5720,11 @@ static inline void combine_x16_body(
 
 //: combine_x16 using Row act_t combine_x16_body
 kernel void combine_x16(
-    constant mla::Row * current [[buffer(0)]],
-    device const float * attend_out [[buffer(1)]],
-    device const float * attend_ml [[buffer(2)]],
-    device mla::act_t * o_lat [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const float * attend_out [[buffer(1)]],
+  device const float * attend_ml [[buffer(2)]],
+  device mla::act_t * o_lat [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[68];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5821,7 +5733,7 @@ kernel void combine_x16(
 namespace mla {
 //: v_b_x16_args
 struct v_b_x16_args {
-  ulong stride0; // bytes between the entries of w_v_b_proj
+  ulong stride0; // rows between the entries of w_v_b_proj
 };
 
 //: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
@@ -5845,10 +5757,10 @@ static inline void v_b_x16_body(
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u> w;
-  weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * args.stride0, row, 63u, room, lane);
+  weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)), row, 63u, room, lane);
   no_weights w_up;
   if (row + 16u <= 64u) {
-    WEIGHTS_SOON(w_v_b_proj + entry * args.stride0 + ulong(row) * T_w_v_b_proj::row_bytes(256u) + slice * (16u * T_w_v_b_proj::row_bytes(256u) / 2u), 16u * T_w_v_b_proj::row_bytes(256u) / 2u);
+    WEIGHTS_SOON(w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)) + ulong(row) * T_w_v_b_proj::row_bytes(256u) + slice * (16u * T_w_v_b_proj::row_bytes(256u) / 2u), 16u * T_w_v_b_proj::row_bytes(256u) / 2u);
   }
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
@@ -5882,30 +5794,24 @@ static inline void v_b_x16_body(
 
 //: v_b_x16_q4_0 using Row act_t q4_0 v_b_x16_args v_b_x16_body
 kernel void v_b_x16_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_v_b_proj [[buffer(1)]],
-    device const mla::act_t * o_lat [[buffer(2)]],
-    device mla::act_t * attention [[buffer(3)]],
-    constant mla::v_b_x16_args & args [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_v_b_proj [[buffer(1)]],
+  device const mla::act_t * o_lat [[buffer(2)]],
+  device mla::act_t * attention [[buffer(3)]],
+  constant mla::v_b_x16_args & args [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::v_b_x16_body<mla::q4_0>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: v_b_x16_q4_k using Row act_t q4_k v_b_x16_args v_b_x16_body
 kernel void v_b_x16_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_v_b_proj [[buffer(1)]],
-    device const mla::act_t * o_lat [[buffer(2)]],
-    device mla::act_t * attention [[buffer(3)]],
-    constant mla::v_b_x16_args & args [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_v_b_proj [[buffer(1)]],
+  device const mla::act_t * o_lat [[buffer(2)]],
+  device mla::act_t * attention [[buffer(3)]],
+  constant mla::v_b_x16_args & args [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::v_b_x16_body<mla::q4_k>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5992,36 +5898,30 @@ static inline void o_proj_x16_body(
 
 //: o_proj_x16_q4_0 using Row act_t o_proj_x16_body q4_0
 kernel void o_proj_x16_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_o_proj [[buffer(1)]],
-    device const mla::act_t * attention [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_o_proj [[buffer(1)]],
+  device const mla::act_t * attention [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::o_proj_x16_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: o_proj_x16_q4_k using Row act_t o_proj_x16_body q4_k
 kernel void o_proj_x16_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_o_proj [[buffer(1)]],
-    device const mla::act_t * attention [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_o_proj [[buffer(1)]],
+  device const mla::act_t * attention [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::o_proj_x16_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -6101,32 +6001,26 @@ static inline void gate_up_x16_body(
 
 //: gate_up_x16_q4_0_q4_0 using Row act_t gate_up_x16_body q4_0
 kernel void gate_up_x16_q4_0_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_gate_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const uchar * w_up_proj [[buffer(4)]],
-    device mla::act_t * swiglu [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_gate_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const uchar * w_up_proj [[buffer(4)]],
+  device mla::act_t * swiglu [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::gate_up_x16_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: gate_up_x16_q4_k_q4_k using Row act_t gate_up_x16_body q4_k
 kernel void gate_up_x16_q4_k_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_gate_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const uchar * w_up_proj [[buffer(4)]],
-    device mla::act_t * swiglu [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_gate_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const uchar * w_up_proj [[buffer(4)]],
+  device mla::act_t * swiglu [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::gate_up_x16_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -6213,54 +6107,45 @@ static inline void down_x16_body(
 
 //: down_x16_q4_0 using Row act_t down_x16_body q4_0
 kernel void down_x16_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_down_proj [[buffer(1)]],
-    device const mla::act_t * swiglu [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_down_proj [[buffer(1)]],
+  device const mla::act_t * swiglu [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1440];
   mla::down_x16_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: down_x16_q4_k using Row act_t down_x16_body q4_k
 kernel void down_x16_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_down_proj [[buffer(1)]],
-    device const mla::act_t * swiglu [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_down_proj [[buffer(1)]],
+  device const mla::act_t * swiglu [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1440];
   mla::down_x16_body<mla::q4_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: down_x16_q6_k using Row act_t down_x16_body q6_k
 kernel void down_x16_q6_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_down_proj [[buffer(1)]],
-    device const mla::act_t * swiglu [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_down_proj [[buffer(1)]],
+  device const mla::act_t * swiglu [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1440];
   mla::down_x16_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -6306,13 +6191,10 @@ static inline void gather_x16_body(
 
 //: gather_x16 using Row act_t gather_x16_body
 kernel void gather_x16(
-    constant mla::Row * wanted_ [[buffer(0)]],
-    device mla::act_t * ready [[buffer(1)]],
-    device float * ready_squares [[buffer(2)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * wanted_ [[buffer(0)]],
+  device mla::act_t * ready [[buffer(1)]],
+  device float * ready_squares [[buffer(2)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gather_x16_body(wanted_, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -6379,15 +6261,12 @@ static inline void lm_head_x16_body(
 
 //: lm_head_x16_q6_k using Row act_t lm_head_x16_body q6_k
 kernel void lm_head_x16_q6_k(
-    constant mla::Row * wanted_ [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device float * lm_head [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * wanted_ [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device float * lm_head [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::lm_head_x16_body<mla::q6_k>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -6431,16 +6310,13 @@ static inline void embed_x24_body(
 
 //: embed_x24_q6_k using Row act_t embed_x24_body q6_k
 kernel void embed_x24_q6_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device float * x_ [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready [[buffer(4)]],
-    device float * ready_squares [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device float * x_ [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready [[buffer(4)]],
+  device float * ready_squares [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::embed_x24_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -6569,38 +6445,32 @@ static inline void q_a_kv_a_x24_body(
 
 //: q_a_kv_a_x24_q4_0_q4_0 using Row act_t q4_0 q_a_kv_a_x24_body
 kernel void q_a_kv_a_x24_q4_0_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_a_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready_2 [[buffer(5)]],
-    device float * ready_squares_2 [[buffer(6)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-    device mla::act_t * kv_a [[buffer(8)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_a_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready_2 [[buffer(5)]],
+  device float * ready_squares_2 [[buffer(6)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+  device mla::act_t * kv_a [[buffer(8)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[872];
   mla::q_a_kv_a_x24_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_a_kv_a_x24_q4_k_q4_k using Row act_t q4_k q_a_kv_a_x24_body
 kernel void q_a_kv_a_x24_q4_k_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_a_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready_2 [[buffer(5)]],
-    device float * ready_squares_2 [[buffer(6)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-    device mla::act_t * kv_a [[buffer(8)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_a_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready_2 [[buffer(5)]],
+  device float * ready_squares_2 [[buffer(6)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+  device mla::act_t * kv_a [[buffer(8)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[872];
   mla::q_a_kv_a_x24_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -6682,32 +6552,26 @@ static inline void q_b_x24_body(
 
 //: q_b_x24_q4_0 using Row act_t q4_0 q_b_x24_body
 kernel void q_b_x24_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[872];
   mla::q_b_x24_body<mla::q4_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_x24_q4_k using Row act_t q4_k q_b_x24_body
 kernel void q_b_x24_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[872];
   mla::q_b_x24_body<mla::q4_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -6770,48 +6634,39 @@ static inline void store_kv_x24_body(
 
 //: store_kv_x24_f32 using Row act_t f32 store_kv_x24_body
 kernel void store_kv_x24_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * kv_a [[buffer(1)]],
-    device const float * w_kv_a_layernorm [[buffer(2)]],
-    device const float * rope [[buffer(3)]],
-    device uchar * cache_ [[buffer(4)]],
-    device const uint * tables [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * kv_a [[buffer(1)]],
+  device const float * w_kv_a_layernorm [[buffer(2)]],
+  device const float * rope [[buffer(3)]],
+  device uchar * cache_ [[buffer(4)]],
+  device const uint * tables [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::store_kv_x24_body<mla::f32>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: store_kv_x24_f16 using Row act_t f16 store_kv_x24_body
 kernel void store_kv_x24_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * kv_a [[buffer(1)]],
-    device const float * w_kv_a_layernorm [[buffer(2)]],
-    device const float * rope [[buffer(3)]],
-    device uchar * cache_ [[buffer(4)]],
-    device const uint * tables [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * kv_a [[buffer(1)]],
+  device const float * w_kv_a_layernorm [[buffer(2)]],
+  device const float * rope [[buffer(3)]],
+  device uchar * cache_ [[buffer(4)]],
+  device const uint * tables [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::store_kv_x24_body<mla::f16>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: store_kv_x24_q8_0 using Row act_t q8_0 store_kv_x24_body
 kernel void store_kv_x24_q8_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * kv_a [[buffer(1)]],
-    device const float * w_kv_a_layernorm [[buffer(2)]],
-    device const float * rope [[buffer(3)]],
-    device uchar * cache_ [[buffer(4)]],
-    device const uint * tables [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * kv_a [[buffer(1)]],
+  device const float * w_kv_a_layernorm [[buffer(2)]],
+  device const float * rope [[buffer(3)]],
+  device uchar * cache_ [[buffer(4)]],
+  device const uint * tables [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::store_kv_x24_body<mla::q8_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -6820,8 +6675,8 @@ kernel void store_kv_x24_q8_0(
 namespace mla {
 //: expand_keys_expand_values_x24_args
 struct expand_keys_expand_values_x24_args {
-  ulong stride0; // bytes between the entries of w_k_b_proj
-  ulong stride1; // bytes between the entries of w_v_b_proj
+  ulong stride0; // rows between the entries of w_k_b_proj
+  ulong stride1; // rows between the entries of w_v_b_proj
 };
 
 //: expand_keys_expand_values_x24_body using EARLIER_DONE Row act_t each_page expand_keys_expand_values_x24_args head_pages key_maker share value_maker
@@ -6848,7 +6703,7 @@ static inline void expand_keys_expand_values_x24_body(
     const head_pages<act_t> pages{cache_, tables, current, heads_, 2048u, 34816u,
       0u + head * 4096u, 32768u, share, 64u};
     key_maker<T_w_k_b_proj, T_cache, 256u, 32u, 64u, act_t> maker;
-    key_maker<T_w_k_b_proj, T_cache, 256u, 32u, 64u, act_t>::begin_maker(maker, w_k_b_proj + head * args.stride0, first, head, sg, lane);
+    key_maker<T_w_k_b_proj, T_cache, 256u, 32u, 64u, act_t>::begin_maker(maker, w_k_b_proj + head * (args.stride0 * T_w_k_b_proj::row_bytes(64u)), first, head, sg, lane);
     each_page<24u>(maker, pages, scratch, tid, sg, lane);
   } else {
     EARLIER_DONE;
@@ -6858,7 +6713,7 @@ static inline void expand_keys_expand_values_x24_body(
     const head_pages<act_t> pages{cache_, tables, current, heads_, 2048u, 34816u,
       16384u + head * 4096u, 32768u, share, 128u};
     value_maker<T_w_v_b_proj, T_cache, 256u, 32u, 64u, act_t> maker;
-    value_maker<T_w_v_b_proj, T_cache, 256u, 32u, 64u, act_t>::begin_maker(maker, w_v_b_proj + head * args.stride1, first, head, sg, lane);
+    value_maker<T_w_v_b_proj, T_cache, 256u, 32u, 64u, act_t>::begin_maker(maker, w_v_b_proj + head * (args.stride1 * T_w_v_b_proj::row_bytes(256u)), first, head, sg, lane);
     each_page<24u>(maker, pages, scratch, tid, sg, lane);
   }
 }
@@ -6867,102 +6722,84 @@ static inline void expand_keys_expand_values_x24_body(
 
 //: expand_keys_expand_values_x24_q4_0_f32_q4_0 using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body f32 q4_0
 kernel void expand_keys_expand_values_x24_q4_0_f32_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_k_b_proj [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    device const uint * tables [[buffer(3)]],
-    device mla::act_t * heads_ [[buffer(4)]],
-    device const uchar * w_v_b_proj [[buffer(5)]],
-    constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_k_b_proj [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  device const uint * tables [[buffer(3)]],
+  device mla::act_t * heads_ [[buffer(4)]],
+  device const uchar * w_v_b_proj [[buffer(5)]],
+  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q4_0, mla::f32, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: expand_keys_expand_values_x24_q4_0_f16_q4_0 using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body f16 q4_0
 kernel void expand_keys_expand_values_x24_q4_0_f16_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_k_b_proj [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    device const uint * tables [[buffer(3)]],
-    device mla::act_t * heads_ [[buffer(4)]],
-    device const uchar * w_v_b_proj [[buffer(5)]],
-    constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_k_b_proj [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  device const uint * tables [[buffer(3)]],
+  device mla::act_t * heads_ [[buffer(4)]],
+  device const uchar * w_v_b_proj [[buffer(5)]],
+  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q4_0, mla::f16, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: expand_keys_expand_values_x24_q4_0_q8_0_q4_0 using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body q4_0 q8_0
 kernel void expand_keys_expand_values_x24_q4_0_q8_0_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_k_b_proj [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    device const uint * tables [[buffer(3)]],
-    device mla::act_t * heads_ [[buffer(4)]],
-    device const uchar * w_v_b_proj [[buffer(5)]],
-    constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_k_b_proj [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  device const uint * tables [[buffer(3)]],
+  device mla::act_t * heads_ [[buffer(4)]],
+  device const uchar * w_v_b_proj [[buffer(5)]],
+  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q4_0, mla::q8_0, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: expand_keys_expand_values_x24_q5_0_f32_q4_k using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body f32 q4_k q5_0
 kernel void expand_keys_expand_values_x24_q5_0_f32_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_k_b_proj [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    device const uint * tables [[buffer(3)]],
-    device mla::act_t * heads_ [[buffer(4)]],
-    device const uchar * w_v_b_proj [[buffer(5)]],
-    constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_k_b_proj [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  device const uint * tables [[buffer(3)]],
+  device mla::act_t * heads_ [[buffer(4)]],
+  device const uchar * w_v_b_proj [[buffer(5)]],
+  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q5_0, mla::f32, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: expand_keys_expand_values_x24_q5_0_f16_q4_k using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body f16 q4_k q5_0
 kernel void expand_keys_expand_values_x24_q5_0_f16_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_k_b_proj [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    device const uint * tables [[buffer(3)]],
-    device mla::act_t * heads_ [[buffer(4)]],
-    device const uchar * w_v_b_proj [[buffer(5)]],
-    constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_k_b_proj [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  device const uint * tables [[buffer(3)]],
+  device mla::act_t * heads_ [[buffer(4)]],
+  device const uchar * w_v_b_proj [[buffer(5)]],
+  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q5_0, mla::f16, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: expand_keys_expand_values_x24_q5_0_q8_0_q4_k using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body q4_k q5_0 q8_0
 kernel void expand_keys_expand_values_x24_q5_0_q8_0_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_k_b_proj [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    device const uint * tables [[buffer(3)]],
-    device mla::act_t * heads_ [[buffer(4)]],
-    device const uchar * w_v_b_proj [[buffer(5)]],
-    constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_k_b_proj [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  device const uint * tables [[buffer(3)]],
+  device mla::act_t * heads_ [[buffer(4)]],
+  device const uchar * w_v_b_proj [[buffer(5)]],
+  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1856];
   mla::expand_keys_expand_values_x24_body<mla::q5_0, mla::q8_0, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -6994,15 +6831,12 @@ static inline void attention_x24_body(
 
 //: attention_x24 using Row act_t attention_x24_body
 kernel void attention_x24(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const mla::act_t * heads_ [[buffer(2)]],
-    device const uint * tables [[buffer(3)]],
-    device mla::act_t * attention [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const mla::act_t * heads_ [[buffer(2)]],
+  device const uint * tables [[buffer(3)]],
+  device mla::act_t * attention [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[736];
   mla::attention_x24_body(current, q_rope, heads_, tables, attention, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -7089,36 +6923,30 @@ static inline void o_proj_x24_body(
 
 //: o_proj_x24_q4_0 using Row act_t o_proj_x24_body q4_0
 kernel void o_proj_x24_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_o_proj [[buffer(1)]],
-    device const mla::act_t * attention [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_o_proj [[buffer(1)]],
+  device const mla::act_t * attention [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[864];
   mla::o_proj_x24_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: o_proj_x24_q4_k using Row act_t o_proj_x24_body q4_k
 kernel void o_proj_x24_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_o_proj [[buffer(1)]],
-    device const mla::act_t * attention [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_o_proj [[buffer(1)]],
+  device const mla::act_t * attention [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[864];
   mla::o_proj_x24_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -7198,32 +7026,26 @@ static inline void gate_up_x24_body(
 
 //: gate_up_x24_q4_0_q4_0 using Row act_t gate_up_x24_body q4_0
 kernel void gate_up_x24_q4_0_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_gate_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const uchar * w_up_proj [[buffer(4)]],
-    device mla::act_t * swiglu [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_gate_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const uchar * w_up_proj [[buffer(4)]],
+  device mla::act_t * swiglu [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[872];
   mla::gate_up_x24_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: gate_up_x24_q4_k_q4_k using Row act_t gate_up_x24_body q4_k
 kernel void gate_up_x24_q4_k_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_gate_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const uchar * w_up_proj [[buffer(4)]],
-    device mla::act_t * swiglu [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_gate_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const uchar * w_up_proj [[buffer(4)]],
+  device mla::act_t * swiglu [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[872];
   mla::gate_up_x24_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -7310,54 +7132,45 @@ static inline void down_x24_body(
 
 //: down_x24_q4_0 using Row act_t down_x24_body q4_0
 kernel void down_x24_q4_0(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_down_proj [[buffer(1)]],
-    device const mla::act_t * swiglu [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_down_proj [[buffer(1)]],
+  device const mla::act_t * swiglu [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[864];
   mla::down_x24_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: down_x24_q4_k using Row act_t down_x24_body q4_k
 kernel void down_x24_q4_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_down_proj [[buffer(1)]],
-    device const mla::act_t * swiglu [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_down_proj [[buffer(1)]],
+  device const mla::act_t * swiglu [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[864];
   mla::down_x24_body<mla::q4_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: down_x24_q6_k using Row act_t down_x24_body q6_k
 kernel void down_x24_q6_k(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_down_proj [[buffer(1)]],
-    device const mla::act_t * swiglu [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_down_proj [[buffer(1)]],
+  device const mla::act_t * swiglu [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[864];
   mla::down_x24_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -7368,7 +7181,7 @@ namespace mla {
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
-    device const Sampling * state,
+    device const Sampling * state_,
     device const float * bias_,
     device const uint * counts_,
     device float * values_,
@@ -7384,7 +7197,7 @@ static inline void sample_scan_body(
   uint best = 0u, at = 0xffffffffu;
   for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 512u); i += 256u) {
     const float biased = logits_[i] + bias_[i];
-    const float x = penalise(settle(biased), counts_[i], state);
+    const float x = penalise(settle(biased), counts_[i], state_);
     values_[i] = x;
     at = rank_of(x) > best ? i : at;
     best = max(best, rank_of(x));
@@ -7402,19 +7215,16 @@ static inline void sample_scan_body(
 
 //: sample_scan using Sampling sample_scan_body
 kernel void sample_scan(
-    device const float * logits_ [[buffer(0)]],
-    device const mla::Sampling * state [[buffer(1)]],
-    device const float * bias_ [[buffer(2)]],
-    device const uint * counts_ [[buffer(3)]],
-    device float * values_ [[buffer(4)]],
-    device float * tops_ [[buffer(5)]],
-    device uint * top_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const float * logits_ [[buffer(0)]],
+  device const mla::Sampling * state_ [[buffer(1)]],
+  device const float * bias_ [[buffer(2)]],
+  device const uint * counts_ [[buffer(3)]],
+  device float * values_ [[buffer(4)]],
+  device float * tops_ [[buffer(5)]],
+  device uint * top_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_scan_body(logits_, state_, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -7422,7 +7232,7 @@ namespace mla {
 //: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
-    device Sampling * state,
+    device Sampling * state_,
     device uint * picks_,
     device uint * recent,
     device uint * counts_,
@@ -7439,9 +7249,9 @@ static inline void sample_pick_body(
   LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
-  const float inv_temperature = state->inv_temperature;
-  const ulong draw = state->draw;
-  const uint picked = state->picked, window = state->window;
+  const float inv_temperature = state_->inv_temperature;
+  const ulong draw = state_->draw;
+  const uint picked = state_->picked, window = state_->window;
   const uint pos = current->pos, nkv = current->nkv;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = tid; i < 2u; i += 128u) {
@@ -7456,16 +7266,16 @@ static inline void sample_pick_body(
   uint token = ~uint(k);
   if (any && inv_temperature != 0.0f) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    token = sample_token<512u, 2u, 128u>(values_, tops_, state,
+    token = sample_token<512u, 2u, 128u>(values_, tops_, state_,
         kept_, kept_ids, values_[token], work, tid, sg, lane);
     threadgroup_barrier(mem_flags::mem_device); // as above
   }
   if (tid == 0u) {
     picks_[picked % 256u] = any ? token : 0xffffffffu;
-    state->picked = picked + 1u;
-    state->draw = draw + 1ul;
+    state_->picked = picked + 1u;
+    state_->draw = draw + 1ul;
     if (any) {
-      remember<512u>(token, window, state, recent, counts_);
+      remember<512u>(token, window, state_, recent, counts_);
       current->token = token;
       current->pos = pos + 1u;
       current->nkv = nkv + 1u;
@@ -7477,22 +7287,19 @@ static inline void sample_pick_body(
 
 //: sample_pick using Row Sampling sample_pick_body
 kernel void sample_pick(
-    device mla::Sampling * state [[buffer(0)]],
-    device uint * picks_ [[buffer(1)]],
-    device uint * recent [[buffer(2)]],
-    device uint * counts_ [[buffer(3)]],
-    device const float * values_ [[buffer(4)]],
-    device const float * tops_ [[buffer(5)]],
-    device const uint * top_ids [[buffer(6)]],
-    device float * kept_ [[buffer(7)]],
-    device uint * kept_ids [[buffer(8)]],
-    device mla::Row * current [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device mla::Sampling * state_ [[buffer(0)]],
+  device uint * picks_ [[buffer(1)]],
+  device uint * recent [[buffer(2)]],
+  device uint * counts_ [[buffer(3)]],
+  device const float * values_ [[buffer(4)]],
+  device const float * tops_ [[buffer(5)]],
+  device const uint * top_ids [[buffer(6)]],
+  device float * kept_ [[buffer(7)]],
+  device uint * kept_ids [[buffer(8)]],
+  device mla::Row * current [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state_, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -7547,17 +7354,14 @@ static inline void picks_scan_body(
 
 //: picks_scan using Adjust Pick picks_scan_body
 kernel void picks_scan(
-    device const float * logits_ [[buffer(0)]],
-    device const mla::Pick * picks_ [[buffer(1)]],
-    device const mla::Adjust * adjusts [[buffer(2)]],
-    device const uint * masks [[buffer(3)]],
-    device float * values_ [[buffer(4)]],
-    device float * tops_ [[buffer(5)]],
-    device uint * top_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const float * logits_ [[buffer(0)]],
+  device const mla::Pick * picks_ [[buffer(1)]],
+  device const mla::Adjust * adjusts [[buffer(2)]],
+  device const uint * masks [[buffer(3)]],
+  device float * values_ [[buffer(4)]],
+  device float * tops_ [[buffer(5)]],
+  device uint * top_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
   mla::picks_scan_body(logits_, picks_, adjusts, masks, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -7611,17 +7415,14 @@ static inline void picks_pick_body(
 
 //: picks_pick using Pick picks_pick_body
 kernel void picks_pick(
-    device const mla::Pick * picks_ [[buffer(0)]],
-    device uint * tokens [[buffer(1)]],
-    device const float * values_ [[buffer(2)]],
-    device const float * tops_ [[buffer(3)]],
-    device const uint * top_ids [[buffer(4)]],
-    device float * kept_ [[buffer(5)]],
-    device uint * kept_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::Pick * picks_ [[buffer(0)]],
+  device uint * tokens [[buffer(1)]],
+  device const float * values_ [[buffer(2)]],
+  device const float * tops_ [[buffer(3)]],
+  device const uint * top_ids [[buffer(4)]],
+  device float * kept_ [[buffer(5)]],
+  device uint * kept_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
   mla::picks_pick_body(picks_, tokens, values_, tops_, top_ids, kept_, kept_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

@@ -209,6 +209,9 @@ static inline uint split_rows(uint nkv) {
 //: is_split using SPLIT_ROWS
 static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 4u == 0u; }
 
+//: split_bytes using is_split
+static inline ulong split_bytes(ulong row_bytes) { return is_split(row_bytes) ? (row_bytes + 15u) / 16u * 16u : row_bytes; }
+
 //: IN_FLIGHT
 #ifndef IN_FLIGHT
 #define IN_FLIGHT _Pragma("clang loop unroll_count(FLIGHT)")
@@ -1087,8 +1090,11 @@ struct weight_rows {
   steps_t coming;
 
   static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, threadgroup uchar * room, ushort lane) {
-    UNROLL for (uint r = 0; r < R; ++r) w.rows.at[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
+    begin_rows(w, matrix, first, last, lane);
     steps_t::begin_coming(w.coming, room);
+  }
+  static inline void begin_rows(thread weight_rows & w, device const uchar * matrix, uint first, uint last, ushort lane) {
+    UNROLL for (uint r = 0; r < R; ++r) w.rows.at[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
   }
 
   static inline void send_step(thread weight_rows & w, uint step, ushort lane) { steps_t::send(w.coming, w.rows, step, lane); }
@@ -1112,6 +1118,8 @@ struct weight_rows {
 struct no_weights {
   enum : uint { AHEAD = 4, LATER = 4 }; // no less than others
   enum : bool { LATE = false, SINGLE = false };
+  static inline void begin(thread no_weights &, device const uchar *, uint, uint, threadgroup uchar *, ushort) {}
+  static inline void begin_rows(thread no_weights &, device const uchar *, uint, uint, ushort) {}
   static inline void send_step(thread no_weights &, uint, ushort) {}
   static inline void take(thread no_weights &, uint, ushort) {}
   static inline void fetch_late(thread no_weights &, uint, ushort) {}
@@ -1175,6 +1183,7 @@ struct rows_selected {
 template <typename X, uint STRIDE, uint NTH, typename WHICH>
 struct tile_inputs {
   typedef X element;
+  typedef WHICH which_t;
   enum : bool { EVEN = WHICH::EVEN };
   enum : uint { ROW_STRIDE = STRIDE };
   device const X * base;
@@ -1325,14 +1334,14 @@ template <> struct sent_eight<half> {
 template <uint COLS>
 static inline uint columns_from(uint c) { return c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u; }
 
-//: batch_product using COPIES_GROUP COPIES_LAND_BUT INPUT_ROW STEP UNROLL column_place columns_from matrices piece sent_eight turn whole_step
-template <uint COLS, uint TOKENS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS>
+//: batch_product using COPIES_GROUP COPIES_LAND COPIES_LAND_BUT INPUT_ROW STEP UNROLL column_place columns_from matrices piece sent_eight turn whole_step
+template <uint COLS, uint TOKENS, uint SLICES, uint MOST, bool COPIES, typename W, typename U, typename INPUTS>
 struct batch_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
   typedef matrices<W, U> matrices_t;
   enum : bool { FLOATS = eight_t::TERMS == 2u, SINGLE = W::SINGLE || U::SINGLE };
   enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS / 2u, STEPS = (COLS + STEP - 1u) / STEP, TILE = TOKENS * INPUT_ROW };
-  enum : uint { OWN_STEPS = (STEPS + SLICES - 1u) / SLICES, SOON = OWN_STEPS < 2u ? 2u : OWN_STEPS < 4u ? OWN_STEPS : 4u };
+  enum : uint { OWN_STEPS = (STEPS + SLICES - 1u) / SLICES, SOON = OWN_STEPS < 2u ? 2u : OWN_STEPS < MOST ? OWN_STEPS : MOST };
   enum : uint { TILES = !COPIES || FLOATS ? 1 : TOKENS > 8u ? 2 : SOON };
   enum : uint { WEIGHTS_LATER = W::LATER < U::LATER ? W::LATER : U::LATER, TILES_LATER = TILES - 1u };
   enum : uint { LATER = SINGLE && TILES > 1u ? 1u : WEIGHTS_LATER < TILES_LATER ? WEIGHTS_LATER : TILES_LATER };
@@ -1344,12 +1353,17 @@ struct batch_product {
   };
   static inline threadgroup half * place_of(threadgroup half * tile, uint k, ushort lane) { return tile + (2u * k + lane / 16u) * INPUT_ROW + column_place(lane % 16u * 8u); }
 
-  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint nth, uint step, ushort lane) {
+  static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint nth, uint step, uint count, ushort lane) {
     if (step < STEPS) {
       const uint c = step * STEP + lane % 16u * 8u, n = columns_from<COLS>(c);
-      UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template send<true>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane), s.x.base + s.rows[k] + c, n);
+      UNROLL for (uint k = 0; k < EIGHTS; ++k)
+        if (2u * k < count) eight_t::template send<true>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane), s.x.base + s.rows[k] + c, n);
     }
     COPIES_GROUP;
+  }
+  static inline void clear_tiles(thread shares & s, threadgroup half * tiles, ushort lane) {
+    UNROLL for (uint i = 0; i < TILES * EIGHTS; ++i) eight_t::template send<true>(s.e[i], place_of(tiles + i / EIGHTS * TILE, i % EIGHTS, lane), s.x.base, 0u);
+    COPIES_LAND;
   }
   template <uint TERM>
   static inline void land_inputs(thread const shares & s, threadgroup half * tiles, uint nth, ushort lane) {
@@ -1359,26 +1373,33 @@ struct batch_product {
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
     s.x = x;
     UNROLL for (uint k = 0; k < EIGHTS; ++k) s.rows[k] = INPUTS::offset_of(s.x, 2u * k + lane / 16u);
-    UNROLL for (uint i = 0; i < TILES; ++i) send_inputs(s, tiles, i, slice + i * SLICES, lane);
+    UNROLL for (uint i = 0; i < TILES; ++i) send_inputs(s, tiles, i, slice + i * SLICES, TOKENS, lane);
   }
 
-  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, uint nth, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, ushort lane) {
+  static inline threadgroup half * staging_of(threadgroup half * tiles, uint nth, threadgroup half * staged) {
+    return COPIES ? tiles + (FLOATS ? 1u : nth == 0u ? TILES - 1u : nth - 1u) * TILE : staged;
+  }
+
+  template <typename NEXT>
+  static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, uint nth, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, thread NEXT & next, ushort lane) {
     threadgroup half * tile = tiles + nth * TILE;
     land_inputs<0>(s, tiles, nth, lane);
     COPIES_LAND_BUT(LATER);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    W::take(w, step, lane);
-    U::take(up, step, lane);
+    const bool any = STEPS % SLICES == 0u || step < STEPS; // or other simdgroups have a step more
+    if (any) {
+      W::take(w, step, lane);
+      U::take(up, step, lane);
+    }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
-    W::send_step(w, step + W::AHEAD * SLICES, lane);
-    U::send_step(up, step + U::AHEAD * SLICES, lane);
+    NEXT::send_weights(next, w, up, lane);
     if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are sent for behind them
     W::fetch_late(w, step, lane);
     U::fetch_late(up, step, lane);
-    if (!FLOATS) {
+    if (any && !FLOATS) {
       matrices_t::template multiply_all<whole_step, piece::WHOLE, N, 0, 4>(w, up, d, tile, staged, lane);
       if (matrices_t::TWO) matrices_t::template multiply_all<whole_step, piece::REST, N, 0, 4>(w, up, d, tile, staged, lane);
-    } else {
+    } else if (any) {
       matrices_t::template multiply_all<whole_step, piece::GROWN, N, 0, 4>(w, up, d, tile, staged, lane);
       matrices_t::template multiply_all<whole_step, piece::GROWN_REST, N, 0, 4>(w, up, d, tile, staged, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -1387,16 +1408,24 @@ struct batch_product {
       matrices_t::template multiply_all<whole_step, piece::SHRUNK, N, 0, 4>(w, up, d, tile, staged, lane);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have read the tile
-    send_inputs(s, tiles, nth, step + TILES * SLICES, lane);
+    NEXT::send_next(next, s, tiles, nth, lane);
   }
+
+  struct same_rows {
+    uint step;
+    static inline void send_weights(thread same_rows & n, thread W & w, thread U & up, ushort lane) {
+      W::send_step(w, n.step + W::AHEAD * SLICES, lane);
+      U::send_step(up, n.step + U::AHEAD * SLICES, lane);
+    }
+    static inline void send_next(thread same_rows & n, thread shares & s, threadgroup half * tiles, uint nth, ushort lane) { send_inputs(s, tiles, nth, n.step + TILES * SLICES, TOKENS, lane); }
+  };
 
   static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint, ushort lane) {
     uint turn = 0u;
     for (uint step = slice; step < STEPS; step += SLICES) {
       const uint nth = TILES > 1u ? turn : 0u; // a constant where inputs come in registers, which have no index
-      const uint last = nth == 0u ? TILES - 1u : nth - 1u; // the tile whose inputs were sent for last
-      if (COPIES) staged = tiles + (FLOATS ? 1u : last) * TILE;
-      multiply_tile(w, up, s, tiles, nth, staged, d, step, lane);
+      same_rows next = {step};
+      multiply_tile(w, up, s, tiles, nth, staging_of(tiles, nth, staged), d, step, next, lane);
       turn = nth + 1u == TILES ? 0u : nth + 1u;
     }
   }
@@ -1542,7 +1571,7 @@ template <uint TOKENS, uint SLICES, uint THREADS> struct tile_kind { enum : bool
 
 //: product_of using batch_product
 template <bool SHARED, uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
-struct product_of : batch_product<COLS, TOKENS, SLICES, COPIES, W, U, INPUTS> {};
+struct product_of : batch_product<COLS, TOKENS, SLICES, 4, COPIES, W, U, INPUTS> {};
 //: product_of using prompt_product
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct product_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> {};
@@ -2610,16 +2639,13 @@ static inline void embed_body(
 
 //: embed_f32 using Row act_t embed_body f32
 kernel void embed_f32(
-    constant mla::Row & current [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device float * x_ [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready [[buffer(4)]],
-    device float * ready_squares [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row & current [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device float * x_ [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready [[buffer(4)]],
+  device float * ready_squares [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::embed_body<mla::f32>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -2700,18 +2726,15 @@ static inline void q_a_kv_a_body(
 
 //: q_a_kv_a_f32_f32 using act_t f32 q_a_kv_a_body
 kernel void q_a_kv_a_f32_f32(
-    device const uchar * w_q_a_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready_2 [[buffer(4)]],
-    device float * ready_squares_2 [[buffer(5)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device mla::act_t * kv_a [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_a_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready_2 [[buffer(4)]],
+  device float * ready_squares_2 [[buffer(5)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
+  device mla::act_t * kv_a [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::q_a_kv_a_body<mla::f32, mla::f32>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
 }
 
@@ -2804,40 +2827,34 @@ static inline void q_b_store_kv_body(
 
 //: q_b_store_kv_f32_f32 using Row act_t f32 q_b_store_kv_body
 kernel void q_b_store_kv_f32_f32(
-    device const uchar * w_q_b_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_b_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::q_b_store_kv_body<mla::f32, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_f32_f16 using Row act_t f16 f32 q_b_store_kv_body
 kernel void q_b_store_kv_f32_f16(
-    device const uchar * w_q_b_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_b_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::q_b_store_kv_body<mla::f32, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -2846,7 +2863,7 @@ kernel void q_b_store_kv_f32_f16(
 namespace mla {
 //: k_b_args
 struct k_b_args {
-  ulong stride0; // bytes between the entries of w_k_b_proj
+  ulong stride0; // rows between the entries of w_k_b_proj
 };
 
 //: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts k_b_args own sum_lanes
@@ -2865,7 +2882,7 @@ static inline void k_b_body(
   const uint first = row;
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
-  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(32u);
+  device const uchar * w = w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + first * T_w_k_b_proj::row_bytes(32u);
   WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(32u));
   first_pass<T_w_k_b_proj, 4, 32u, 32u, 1u> held_w;
   first_pass<T_w_k_b_proj, 4, 32u, 32u, 1u>::fetch(w, lane, held_w);
@@ -2883,14 +2900,11 @@ static inline void k_b_body(
 
 //: k_b_f32 using act_t f32 k_b_args k_b_body
 kernel void k_b_f32(
-    device const uchar * w_k_b_proj [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device mla::act_t * q_abs_ [[buffer(2)]],
-    constant mla::k_b_args & args [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_k_b_proj [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device mla::act_t * q_abs_ [[buffer(2)]],
+  constant mla::k_b_args & args [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::k_b_body<mla::f32>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
@@ -2958,34 +2972,28 @@ static inline void attend_body(
 
 //: attend_f32 using Row act_t attend_body f32
 kernel void attend_f32(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[431];
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_f16 using Row act_t attend_body f16
 kernel void attend_f16(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[431];
   mla::attend_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -2994,7 +3002,7 @@ kernel void attend_f16(
 namespace mla {
 //: v_b_args
 struct v_b_args {
-  ulong stride0; // bytes between the entries of w_v_b_proj
+  ulong stride0; // rows between the entries of w_v_b_proj
 };
 
 //: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
@@ -3017,7 +3025,7 @@ static inline void v_b_body(
   const uint first = row;
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
-  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
+  device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)) + first * T_w_v_b_proj::row_bytes(64u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
   const uint nkv = current.nkv, per = split_rows<128u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u> held_w;
@@ -3040,16 +3048,13 @@ static inline void v_b_body(
 
 //: v_b_f32 using Row act_t f32 v_b_args v_b_body
 kernel void v_b_f32(
-    device const uchar * w_v_b_proj [[buffer(0)]],
-    constant mla::Row & current [[buffer(1)]],
-    device const float * attend_out [[buffer(2)]],
-    device const float * attend_ml [[buffer(3)]],
-    device mla::act_t * attention [[buffer(4)]],
-    constant mla::v_b_args & args [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_v_b_proj [[buffer(0)]],
+  constant mla::Row & current [[buffer(1)]],
+  device const float * attend_out [[buffer(2)]],
+  device const float * attend_ml [[buffer(3)]],
+  device mla::act_t * attention [[buffer(4)]],
+  constant mla::v_b_args & args [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[160];
   mla::v_b_body<mla::f32>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3099,17 +3104,14 @@ static inline void o_proj_body(
 
 //: o_proj_f32 using act_t f32 o_proj_body
 kernel void o_proj_f32(
-    device const uchar * w_o_proj [[buffer(0)]],
-    device const mla::act_t * attention [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_o_proj [[buffer(0)]],
+  device const mla::act_t * attention [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::o_proj_body<mla::f32>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -3164,15 +3166,12 @@ static inline void gate_up_body(
 
 //: gate_up_f32_f32 using act_t f32 gate_up_body
 kernel void gate_up_f32_f32(
-    device const uchar * w_gate_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device const uchar * w_up_proj [[buffer(3)]],
-    device mla::act_t * swiglu [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_gate_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device const uchar * w_up_proj [[buffer(3)]],
+  device mla::act_t * swiglu [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gate_up_body<mla::f32, mla::f32>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
 }
 
@@ -3221,17 +3220,14 @@ static inline void down_body(
 
 //: down_f32 using act_t down_body f32
 kernel void down_f32(
-    device const uchar * w_down_proj [[buffer(0)]],
-    device const mla::act_t * swiglu [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_down_proj [[buffer(0)]],
+  device const mla::act_t * swiglu [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::down_body<mla::f32>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -3277,14 +3273,11 @@ static inline void lm_head_body(
 
 //: lm_head_f32 using act_t f32 lm_head_body
 kernel void lm_head_f32(
-    device const uchar * w_embed_tokens [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device float * lm_head [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_embed_tokens [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device float * lm_head [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::lm_head_body<mla::f32>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
@@ -3327,16 +3320,13 @@ static inline void embed_x4_body(
 
 //: embed_x4_f32 using Row act_t embed_x4_body f32
 kernel void embed_x4_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device float * x_ [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready [[buffer(4)]],
-    device float * ready_squares [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device float * x_ [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready [[buffer(4)]],
+  device float * ready_squares [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::embed_x4_body<mla::f32>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -3420,19 +3410,16 @@ static inline void q_a_kv_a_x4_body(
 
 //: q_a_kv_a_x4_f32_f32 using Row act_t f32 q_a_kv_a_x4_body
 kernel void q_a_kv_a_x4_f32_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_a_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready_2 [[buffer(5)]],
-    device float * ready_squares_2 [[buffer(6)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-    device mla::act_t * kv_a [[buffer(8)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_a_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready_2 [[buffer(5)]],
+  device float * ready_squares_2 [[buffer(6)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+  device mla::act_t * kv_a [[buffer(8)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::q_a_kv_a_x4_body<mla::f32, mla::f32>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
 }
 
@@ -3533,40 +3520,34 @@ static inline void q_b_store_kv_x4_body(
 
 //: q_b_store_kv_x4_f32_f32 using Row act_t f32 q_b_store_kv_x4_body
 kernel void q_b_store_kv_x4_f32_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::q_b_store_kv_x4_body<mla::f32, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_x4_f32_f16 using Row act_t f16 f32 q_b_store_kv_x4_body
 kernel void q_b_store_kv_x4_f32_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1];
   mla::q_b_store_kv_x4_body<mla::f32, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3575,7 +3556,7 @@ kernel void q_b_store_kv_x4_f32_f16(
 namespace mla {
 //: k_b_x4_args
 struct k_b_x4_args {
-  ulong stride0; // bytes between the entries of w_k_b_proj
+  ulong stride0; // rows between the entries of w_k_b_proj
 };
 
 //: k_b_x4_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_SOON act_t dot_held first_pass in_acts in_rows k_b_x4_args sum_one
@@ -3596,7 +3577,7 @@ static inline void k_b_x4_body(
   const uint at = first + lane % 4u; // lane r finishes row r
   const bool mine = lane < 16;
   const uint batch_row = min(lane / 4u, 3u);
-  device const uchar * w = w_k_b_proj + entry * args.stride0 + first * T_w_k_b_proj::row_bytes(32u);
+  device const uchar * w = w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + first * T_w_k_b_proj::row_bytes(32u);
   WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(32u));
   first_pass<T_w_k_b_proj, 4, 32u, 32u, 1u> held_w;
   first_pass<T_w_k_b_proj, 4, 32u, 32u, 1u>::fetch(w, lane, held_w);
@@ -3613,15 +3594,12 @@ static inline void k_b_x4_body(
 
 //: k_b_x4_f32 using Row act_t f32 k_b_x4_args k_b_x4_body
 kernel void k_b_x4_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_k_b_proj [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device mla::act_t * q_abs_ [[buffer(3)]],
-    constant mla::k_b_x4_args & args [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_k_b_proj [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device mla::act_t * q_abs_ [[buffer(3)]],
+  constant mla::k_b_x4_args & args [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::k_b_x4_body<mla::f32>(current, w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
 }
 
@@ -3699,34 +3677,28 @@ static inline void attend_x4_body(
 
 //: attend_x4_f32 using Row act_t attend_x4_body f32
 kernel void attend_x4_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_abs_ [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_abs_ [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device const uchar * cache_ [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[431];
   mla::attend_x4_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_x4_f16 using Row act_t attend_x4_body f16
 kernel void attend_x4_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_abs_ [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_abs_ [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device const uchar * cache_ [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[431];
   mla::attend_x4_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3735,7 +3707,7 @@ kernel void attend_x4_f16(
 namespace mla {
 //: v_b_x4_args
 struct v_b_x4_args {
-  ulong stride0; // bytes between the entries of w_v_b_proj
+  ulong stride0; // rows between the entries of w_v_b_proj
 };
 
 //: v_b_x4_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_x4_args
@@ -3764,7 +3736,7 @@ static inline void v_b_x4_body(
   const uint first = row;
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
-  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
+  device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)) + first * T_w_v_b_proj::row_bytes(64u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
   const uint nkv = row_current.nkv, per = split_rows<64u, 16u, 32u>(nkv);
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u> held_w;
@@ -3790,16 +3762,13 @@ static inline void v_b_x4_body(
 
 //: v_b_x4_f32 using Row act_t f32 v_b_x4_args v_b_x4_body
 kernel void v_b_x4_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_v_b_proj [[buffer(1)]],
-    device const float * attend_out [[buffer(2)]],
-    device const float * attend_ml [[buffer(3)]],
-    device mla::act_t * attention [[buffer(4)]],
-    constant mla::v_b_x4_args & args [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_v_b_proj [[buffer(1)]],
+  device const float * attend_out [[buffer(2)]],
+  device const float * attend_ml [[buffer(3)]],
+  device mla::act_t * attention [[buffer(4)]],
+  constant mla::v_b_x4_args & args [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[144];
   mla::v_b_x4_body<mla::f32>(current, w_v_b_proj, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -3850,18 +3819,15 @@ static inline void o_proj_x4_body(
 
 //: o_proj_x4_f32 using Row act_t f32 o_proj_x4_body
 kernel void o_proj_x4_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_o_proj [[buffer(1)]],
-    device const mla::act_t * attention [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_o_proj [[buffer(1)]],
+  device const mla::act_t * attention [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::o_proj_x4_body<mla::f32>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -3917,16 +3883,13 @@ static inline void gate_up_x4_body(
 
 //: gate_up_x4_f32_f32 using Row act_t f32 gate_up_x4_body
 kernel void gate_up_x4_f32_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_gate_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const uchar * w_up_proj [[buffer(4)]],
-    device mla::act_t * swiglu [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_gate_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const uchar * w_up_proj [[buffer(4)]],
+  device mla::act_t * swiglu [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gate_up_x4_body<mla::f32, mla::f32>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
 }
 
@@ -3976,18 +3939,15 @@ static inline void down_x4_body(
 
 //: down_x4_f32 using Row act_t down_x4_body f32
 kernel void down_x4_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_down_proj [[buffer(1)]],
-    device const mla::act_t * swiglu [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_down_proj [[buffer(1)]],
+  device const mla::act_t * swiglu [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::down_x4_body<mla::f32>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -4032,13 +3992,10 @@ static inline void gather_x4_body(
 
 //: gather_x4 using Row act_t gather_x4_body
 kernel void gather_x4(
-    constant mla::Row * wanted_ [[buffer(0)]],
-    device mla::act_t * ready [[buffer(1)]],
-    device float * ready_squares [[buffer(2)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * wanted_ [[buffer(0)]],
+  device mla::act_t * ready [[buffer(1)]],
+  device float * ready_squares [[buffer(2)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gather_x4_body(wanted_, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -4086,15 +4043,12 @@ static inline void lm_head_x4_body(
 
 //: lm_head_x4_f32 using Row act_t f32 lm_head_x4_body
 kernel void lm_head_x4_f32(
-    constant mla::Row * wanted_ [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device float * lm_head [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * wanted_ [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device float * lm_head [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::lm_head_x4_body<mla::f32>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
@@ -4137,16 +4091,13 @@ static inline void embed_x16_body(
 
 //: embed_x16_f32 using Row act_t embed_x16_body f32
 kernel void embed_x16_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device float * x_ [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready [[buffer(4)]],
-    device float * ready_squares [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device float * x_ [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready [[buffer(4)]],
+  device float * ready_squares [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::embed_x16_body<mla::f32>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -4277,19 +4228,16 @@ static inline void q_a_kv_a_x16_body(
 
 //: q_a_kv_a_x16_f32_f32 using Row act_t f32 q_a_kv_a_x16_body
 kernel void q_a_kv_a_x16_f32_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_a_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready_2 [[buffer(5)]],
-    device float * ready_squares_2 [[buffer(6)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-    device mla::act_t * kv_a [[buffer(8)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_a_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready_2 [[buffer(5)]],
+  device float * ready_squares_2 [[buffer(6)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
+  device mla::act_t * kv_a [[buffer(8)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_a_kv_a_x16_body<mla::f32, mla::f32>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4417,40 +4365,34 @@ static inline void q_b_store_kv_x16_body(
 
 //: q_b_store_kv_x16_f32_f32 using Row act_t f32 q_b_store_kv_x16_body
 kernel void q_b_store_kv_x16_f32_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::f32, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_x16_f32_f16 using Row act_t f16 f32 q_b_store_kv_x16_body
 kernel void q_b_store_kv_x16_f32_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_q_b_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_q_b_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::q_b_store_kv_x16_body<mla::f32, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4459,7 +4401,7 @@ kernel void q_b_store_kv_x16_f32_f16(
 namespace mla {
 //: k_b_x16_args
 struct k_b_x16_args {
-  ulong stride0; // bytes between the entries of w_k_b_proj
+  ulong stride0; // rows between the entries of w_k_b_proj
 };
 
 //: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
@@ -4483,10 +4425,10 @@ static inline void k_b_x16_body(
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u> w;
-  weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * args.stride0, row, 63u, room, lane);
+  weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)), row, 63u, room, lane);
   no_weights w_up;
   if (row + 16u <= 64u) {
-    WEIGHTS_SOON(w_k_b_proj + entry * args.stride0 + ulong(row) * T_w_k_b_proj::row_bytes(32u), 16u * T_w_k_b_proj::row_bytes(32u));
+    WEIGHTS_SOON(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + ulong(row) * T_w_k_b_proj::row_bytes(32u), 16u * T_w_k_b_proj::row_bytes(32u));
   }
   weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
@@ -4521,15 +4463,12 @@ static inline void k_b_x16_body(
 
 //: k_b_x16_f32 using Row act_t f32 k_b_x16_args k_b_x16_body
 kernel void k_b_x16_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_k_b_proj [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device mla::act_t * q_abs_ [[buffer(3)]],
-    constant mla::k_b_x16_args & args [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_k_b_proj [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device mla::act_t * q_abs_ [[buffer(3)]],
+  constant mla::k_b_x16_args & args [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::k_b_x16_body<mla::f32>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4608,34 +4547,28 @@ static inline void attend_x16_body(
 
 //: attend_x16_f32 using Row act_t attend_x16_body f32
 kernel void attend_x16_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_abs_ [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_abs_ [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device const uchar * cache_ [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[431];
   mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_x16_f16 using Row act_t attend_x16_body f16
 kernel void attend_x16_f16(
-    constant mla::Row * current [[buffer(0)]],
-    device const mla::act_t * q_abs_ [[buffer(1)]],
-    device const mla::act_t * q_rope [[buffer(2)]],
-    device const uchar * cache_ [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const mla::act_t * q_abs_ [[buffer(1)]],
+  device const mla::act_t * q_rope [[buffer(2)]],
+  device const uchar * cache_ [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[431];
   mla::attend_x16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4671,14 +4604,11 @@ static inline void combine_x16_body(
 
 //: combine_x16 using Row act_t combine_x16_body
 kernel void combine_x16(
-    constant mla::Row * current [[buffer(0)]],
-    device const float * attend_out [[buffer(1)]],
-    device const float * attend_ml [[buffer(2)]],
-    device mla::act_t * o_lat [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const float * attend_out [[buffer(1)]],
+  device const float * attend_ml [[buffer(2)]],
+  device mla::act_t * o_lat [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[116];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4687,7 +4617,7 @@ kernel void combine_x16(
 namespace mla {
 //: v_b_x16_args
 struct v_b_x16_args {
-  ulong stride0; // bytes between the entries of w_v_b_proj
+  ulong stride0; // rows between the entries of w_v_b_proj
 };
 
 //: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
@@ -4711,10 +4641,10 @@ static inline void v_b_x16_body(
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u> w;
-  weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * args.stride0, row, 31u, room, lane);
+  weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)), row, 31u, room, lane);
   no_weights w_up;
   if (row + 16u <= 32u) {
-    WEIGHTS_SOON(w_v_b_proj + entry * args.stride0 + ulong(row) * T_w_v_b_proj::row_bytes(64u), 16u * T_w_v_b_proj::row_bytes(64u));
+    WEIGHTS_SOON(w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)) + ulong(row) * T_w_v_b_proj::row_bytes(64u), 16u * T_w_v_b_proj::row_bytes(64u));
   }
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
@@ -4749,15 +4679,12 @@ static inline void v_b_x16_body(
 
 //: v_b_x16_f32 using Row act_t f32 v_b_x16_args v_b_x16_body
 kernel void v_b_x16_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_v_b_proj [[buffer(1)]],
-    device const mla::act_t * o_lat [[buffer(2)]],
-    device mla::act_t * attention [[buffer(3)]],
-    constant mla::v_b_x16_args & args [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_v_b_proj [[buffer(1)]],
+  device const mla::act_t * o_lat [[buffer(2)]],
+  device mla::act_t * attention [[buffer(3)]],
+  constant mla::v_b_x16_args & args [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::v_b_x16_body<mla::f32>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4845,18 +4772,15 @@ static inline void o_proj_x16_body(
 
 //: o_proj_x16_f32 using Row act_t f32 o_proj_x16_body
 kernel void o_proj_x16_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_o_proj [[buffer(1)]],
-    device const mla::act_t * attention [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_o_proj [[buffer(1)]],
+  device const mla::act_t * attention [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::o_proj_x16_body<mla::f32>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -4937,16 +4861,13 @@ static inline void gate_up_x16_body(
 
 //: gate_up_x16_f32_f32 using Row act_t f32 gate_up_x16_body
 kernel void gate_up_x16_f32_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_gate_proj [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device const uchar * w_up_proj [[buffer(4)]],
-    device mla::act_t * swiglu [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_gate_proj [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device const uchar * w_up_proj [[buffer(4)]],
+  device mla::act_t * swiglu [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::gate_up_x16_body<mla::f32, mla::f32>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5034,18 +4955,15 @@ static inline void down_x16_body(
 
 //: down_x16_f32 using Row act_t down_x16_body f32
 kernel void down_x16_f32(
-    constant mla::Row * current [[buffer(0)]],
-    device const uchar * w_down_proj [[buffer(1)]],
-    device const mla::act_t * swiglu [[buffer(2)]],
-    device const float * x_ [[buffer(3)]],
-    device float * x_2 [[buffer(4)]],
-    device const float * w_next_norm [[buffer(5)]],
-    device mla::act_t * ready [[buffer(6)]],
-    device float * ready_squares [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * current [[buffer(0)]],
+  device const uchar * w_down_proj [[buffer(1)]],
+  device const mla::act_t * swiglu [[buffer(2)]],
+  device const float * x_ [[buffer(3)]],
+  device float * x_2 [[buffer(4)]],
+  device const float * w_next_norm [[buffer(5)]],
+  device mla::act_t * ready [[buffer(6)]],
+  device float * ready_squares [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[576];
   mla::down_x16_body<mla::f32>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5091,13 +5009,10 @@ static inline void gather_x16_body(
 
 //: gather_x16 using Row act_t gather_x16_body
 kernel void gather_x16(
-    constant mla::Row * wanted_ [[buffer(0)]],
-    device mla::act_t * ready [[buffer(1)]],
-    device float * ready_squares [[buffer(2)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * wanted_ [[buffer(0)]],
+  device mla::act_t * ready [[buffer(1)]],
+  device float * ready_squares [[buffer(2)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gather_x16_body(wanted_, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -5165,15 +5080,12 @@ static inline void lm_head_x16_body(
 
 //: lm_head_x16_f32 using Row act_t f32 lm_head_x16_body
 kernel void lm_head_x16_f32(
-    constant mla::Row * wanted_ [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device const mla::act_t * ready [[buffer(2)]],
-    device const float * ready_squares [[buffer(3)]],
-    device float * lm_head [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row * wanted_ [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device const mla::act_t * ready [[buffer(2)]],
+  device const float * ready_squares [[buffer(3)]],
+  device float * lm_head [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[580];
   mla::lm_head_x16_body<mla::f32>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5184,7 +5096,7 @@ namespace mla {
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
-    device const Sampling * state,
+    device const Sampling * state_,
     device const float * bias_,
     device const uint * counts_,
     device float * values_,
@@ -5200,7 +5112,7 @@ static inline void sample_scan_body(
   uint best = 0u, at = 0xffffffffu;
   for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 384u); i += 256u) {
     const float biased = logits_[i] + bias_[i];
-    const float x = penalise(settle(biased), counts_[i], state);
+    const float x = penalise(settle(biased), counts_[i], state_);
     values_[i] = x;
     at = rank_of(x) > best ? i : at;
     best = max(best, rank_of(x));
@@ -5218,19 +5130,16 @@ static inline void sample_scan_body(
 
 //: sample_scan using Sampling sample_scan_body
 kernel void sample_scan(
-    device const float * logits_ [[buffer(0)]],
-    device const mla::Sampling * state [[buffer(1)]],
-    device const float * bias_ [[buffer(2)]],
-    device const uint * counts_ [[buffer(3)]],
-    device float * values_ [[buffer(4)]],
-    device float * tops_ [[buffer(5)]],
-    device uint * top_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const float * logits_ [[buffer(0)]],
+  device const mla::Sampling * state_ [[buffer(1)]],
+  device const float * bias_ [[buffer(2)]],
+  device const uint * counts_ [[buffer(3)]],
+  device float * values_ [[buffer(4)]],
+  device float * tops_ [[buffer(5)]],
+  device uint * top_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_scan_body(logits_, state_, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -5238,7 +5147,7 @@ namespace mla {
 //: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
-    device Sampling * state,
+    device Sampling * state_,
     device uint * picks_,
     device uint * recent,
     device uint * counts_,
@@ -5255,9 +5164,9 @@ static inline void sample_pick_body(
   LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
-  const float inv_temperature = state->inv_temperature;
-  const ulong draw = state->draw;
-  const uint picked = state->picked, window = state->window;
+  const float inv_temperature = state_->inv_temperature;
+  const ulong draw = state_->draw;
+  const uint picked = state_->picked, window = state_->window;
   const uint pos = current->pos, nkv = current->nkv;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = tid; i < 2u; i += 128u) {
@@ -5272,16 +5181,16 @@ static inline void sample_pick_body(
   uint token = ~uint(k);
   if (any && inv_temperature != 0.0f) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    token = sample_token<384u, 2u, 128u>(values_, tops_, state,
+    token = sample_token<384u, 2u, 128u>(values_, tops_, state_,
         kept_, kept_ids, values_[token], work, tid, sg, lane);
     threadgroup_barrier(mem_flags::mem_device); // as above
   }
   if (tid == 0u) {
     picks_[picked % 256u] = any ? token : 0xffffffffu;
-    state->picked = picked + 1u;
-    state->draw = draw + 1ul;
+    state_->picked = picked + 1u;
+    state_->draw = draw + 1ul;
     if (any) {
-      remember<384u>(token, window, state, recent, counts_);
+      remember<384u>(token, window, state_, recent, counts_);
       current->token = token;
       current->pos = pos + 1u;
       current->nkv = nkv + 1u;
@@ -5293,22 +5202,19 @@ static inline void sample_pick_body(
 
 //: sample_pick using Row Sampling sample_pick_body
 kernel void sample_pick(
-    device mla::Sampling * state [[buffer(0)]],
-    device uint * picks_ [[buffer(1)]],
-    device uint * recent [[buffer(2)]],
-    device uint * counts_ [[buffer(3)]],
-    device const float * values_ [[buffer(4)]],
-    device const float * tops_ [[buffer(5)]],
-    device const uint * top_ids [[buffer(6)]],
-    device float * kept_ [[buffer(7)]],
-    device uint * kept_ids [[buffer(8)]],
-    device mla::Row * current [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device mla::Sampling * state_ [[buffer(0)]],
+  device uint * picks_ [[buffer(1)]],
+  device uint * recent [[buffer(2)]],
+  device uint * counts_ [[buffer(3)]],
+  device const float * values_ [[buffer(4)]],
+  device const float * tops_ [[buffer(5)]],
+  device const uint * top_ids [[buffer(6)]],
+  device float * kept_ [[buffer(7)]],
+  device uint * kept_ids [[buffer(8)]],
+  device mla::Row * current [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state_, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -5363,17 +5269,14 @@ static inline void picks_scan_body(
 
 //: picks_scan using Adjust Pick picks_scan_body
 kernel void picks_scan(
-    device const float * logits_ [[buffer(0)]],
-    device const mla::Pick * picks_ [[buffer(1)]],
-    device const mla::Adjust * adjusts [[buffer(2)]],
-    device const uint * masks [[buffer(3)]],
-    device float * values_ [[buffer(4)]],
-    device float * tops_ [[buffer(5)]],
-    device uint * top_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const float * logits_ [[buffer(0)]],
+  device const mla::Pick * picks_ [[buffer(1)]],
+  device const mla::Adjust * adjusts [[buffer(2)]],
+  device const uint * masks [[buffer(3)]],
+  device float * values_ [[buffer(4)]],
+  device float * tops_ [[buffer(5)]],
+  device uint * top_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
   mla::picks_scan_body(logits_, picks_, adjusts, masks, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -5427,17 +5330,14 @@ static inline void picks_pick_body(
 
 //: picks_pick using Pick picks_pick_body
 kernel void picks_pick(
-    device const mla::Pick * picks_ [[buffer(0)]],
-    device uint * tokens [[buffer(1)]],
-    device const float * values_ [[buffer(2)]],
-    device const float * tops_ [[buffer(3)]],
-    device const uint * top_ids [[buffer(4)]],
-    device float * kept_ [[buffer(5)]],
-    device uint * kept_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::Pick * picks_ [[buffer(0)]],
+  device uint * tokens [[buffer(1)]],
+  device const float * values_ [[buffer(2)]],
+  device const float * tops_ [[buffer(3)]],
+  device const uint * top_ids [[buffer(4)]],
+  device float * kept_ [[buffer(5)]],
+  device uint * kept_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
   mla::picks_pick_body(picks_, tokens, values_, tops_, top_ids, kept_, kept_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

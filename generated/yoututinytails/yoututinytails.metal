@@ -213,6 +213,9 @@ static inline uint split_rows(uint nkv) {
 //: is_split using SPLIT_ROWS
 static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 4u == 0u; }
 
+//: split_bytes using is_split
+static inline ulong split_bytes(ulong row_bytes) { return is_split(row_bytes) ? (row_bytes + 15u) / 16u * 16u : row_bytes; }
+
 //: IN_FLIGHT
 #ifndef IN_FLIGHT
 #define IN_FLIGHT _Pragma("clang loop unroll_count(FLIGHT)")
@@ -2015,16 +2018,13 @@ static inline void embed_body(
 
 //: embed_f32 using Row act_t embed_body f32
 kernel void embed_f32(
-    constant mla::Row & current [[buffer(0)]],
-    device const uchar * w_embed_tokens [[buffer(1)]],
-    device float * x_ [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready [[buffer(4)]],
-    device float * ready_squares [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  constant mla::Row & current [[buffer(0)]],
+  device const uchar * w_embed_tokens [[buffer(1)]],
+  device float * x_ [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready [[buffer(4)]],
+  device float * ready_squares [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::embed_body<mla::f32>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -2105,18 +2105,15 @@ static inline void q_a_kv_a_body(
 
 //: q_a_kv_a_f32_f32 using act_t f32 q_a_kv_a_body
 kernel void q_a_kv_a_f32_f32(
-    device const uchar * w_q_a_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device const float * w_next_norm [[buffer(3)]],
-    device mla::act_t * ready_2 [[buffer(4)]],
-    device float * ready_squares_2 [[buffer(5)]],
-    device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-    device mla::act_t * kv_a [[buffer(7)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_a_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device const float * w_next_norm [[buffer(3)]],
+  device mla::act_t * ready_2 [[buffer(4)]],
+  device float * ready_squares_2 [[buffer(5)]],
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
+  device mla::act_t * kv_a [[buffer(7)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::q_a_kv_a_body<mla::f32, mla::f32>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
 }
 
@@ -2124,7 +2121,7 @@ kernel void q_a_kv_a_f32_f32(
 namespace mla {
 //: q_b_store_kv_k_b_args
 struct q_b_store_kv_k_b_args {
-  ulong stride0; // bytes between the entries of w_k_b_proj
+  ulong stride0; // rows between the entries of w_k_b_proj
 };
 
 //: q_b_store_kv_k_b_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t all_rows cache dot_held first_pass in_acts in_coherent_acts last_to_arrive load_partials norm_factor own q_b_store_kv_k_b_args share sum_lanes sum_of total turn_by
@@ -2190,7 +2187,7 @@ static inline void q_b_store_kv_k_b_body(
     const bool mine = lane < 4;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(64u);
     WEIGHTS_SOON(w, 4u * T_w_q_b_proj::row_bytes(64u));
-    WEIGHTS_SOON(w_k_b_proj + (g / 3u) * args.stride0 + (g % 3u * 4u + sg) * (64u * T_w_k_b_proj::row_bytes(32u) / 12u), 64u * T_w_k_b_proj::row_bytes(32u) / 12u);
+    WEIGHTS_SOON(w_k_b_proj + (g / 3u) * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + (g % 3u * 4u + sg) * (64u * T_w_k_b_proj::row_bytes(32u) / 12u), 64u * T_w_k_b_proj::row_bytes(32u) / 12u);
     first_pass<T_w_q_b_proj, 4, 64u, 32u, 1u> held_w;
     first_pass<T_w_q_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
     EARLIER_DONE;
@@ -2216,7 +2213,7 @@ static inline void q_b_store_kv_k_b_body(
     if (last_to_arrive<3u>(arrived_ + g / 3u, (threadgroup uint *)(scratch + 4u), tid)) {
       // 64 × 32 mat-vec, one of 3
       const uint entry = g / 3u;
-      all_rows<T_w_k_b_proj, 16, 64u, 32u, 4u>(w_k_b_proj + entry * args.stride0,
+      all_rows<T_w_k_b_proj, 16, 64u, 32u, 4u>(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)),
         in_coherent_acts{q_rope + entry * 48u}, q_abs_ + entry * 64u, sg, lane);
     }
   }
@@ -2226,48 +2223,42 @@ static inline void q_b_store_kv_k_b_body(
 
 //: q_b_store_kv_k_b_f32_f32_f32 using Row act_t f32 q_b_store_kv_k_b_args q_b_store_kv_k_b_body
 kernel void q_b_store_kv_k_b_f32_f32_f32(
-    device const uchar * w_q_b_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    coherent(device) device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    device const uchar * w_k_b_proj [[buffer(10)]],
-    device mla::act_t * q_abs_ [[buffer(11)]],
-    device metal::atomic_uint * arrived_ [[buffer(12)]],
-    constant mla::q_b_store_kv_k_b_args & args [[buffer(13)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_b_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  coherent(device) device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  device const uchar * w_k_b_proj [[buffer(10)]],
+  device mla::act_t * q_abs_ [[buffer(11)]],
+  device metal::atomic_uint * arrived_ [[buffer(12)]],
+  constant mla::q_b_store_kv_k_b_args & args [[buffer(13)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
   mla::q_b_store_kv_k_b_body<mla::f32, mla::f32, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, w_k_b_proj, q_abs_, arrived_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: q_b_store_kv_k_b_f32_f16_f32 using Row act_t f16 f32 q_b_store_kv_k_b_args q_b_store_kv_k_b_body
 kernel void q_b_store_kv_k_b_f32_f16_f32(
-    device const uchar * w_q_b_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const float * rope [[buffer(4)]],
-    coherent(device) device mla::act_t * q_rope [[buffer(5)]],
-    device const mla::act_t * kv_a [[buffer(6)]],
-    device const float * w_kv_a_layernorm [[buffer(7)]],
-    device uchar * cache_ [[buffer(8)]],
-    device const uint * tables [[buffer(9)]],
-    device const uchar * w_k_b_proj [[buffer(10)]],
-    device mla::act_t * q_abs_ [[buffer(11)]],
-    device metal::atomic_uint * arrived_ [[buffer(12)]],
-    constant mla::q_b_store_kv_k_b_args & args [[buffer(13)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_q_b_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const float * rope [[buffer(4)]],
+  coherent(device) device mla::act_t * q_rope [[buffer(5)]],
+  device const mla::act_t * kv_a [[buffer(6)]],
+  device const float * w_kv_a_layernorm [[buffer(7)]],
+  device uchar * cache_ [[buffer(8)]],
+  device const uint * tables [[buffer(9)]],
+  device const uchar * w_k_b_proj [[buffer(10)]],
+  device mla::act_t * q_abs_ [[buffer(11)]],
+  device metal::atomic_uint * arrived_ [[buffer(12)]],
+  constant mla::q_b_store_kv_k_b_args & args [[buffer(13)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[2];
   mla::q_b_store_kv_k_b_body<mla::f32, mla::f16, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, w_k_b_proj, q_abs_, arrived_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -2336,34 +2327,28 @@ static inline void attend_body(
 
 //: attend_f32 using Row act_t attend_body f32
 kernel void attend_f32(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[431];
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_f16 using Row act_t attend_body f16
 kernel void attend_f16(
-    device const mla::act_t * q_abs_ [[buffer(0)]],
-    device const mla::act_t * q_rope [[buffer(1)]],
-    device const uchar * cache_ [[buffer(2)]],
-    constant mla::Row & current [[buffer(3)]],
-    device const uint * tables [[buffer(4)]],
-    device float * attend_out [[buffer(5)]],
-    device float * attend_ml [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const mla::act_t * q_abs_ [[buffer(0)]],
+  device const mla::act_t * q_rope [[buffer(1)]],
+  device const uchar * cache_ [[buffer(2)]],
+  constant mla::Row & current [[buffer(3)]],
+  device const uint * tables [[buffer(4)]],
+  device float * attend_out [[buffer(5)]],
+  device float * attend_ml [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[431];
   mla::attend_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -2372,7 +2357,7 @@ kernel void attend_f16(
 namespace mla {
 //: v_b_args
 struct v_b_args {
-  ulong stride0; // bytes between the entries of w_v_b_proj
+  ulong stride0; // rows between the entries of w_v_b_proj
 };
 
 //: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
@@ -2395,7 +2380,7 @@ static inline void v_b_body(
   const uint first = row;
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
-  device const uchar * w = w_v_b_proj + entry * args.stride0 + first * T_w_v_b_proj::row_bytes(64u);
+  device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)) + first * T_w_v_b_proj::row_bytes(64u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
   const uint nkv = current.nkv, per = split_rows<128u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u> held_w;
@@ -2418,16 +2403,13 @@ static inline void v_b_body(
 
 //: v_b_f32 using Row act_t f32 v_b_args v_b_body
 kernel void v_b_f32(
-    device const uchar * w_v_b_proj [[buffer(0)]],
-    constant mla::Row & current [[buffer(1)]],
-    device const float * attend_out [[buffer(2)]],
-    device const float * attend_ml [[buffer(3)]],
-    device mla::act_t * attention [[buffer(4)]],
-    constant mla::v_b_args & args [[buffer(5)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_v_b_proj [[buffer(0)]],
+  constant mla::Row & current [[buffer(1)]],
+  device const float * attend_out [[buffer(2)]],
+  device const float * attend_ml [[buffer(3)]],
+  device mla::act_t * attention [[buffer(4)]],
+  constant mla::v_b_args & args [[buffer(5)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[160];
   mla::v_b_body<mla::f32>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
@@ -2477,17 +2459,14 @@ static inline void o_proj_body(
 
 //: o_proj_f32 using act_t f32 o_proj_body
 kernel void o_proj_f32(
-    device const uchar * w_o_proj [[buffer(0)]],
-    device const mla::act_t * attention [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_o_proj [[buffer(0)]],
+  device const mla::act_t * attention [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::o_proj_body<mla::f32>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -2542,15 +2521,12 @@ static inline void gate_up_body(
 
 //: gate_up_f32_f32 using act_t f32 gate_up_body
 kernel void gate_up_f32_f32(
-    device const uchar * w_gate_proj [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device const uchar * w_up_proj [[buffer(3)]],
-    device mla::act_t * swiglu [[buffer(4)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_gate_proj [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device const uchar * w_up_proj [[buffer(3)]],
+  device mla::act_t * swiglu [[buffer(4)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::gate_up_body<mla::f32, mla::f32>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
 }
 
@@ -2599,17 +2575,14 @@ static inline void down_body(
 
 //: down_f32 using act_t down_body f32
 kernel void down_f32(
-    device const uchar * w_down_proj [[buffer(0)]],
-    device const mla::act_t * swiglu [[buffer(1)]],
-    device const float * x_ [[buffer(2)]],
-    device float * x_2 [[buffer(3)]],
-    device const float * w_next_norm [[buffer(4)]],
-    device mla::act_t * ready [[buffer(5)]],
-    device float * ready_squares [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_down_proj [[buffer(0)]],
+  device const mla::act_t * swiglu [[buffer(1)]],
+  device const float * x_ [[buffer(2)]],
+  device float * x_2 [[buffer(3)]],
+  device const float * w_next_norm [[buffer(4)]],
+  device mla::act_t * ready [[buffer(5)]],
+  device float * ready_squares [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::down_body<mla::f32>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
 }
 
@@ -2655,14 +2628,11 @@ static inline void lm_head_body(
 
 //: lm_head_f32 using act_t f32 lm_head_body
 kernel void lm_head_f32(
-    device const uchar * w_embed_tokens [[buffer(0)]],
-    device const mla::act_t * ready [[buffer(1)]],
-    device const float * ready_squares [[buffer(2)]],
-    device float * lm_head [[buffer(3)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const uchar * w_embed_tokens [[buffer(0)]],
+  device const mla::act_t * ready [[buffer(1)]],
+  device const float * ready_squares [[buffer(2)]],
+  device float * lm_head [[buffer(3)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   mla::lm_head_body<mla::f32>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
 }
 
@@ -2672,7 +2642,7 @@ namespace mla {
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
-    device const Sampling * state,
+    device const Sampling * state_,
     device const float * bias_,
     device const uint * counts_,
     device float * values_,
@@ -2688,7 +2658,7 @@ static inline void sample_scan_body(
   uint best = 0u, at = 0xffffffffu;
   for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 384u); i += 256u) {
     const float biased = logits_[i] + bias_[i];
-    const float x = penalise(settle(biased), counts_[i], state);
+    const float x = penalise(settle(biased), counts_[i], state_);
     values_[i] = x;
     at = rank_of(x) > best ? i : at;
     best = max(best, rank_of(x));
@@ -2706,19 +2676,16 @@ static inline void sample_scan_body(
 
 //: sample_scan using Sampling sample_scan_body
 kernel void sample_scan(
-    device const float * logits_ [[buffer(0)]],
-    device const mla::Sampling * state [[buffer(1)]],
-    device const float * bias_ [[buffer(2)]],
-    device const uint * counts_ [[buffer(3)]],
-    device float * values_ [[buffer(4)]],
-    device float * tops_ [[buffer(5)]],
-    device uint * top_ids [[buffer(6)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device const float * logits_ [[buffer(0)]],
+  device const mla::Sampling * state_ [[buffer(1)]],
+  device const float * bias_ [[buffer(2)]],
+  device const uint * counts_ [[buffer(3)]],
+  device float * values_ [[buffer(4)]],
+  device float * tops_ [[buffer(5)]],
+  device uint * top_ids [[buffer(6)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  mla::sample_scan_body(logits_, state, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_scan_body(logits_, state_, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -2726,7 +2693,7 @@ namespace mla {
 //: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
-    device Sampling * state,
+    device Sampling * state_,
     device uint * picks_,
     device uint * recent,
     device uint * counts_,
@@ -2743,9 +2710,9 @@ static inline void sample_pick_body(
   LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
-  const float inv_temperature = state->inv_temperature;
-  const ulong draw = state->draw;
-  const uint picked = state->picked, window = state->window;
+  const float inv_temperature = state_->inv_temperature;
+  const ulong draw = state_->draw;
+  const uint picked = state_->picked, window = state_->window;
   const uint pos = current->pos, nkv = current->nkv;
   uint best = 0u, at = 0xffffffffu;
   for (uint i = tid; i < 2u; i += 128u) {
@@ -2760,16 +2727,16 @@ static inline void sample_pick_body(
   uint token = ~uint(k);
   if (any && inv_temperature != 0.0f) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    token = sample_token<384u, 2u, 128u>(values_, tops_, state,
+    token = sample_token<384u, 2u, 128u>(values_, tops_, state_,
         kept_, kept_ids, values_[token], work, tid, sg, lane);
     threadgroup_barrier(mem_flags::mem_device); // as above
   }
   if (tid == 0u) {
     picks_[picked % 256u] = any ? token : 0xffffffffu;
-    state->picked = picked + 1u;
-    state->draw = draw + 1ul;
+    state_->picked = picked + 1u;
+    state_->draw = draw + 1ul;
     if (any) {
-      remember<384u>(token, window, state, recent, counts_);
+      remember<384u>(token, window, state_, recent, counts_);
       current->token = token;
       current->pos = pos + 1u;
       current->nkv = nkv + 1u;
@@ -2781,20 +2748,17 @@ static inline void sample_pick_body(
 
 //: sample_pick using Row Sampling sample_pick_body
 kernel void sample_pick(
-    device mla::Sampling * state [[buffer(0)]],
-    device uint * picks_ [[buffer(1)]],
-    device uint * recent [[buffer(2)]],
-    device uint * counts_ [[buffer(3)]],
-    device const float * values_ [[buffer(4)]],
-    device const float * tops_ [[buffer(5)]],
-    device const uint * top_ids [[buffer(6)]],
-    device float * kept_ [[buffer(7)]],
-    device uint * kept_ids [[buffer(8)]],
-    device mla::Row * current [[buffer(9)]],
-    uint tg [[threadgroup_position_in_grid]],
-    uint tid [[thread_index_in_threadgroup]],
-    ushort sg [[simdgroup_index_in_threadgroup]],
-    ushort lane [[thread_index_in_simdgroup]]) {
+  device mla::Sampling * state_ [[buffer(0)]],
+  device uint * picks_ [[buffer(1)]],
+  device uint * recent [[buffer(2)]],
+  device uint * counts_ [[buffer(3)]],
+  device const float * values_ [[buffer(4)]],
+  device const float * tops_ [[buffer(5)]],
+  device const uint * top_ids [[buffer(6)]],
+  device float * kept_ [[buffer(7)]],
+  device uint * kept_ids [[buffer(8)]],
+  device mla::Row * current [[buffer(9)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  mla::sample_pick_body(state, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state_, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

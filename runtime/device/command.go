@@ -194,10 +194,11 @@ func (r *resolver) constants(d *plan.Dispatch, k *plan.Kernel) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if w.BatchStride < 0 {
-			return 0, fmt.Errorf("tensor %s: entries %d bytes apart", w.Tensor, w.BatchStride)
+		rows, err := StrideRows(k, slot, w)
+		if err != nil {
+			return 0, err
 		}
-		data = binary.LittleEndian.AppendUint64(data, uint64(w.BatchStride))
+		data = binary.LittleEndian.AppendUint64(data, rows)
 	}
 	at, ok := r.known[string(data)]
 	if !ok {

@@ -45,7 +45,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	constants := make([]byte, 2*device.ConstantsAlign)
-	constants[0], constants[device.ConstantsAlign] = 34, 68
+	constants[0], constants[device.ConstantsAlign] = 1, 2 // rows
 	if !bytes.Equal(c.Constants, constants) {
 		t.Errorf("constants %v", c.Constants)
 	}
@@ -99,7 +99,9 @@ func TestHostile(t *testing.T) {
 			op(m, 4).Space, op(m, 4).Bytes, m.Bundle.Kernels[0].Slots[4].Space = plan.SpaceCounters, 4, plan.SpaceCounters
 		},
 		"args":          func(m *device.Model, _ *device.Config) { m.Bundle.Kernels[0].Args[0] = 2 },
-		"stride":        func(m *device.Model, _ *device.Config) { m.Weights[0][1].BatchStride = -1 },
+		"stride":        func(m *device.Model, _ *device.Config) { m.Weights[0][1].BatchStride = -34 },
+		"half a row":    func(m *device.Model, _ *device.Config) { m.Weights[0][1].BatchStride = 17 },
+		"no matrix":     func(m *device.Model, _ *device.Config) { m.Bundle.Kernels[0].Parts = []plan.Part{devicetest.Groups(7)} },
 		"region":        func(m *device.Model, _ *device.Config) { m.Weights[1][0].Region = 4 },
 		"offset":        func(m *device.Model, _ *device.Config) { m.Weights[1][0].Offset = 1 << 62 },
 		"threads":       func(m *device.Model, _ *device.Config) { m.Bundle.Kernels[0].Threads = 0 },

@@ -1,6 +1,10 @@
 package device
 
-import "mla/runtime/plan"
+import (
+	"fmt"
+
+	"mla/runtime/plan"
+)
 
 // Matrix is a weight that a part reads by whole rows.
 type Matrix struct {
@@ -37,6 +41,24 @@ func Matrices(p plan.Part) []Matrix {
 		add(p.Shared, p.Rows, p.SharedCols)
 	}
 	return list
+}
+
+// StrideRows is how many rows of a kernel's weight are between its heads or experts: kernels know how long a row is
+// where it lies.
+func StrideRows(k *plan.Kernel, slot int, w *Weight) (uint64, error) {
+	for _, p := range k.AllParts() {
+		for _, m := range Matrices(p) {
+			n := rowBytes(w.Type, m.Cols)
+			if m.Slot != slot || n < 1 {
+				continue
+			}
+			if w.BatchStride < 0 || w.BatchStride%n != 0 {
+				return 0, fmt.Errorf("tensor %s: entries %d bytes apart; expected whole rows of %d bytes", w.Tensor, w.BatchStride, n)
+			}
+			return uint64(w.BatchStride / n), nil
+		}
+	}
+	return 0, fmt.Errorf("tensor %s of type %s in slot %d of kernel %s, which has no matrix there", w.Tensor, w.Type, slot, k.Name)
 }
 
 // Flops counts the operations of a command's products for so many rows, of which the last attends

@@ -143,19 +143,25 @@ type Experts struct {
 	Grouping     *Grouping // takes what it lists of all rows of a kernel with a Width; nil: each row has threadgroups of its own
 	Tokens       int       // with Grouping, as in MatVec: selections of its expert that a threadgroup takes at a time
 	Shares       int       // with Tokens: threadgroups for the same weights, each of which takes every Shares-th Tokens
+	Persistent   int       // with Tokens: threadgroups in all, each of which takes a run of the tiles that there are; 0: one for each tile of weights
 }
 
 // Groups implements Part.
 func (p *Experts) Groups() int { return p.K * ceil(p.Rows, p.RowsPerGroup) }
 
 // groupsOfAll: each expert of the model has threadgroups of its own, which read its weights
-// for all rows that have selected it. With Shares several have the same weights.
+// for all rows that have selected it. With Shares several have the same weights. Persistent ones share what
+// experts were selected.
 func (p *Experts) groupsOfAll(*Kernel) int {
+	if p.Persistent > 0 {
+		return p.Persistent
+	}
 	return p.Shares * p.Grouping.Experts * ceil(p.Rows, p.RowsPerGroup)
 }
 
-// MaxShares bounds the threadgroups that find nothing to do.
-const MaxShares = 64
+// MaxShares bounds the threadgroups that find nothing to do, MaxPersistent the persistent ones: their number
+// times that of all tiles is a uint.
+const MaxShares, MaxPersistent = 64, 1 << 11
 
 // Grouping lists what all rows have selected by expert. Selection s is the (s mod K)-th
 // expert of row s/K. Members holds the selections, those of one expert side by side in their
@@ -167,6 +173,13 @@ type Grouping struct {
 	Members int // [Width*K]uint32
 	Experts int // of the model
 	K       int // experts per row
+}
+
+// Entries bounds how many tiles of so many selections the rows make of all experts: one of each that is selected,
+// and another one for every full tile.
+func (g *Grouping) Entries(width, tokens int) int {
+	all := width * g.K
+	return min(g.Experts, all) + all/max(tokens, 1)
 }
 
 // ExpertsSum is the down projection of the routed experts with their routing

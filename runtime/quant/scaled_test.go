@@ -21,7 +21,7 @@ func TestScaledBytes(t *testing.T) {
 		}
 		row := make([]byte, blocks*q8_0Bytes)
 		formatQ8_0.Quantize(row, x)
-		want, apart := make([]float32, len(x)), make([]byte, len(row))
+		want, apart := make([]float32, len(x)), make([]byte, formatQ8_0.SplitRowBytes(len(x)))
 		formatQ8_0.Dequantize(want, row)
 		qs, scales := make([]byte, len(x)), make([]uint16, blocks)
 		FloatsToScaledBytes(qs, scales, x)

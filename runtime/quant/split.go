@@ -2,8 +2,13 @@ package quant
 
 import "encoding/binary"
 
-// splitAlign is what the length of a row must be a multiple of to be split, in bytes.
-const splitAlign = 4
+const (
+	// splitAlign is what the length of a row must be a multiple of to be split, in bytes.
+	splitAlign = 4
+	// wideAlign is what split rows begin at multiples of, in bytes: the widest load. A GPU copies 16 bytes to
+	// threadgroup memory at once only from there.
+	wideAlign = 16
+)
 
 // splitFields are the formats whose blocks are not aligned to their words, with the
 // sizes of a block's fields in bytes, in their order.
@@ -20,21 +25,27 @@ func (f *Format) Splits(cols int) bool {
 	return err == nil && splitFields[f.Type] != nil && bytes%splitAlign == 0
 }
 
+// SplitRowBytes is the length of a row of cols elements, for which Splits holds, as SplitRows leaves it.
+func (f *Format) SplitRowBytes(cols int) int {
+	return (cols/f.BlockElems*f.BlockBytes + wideAlign - 1) / wideAlign * wideAlign
+}
+
 // SplitRows copies whole rows of cols elements, for which Splits holds, from src to
 // dst and sets the fields of their blocks apart: a row then has the widest field
-// of all of its blocks, then the next narrower one. Its length stays the same.
+// of all of its blocks, then the next narrower one, then zeros up to SplitRowBytes.
 // Kernels that are compiled with SPLIT_ROWS read such rows by aligned words.
 func (f *Format) SplitRows(dst, src []byte, cols int) {
 	blocks := cols / f.BlockElems
-	rowBytes := blocks * f.BlockBytes
+	rowBytes, splitBytes := blocks*f.BlockBytes, f.SplitRowBytes(cols)
 	for len(src) >= rowBytes && rowBytes > 0 {
+		clear(dst[rowBytes:splitBytes])
 		from := 0 // of the field in a block
 		for _, size := range splitFields[f.Type] {
 			at := blocks * f.wider(size)
 			gather(dst[at:at+blocks*size], src[from:rowBytes], size, f.BlockBytes)
 			from += size
 		}
-		dst, src = dst[rowBytes:], src[rowBytes:]
+		dst, src = dst[splitBytes:], src[rowBytes:]
 	}
 }
 

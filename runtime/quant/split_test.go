@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSplitRows: fields of the blocks of a row lie side by side, rows stay where
-// they are, and nothing is lost.
+// TestSplitRows: fields of the blocks of a row lie side by side, rows begin at multiples of
+// 16 bytes, and nothing is lost.
 func TestSplitRows(t *testing.T) {
 	for _, c := range []struct {
 		typ   Type
@@ -49,14 +49,15 @@ func TestSplitRows(t *testing.T) {
 		f, _ := Lookup(c.typ)
 		blocks := c.cols / f.BlockElems
 		rowBytes := blocks * f.BlockBytes
-		src, dst, want := make([]byte, 3*rowBytes), make([]byte, 3*rowBytes), make([]byte, 3*rowBytes)
+		splitBytes := f.SplitRowBytes(c.cols)
+		src, dst, want := make([]byte, 3*rowBytes), bytes.Repeat([]byte{1}, 3*splitBytes), make([]byte, 3*splitBytes)
 		for i := range src {
 			src[i] = byte(i*7 + i>>8)
 			row, in := i/rowBytes, i%rowBytes
-			want[row*rowBytes+c.where(in/f.BlockBytes, in%f.BlockBytes)] = src[i]
+			want[row*splitBytes+c.where(in/f.BlockBytes, in%f.BlockBytes)] = src[i]
 		}
-		if !f.Splits(c.cols) {
-			t.Errorf("%s: rows of %d are not split", c.typ, c.cols)
+		if !f.Splits(c.cols) || splitBytes%16 != 0 || splitBytes < rowBytes || splitBytes > rowBytes+15 {
+			t.Errorf("%s: rows of %d are split: %t, of %d bytes %d", c.typ, c.cols, f.Splits(c.cols), rowBytes, splitBytes)
 		}
 		f.SplitRows(dst, src, c.cols)
 		if !bytes.Equal(dst, want) {

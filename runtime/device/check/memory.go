@@ -257,7 +257,11 @@ func (m *memory) fill(slot int) error {
 			if err != nil {
 				return err
 			}
-			m.buffers[slot] = binary.LittleEndian.AppendUint64(m.buffers[slot], uint64(w.BatchStride))
+			rows, err := device.StrideRows(m.kernel, from, w)
+			if err != nil {
+				return err
+			}
+			m.buffers[slot] = binary.LittleEndian.AppendUint64(m.buffers[slot], rows)
 		}
 	case matrix:
 		_, err := m.weight(slot)

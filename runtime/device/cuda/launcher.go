@@ -127,41 +127,43 @@ type buffers struct {
 
 func (b *buffers) allocate() (err error) {
 	total := 0
-	for _, h := range b.host {
-		p, err := cu.Alloc(int64(max(1, len(h))))
+	for i, h := range b.host {
+		if len(h)%b.rows[i].bytes() != 0 {
+			return fmt.Errorf("slot %d: %d bytes; expected whole rows of %d", i, len(h), b.rows[i].bytes())
+		}
+		p, err := cu.Alloc(int64(max(1, b.placed(i))))
 		if err != nil {
 			return err
 		}
 		b.device = append(b.device, p)
-		total += len(h)
+		total += b.placed(i)
 	}
 	b.pinned, err = cu.AllocPinned(max(1, total))
 	return err
 }
 
+// placed is the length of a buffer on the device.
+func (b *buffers) placed(i int) int { return int(b.rows[i].placed(int64(len(b.host[i])))) }
+
 // upload puts copies to the device into the stream.
 func (b *buffers) upload(s cu.Stream) error {
 	return b.each(func(at, i int) error {
-		r := b.rows[i]
-		if len(b.host[i])%r.bytes() != 0 {
-			return fmt.Errorf("slot %d: %d bytes; expected whole rows of %d", i, len(b.host[i]), r.bytes())
-		}
-		r.copy(b.pinned.Bytes()[at:], b.host[i])
-		return s.Upload(b.device[i], b.pinned, at, len(b.host[i]))
+		b.rows[i].copy(b.pinned.Bytes()[at:], b.host[i])
+		return s.Upload(b.device[i], b.pinned, at, b.placed(i))
 	})
 }
 
 // download brings all contents back, after what is in the stream. Rows that were
 // laid out anew stay what they are: a kernel that writes to them is an error.
 func (b *buffers) download(s cu.Stream) error {
-	if err := b.each(func(at, i int) error { return s.Download(b.pinned, at, b.device[i], len(b.host[i])) }); err != nil {
+	if err := b.each(func(at, i int) error { return s.Download(b.pinned, at, b.device[i], b.placed(i)) }); err != nil {
 		return err
 	}
 	if err := s.Wait(); err != nil {
 		return err
 	}
 	return b.each(func(at, i int) error {
-		back := b.pinned.Bytes()[at : at+len(b.host[i])]
+		back := b.pinned.Bytes()[at : at+b.placed(i)]
 		r, split := b.rows[i]
 		if !split {
 			copy(b.host[i], back)
@@ -186,7 +188,7 @@ func (b *buffers) each(f func(at, i int) error) error {
 		if err := f(at, i); err != nil {
 			return err
 		}
-		at += len(h)
+		at += b.placed(i)
 	}
 	return nil
 }

@@ -166,7 +166,7 @@ func (r *runner) cycle(all []stage, k *kind, bytes int64) (list []stage, copies 
 					case b.Space == plan.SpaceArena:
 						l.Params[slot] = first.Params[slot]
 					case b.Space == plan.SpaceWeight && round > 0:
-						p, err := r.duplicate(l.Params[slot], b.Weight.Bytes)
+						p, err := r.duplicate(l.Params[slot], r.memory.places.length[b.Weight])
 						if err != nil {
 							return nil, copies, err
 						}

@@ -39,7 +39,7 @@ func splitRows(k *plan.Kernel, v *plan.Variant) (map[int]rowLayout, error) {
 	return list, nil
 }
 
-// bytes is the length of a row; 1 in the layout of the file.
+// bytes is the length of a row in the file, onDevice that on the device; 1 in the layout of the file.
 func (r rowLayout) bytes() int {
 	if r.format == nil {
 		return 1
@@ -47,7 +47,17 @@ func (r rowLayout) bytes() int {
 	return r.cols / r.format.BlockElems * r.format.BlockBytes
 }
 
-// copy brings whole rows from src to dst, which is as long at least.
+func (r rowLayout) onDevice() int {
+	if r.format == nil {
+		return 1
+	}
+	return r.format.SplitRowBytes(r.cols)
+}
+
+// placed is how far on the device n bytes of whole rows of the file reach.
+func (r rowLayout) placed(n int64) int64 { return n / int64(r.bytes()) * int64(r.onDevice()) }
+
+// copy brings whole rows from src to dst, which has room for them.
 func (r rowLayout) copy(dst, src []byte) {
 	if r.format == nil {
 		copy(dst, src)

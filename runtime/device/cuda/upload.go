@@ -30,7 +30,7 @@ func cut(from []byte, to cu.Ptr, r rowLayout) []piece {
 	for len(from) > 0 {
 		n := min(len(from), size)
 		list = append(list, piece{from[:n], to, r})
-		from, to = from[n:], to+cu.Ptr(n)
+		from, to = from[n:], to+cu.Ptr(r.placed(int64(n)))
 	}
 	return list
 }
@@ -43,7 +43,7 @@ func cut(from []byte, to cu.Ptr, r rowLayout) []piece {
 func upload(c *cu.Context, pieces []piece, done func(bytes int)) error {
 	u := &uploader{queue: make(chan piece), stop: make(chan struct{}), done: done}
 	for _, p := range pieces {
-		u.size = max(u.size, len(p.from))
+		u.size = max(u.size, int(p.rows.placed(int64(len(p.from)))))
 	}
 	var readers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), maxReaders, len(pieces)) {
@@ -123,7 +123,7 @@ func (u *uploader) read() (err error) {
 		}
 		n := len(p.from)
 		p.rows.copy(b.memory.Bytes(), p.from)
-		if err := stream.Upload(p.to, b.memory, 0, n); err != nil {
+		if err := stream.Upload(p.to, b.memory, 0, int(p.rows.placed(int64(n)))); err != nil {
 			return err
 		}
 		if err := b.copied.Record(stream); err != nil {

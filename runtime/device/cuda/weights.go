@@ -25,6 +25,7 @@ type span struct {
 type weights struct {
 	spans  []span
 	offset map[*device.Weight]int64 // on the device, from the start of all weights
+	length map[*device.Weight]int64 // there
 	bytes  int64
 }
 
@@ -35,7 +36,7 @@ func placeWeights(c []device.Command) (*weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &weights{offset: map[*device.Weight]int64{}}
+	w := &weights{offset: map[*device.Weight]int64{}, length: map[*device.Weight]int64{}}
 	for _, t := range all {
 		r := layouts[t]
 		last := len(w.spans) - 1
@@ -50,8 +51,8 @@ func placeWeights(c []device.Command) (*weights, error) {
 		if n := int64(r.bytes()); s.rows != r || (t.Offset-s.start)%n != 0 || t.Bytes%n != 0 {
 			return nil, fmt.Errorf("tensor %s: %d bytes at %d of the matrix that they are part of; expected whole rows of %d bytes", t.Tensor, t.Bytes, t.Offset-s.start, s.rows.bytes())
 		}
-		w.offset[t] = s.at + t.Offset - s.start
-		w.bytes = s.at + s.end - s.start
+		w.offset[t], w.length[t] = s.at+r.placed(t.Offset-s.start), r.placed(t.Bytes)
+		w.bytes = s.at + r.placed(s.end-s.start)
 	}
 	return w, nil
 }

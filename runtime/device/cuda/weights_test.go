@@ -65,7 +65,7 @@ func TestPlaceWeights(t *testing.T) {
 // TestPlaceSplitRows: views of one tensor, in turns two rows of the one and one of
 // the other, get to the device as quant.SplitRows lays out the whole of it.
 func TestPlaceSplitRows(t *testing.T) {
-	const cols, row, rows = 64, 36, 3 * 40000 // more than a piece
+	const cols, row, rows, placed = 64, 36, 3 * 40000, 48 // more than a piece; on the device rows begin at multiples of 16
 	format, _ := quant.Lookup(quant.Q4_0)
 	m := &device.Model{Regions: [][]byte{make([]byte, 4+rows*row)}}
 	for i := range m.Regions[0] {
@@ -77,7 +77,7 @@ func TestPlaceSplitRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := make([]byte, w.bytes), make([]byte, rows*row)
+	got, want := make([]byte, w.bytes), make([]byte, rows*placed)
 	for _, p := range w.pieces(m, 0) {
 		if len(p.from) > pieceBytes {
 			t.Errorf("a piece of %d bytes", len(p.from))
@@ -85,7 +85,7 @@ func TestPlaceSplitRows(t *testing.T) {
 		p.rows.copy(got[p.to:], p.from)
 	}
 	format.SplitRows(want, m.Regions[0][4:], cols)
-	if !bytes.Equal(got, want) || w.offset[second] != 2*row {
+	if !bytes.Equal(got, want) || w.offset[second] != 2*placed || w.length[second] != (rows-2)*placed {
 		t.Errorf("%d bytes, the second view at %d", len(got), w.offset[second])
 	}
 }

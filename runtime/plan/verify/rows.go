@@ -36,6 +36,7 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 		if grouped != (p.Shares > 0) || p.Shares < 0 || p.Shares > plan.MaxShares {
 			return wrong(fmt.Sprintf("%d threadgroups for the same weights of an expert", p.Shares))
 		}
+		return checkPersistent(k, p)
 	case *plan.RouteBatch:
 		if k.Width < 2 || k.Width > plan.MaxBatch {
 			return wrong("one threadgroup")
@@ -66,6 +67,27 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 		if !several || p.PerGroup != k.Threads || k.Slots[p.Vec].Stride < p.Dim {
 			return wrong(fmt.Sprintf("%d elements per threadgroup, of vectors of %d that are %d apart", p.PerGroup, p.Dim, k.Slots[p.Vec].Stride))
 		}
+	}
+	return nil
+}
+
+// maxTiles is how many tiles of weights persistent threadgroups may share.
+const maxTiles = 1 << 20
+
+// checkPersistent wants simdgroups of persistent threadgroups that all share the same rows, with few inputs.
+func checkPersistent(k *plan.Kernel, p *plan.Experts) error {
+	if p.Persistent == 0 {
+		return nil
+	}
+	entries := 0
+	if p.Grouping != nil {
+		entries = p.Grouping.Entries(k.Width, p.Tokens)
+	}
+	switch {
+	case p.Grouping == nil || p.Shares != 1 || p.Persistent < 0 || p.Persistent > plan.MaxPersistent:
+		return fmt.Errorf("%d persistent threadgroups, %d for the same weights, of experts; expected groups, one, and up to %d", p.Persistent, p.Shares, plan.MaxPersistent)
+	case 4*p.Tokens > TileInputs || p.SplitK != k.Threads/SimdWidth || p.RowsPerGroup < 1 || entries > maxTiles/ceil(p.Rows, p.RowsPerGroup):
+		return fmt.Errorf("persistent threadgroups of %d simdgroups, %d of which share rows, for %d inputs and %d × %d rows; expected all to share, up to %d inputs, and %d tiles", k.Threads/SimdWidth, p.SplitK, p.Tokens, entries, p.Rows, TileInputs/4, maxTiles)
 	}
 	return nil
 }

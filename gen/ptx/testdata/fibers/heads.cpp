@@ -83,7 +83,7 @@ void expand(uint nkv, uint group) {
   const std::vector<uint> table = tables();
   std::vector<mla::Row> rows(WIDTH);
   for (uint i = 0; i < 60; ++i) rows[7 * i] = {0, 0, nkv - 59 + i, 0}; // the others are dead
-  const mla::expand_keys_expand_values_x512_args args{2ul * shape::LAT * shape::NOPE, 2ul * shape::LAT * shape::V};
+  const mla::expand_keys_expand_values_x512_args args{shape::LAT, shape::V}; // rows of a head
   halves heads(PAGES * ELEMENTS, UNTOUCHED);
   fibers::run(128, group, [&] { expand_keys_expand_values_x512_f16_f16_f16(rows.data(), (const uchar *)k.data(), (const uchar *)cache.data(), table.data(), heads.data(), (const uchar *)v.data(), args); });
   const bool keys = group < KEY_GROUPS;
