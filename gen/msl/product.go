@@ -277,7 +277,7 @@ func (v *partView) Room() int {
 	}
 	lists := 2 * verify.TokensOf(v.P) // factors and selections
 	if v.persistent() > 0 {
-		lists = v.factors() + v.selections() + v.ownResults()
+		lists = v.factors() + v.selections() + v.resultFloats()
 	}
 	most := batchBytes(v.Kernel)
 	if !v.Narrow() {
@@ -302,26 +302,21 @@ func (v *partView) laneWords() int {
 // BlockFloats is a simdgroup's room for results for eight inputs, of one matrix or of two.
 func (v *partView) BlockFloats() int { return v.matrices() * block * (v.N + 4) }
 
-// ownResults is the room for results that is not the tiles' too: copies of the next tile land there meanwhile.
-func (v *partView) ownResults() int {
-	if v.persistent() == 0 {
-		return 0
-	}
-	return v.Simdgroups() * v.BlockFloats()
-}
+// resultFloats are the results of all simdgroups, roomsEnd is behind the weights on their way.
+func (v *partView) resultFloats() int { return v.Simdgroups() * v.BlockFloats() }
+func (v *partView) roomsEnd() int     { return v.RoomsAt() + v.Simdgroups()*v.Rooms()/4 }
 
-// ResultsAt is where results pass from simdgroup to simdgroup.
+// ResultsAt is where results pass from simdgroup to simdgroup: where the tiles were, or behind all that, where copies
+// of the next tile land meanwhile.
 func (v *partView) ResultsAt() int {
 	if v.persistent() == 0 {
 		return 0
 	}
-	return v.RoomsAt() + v.Simdgroups()*v.Rooms()/4
+	return v.roomsEnd()
 }
 
 // FactorsOfTile is where the factors of the inputs' norms are: behind what the tile and the results share.
-func (v *partView) FactorsOfTile() int {
-	return max(v.RoomsAt()+v.Simdgroups()*v.Rooms()/4+v.ownResults(), v.Simdgroups()*v.BlockFloats())
-}
+func (v *partView) FactorsOfTile() int { return max(v.roomsEnd(), v.ResultsAt()+v.resultFloats()) }
 
 // factors is how many those are, FactorOf which of them is that of an input.
 func (v *partView) factors() int {

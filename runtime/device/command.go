@@ -1,7 +1,6 @@
 package device
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -185,20 +184,14 @@ func within(op *plan.Operand, size, align int64, what string) (offset int64, err
 
 // constants returns the offset of a dispatch's constants; equal ones are shared.
 func (r *resolver) constants(d *plan.Dispatch, k *plan.Kernel) (int64, error) {
-	var data []byte
-	for _, slot := range k.Args {
+	data, err := Strides(k, func(slot int) (*Weight, error) {
 		if slot < 0 || slot >= len(k.Slots) || d.Operands[slot].Space != plan.SpaceWeight {
-			return 0, fmt.Errorf("the batch stride of slot %d, which is no weight", slot)
+			return nil, fmt.Errorf("the batch stride of slot %d, which is no weight", slot)
 		}
-		w, err := r.model.Lookup(d.Operands[slot].Index, d.LayerOf(slot))
-		if err != nil {
-			return 0, err
-		}
-		rows, err := StrideRows(k, slot, w)
-		if err != nil {
-			return 0, err
-		}
-		data = binary.LittleEndian.AppendUint64(data, rows)
+		return r.model.Lookup(d.Operands[slot].Index, d.LayerOf(slot))
+	})
+	if err != nil {
+		return 0, err
 	}
 	at, ok := r.known[string(data)]
 	if !ok {

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"mla/runtime/plan"
@@ -43,9 +44,24 @@ func Matrices(p plan.Part) []Matrix {
 	return list
 }
 
-// StrideRows is how many rows of a kernel's weight are between its heads or experts: kernels know how long a row is
-// where it lies.
-func StrideRows(k *plan.Kernel, slot int, w *Weight) (uint64, error) {
+// Strides are a kernel's constants: of each slot of its Args how many rows are between the heads or experts of the
+// weight there. Kernels know how long a row is where it lies.
+func Strides(k *plan.Kernel, weight func(slot int) (*Weight, error)) (data []byte, err error) {
+	for _, slot := range k.Args {
+		w, err := weight(slot)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := strideRows(k, slot, w)
+		if err != nil {
+			return nil, err
+		}
+		data = binary.LittleEndian.AppendUint64(data, rows)
+	}
+	return data, nil
+}
+
+func strideRows(k *plan.Kernel, slot int, w *Weight) (uint64, error) {
 	for _, p := range k.AllParts() {
 		for _, m := range Matrices(p) {
 			n := rowBytes(w.Type, m.Cols)

@@ -237,18 +237,11 @@ func (r *Runner) operand(m *device.Model, d *plan.Dispatch, slot int) (execute.A
 
 // args makes the buffer of a dispatch's batch strides; see plan.Kernel.Args.
 func (r *Runner) args(m *device.Model, d *plan.Dispatch) (execute.Arg, error) {
-	var strides []byte
-	k := &m.Bundle.Kernels[d.Kernel]
-	for _, slot := range k.Args {
-		w, err := m.Lookup(d.Operands[slot].Index, d.LayerOf(slot))
-		if err != nil {
-			return execute.Arg{}, err
-		}
-		rows, err := device.StrideRows(k, slot, w)
-		if err != nil {
-			return execute.Arg{}, err
-		}
-		strides = binary.LittleEndian.AppendUint64(strides, rows)
+	strides, err := device.Strides(&m.Bundle.Kernels[d.Kernel], func(slot int) (*device.Weight, error) {
+		return m.Lookup(d.Operands[slot].Index, d.LayerOf(slot))
+	})
+	if err != nil {
+		return execute.Arg{}, err
 	}
 	b, err := r.program.NewBuffer(len(strides))
 	if err != nil {

@@ -252,17 +252,9 @@ func (m *memory) fill(slot int) error {
 			m.buffers[slot] = append(m.buffers[slot], words(r.Token, r.Pos, r.NKV, r.Table)...)
 		}
 	case strides:
-		for _, from := range m.kernel.Args {
-			w, err := m.weight(from)
-			if err != nil {
-				return err
-			}
-			rows, err := device.StrideRows(m.kernel, from, w)
-			if err != nil {
-				return err
-			}
-			m.buffers[slot] = binary.LittleEndian.AppendUint64(m.buffers[slot], rows)
-		}
+		data, err := device.Strides(m.kernel, m.weight)
+		m.buffers[slot] = append(m.buffers[slot], data...)
+		return err
 	case matrix:
 		_, err := m.weight(slot)
 		return err
