@@ -168,13 +168,22 @@ def found(pattern, text):
 
 
 def mtp(r, model, limit):
-    """Of random weights no guess is right: what a round costs says how many would have to be."""
+    """Of random weights no guess is right: what a round costs says how many would have to be, and a text
+    shows what trying costs, beside the same without guesses."""
     n = 200 if r.o.small else 1500
-    per_round, guess, run, alone, even, share = [], [], [], [], [], []
+    per_round, guess, run, alone, even, share, caught, speed, beside = [], [], [], [], [], [], [], [], []
     for seed in range(3):
-        _, said = r.mlarun(model, limit / 3, "-draft", "mtp", "-v", "-chat=false", "-ignore-eos", "-p", f"Hello world, this is {seed}", "-n", str(n), "-temp", "0", "-c", str(n + 100))
-        right, drafted, rounds, to_guess, to_run, single, pays = found(
-            r"(\d+) of (\d+) guesses right · (\d+) rounds of guesses, each (\S+) to guess and (\S+) to run; a token alone ([^:]+): they pay from (-?[0-9.]+) right a round", said)
+        flags = ["-v", "-chat=false", "-ignore-eos", "-p", f"Hello world, this is {seed}", "-n", str(n), "-temp", "0", "-c", str(n + 100)]
+        undrafted, said = r.mlarun(model, limit / 6, *flags)
+        without = float(found(r"generated \d+ tokens, ([0-9.]+) tok/s", said)[0])
+        text, said = r.mlarun(model, limit / 6, "-draft", "mtp", *flags)
+        if text != undrafted:
+            raise Failure(f"another text with guesses: {text[:200]!r}; expected {undrafted[:200]!r}")
+        rate, right, drafted, rounds, to_guess, to_run, single, pays, catching_up = found(
+            r"generated \d+ tokens, ([0-9.]+) tok/s · (\d+) of (\d+) guesses right · (\d+) rounds of guesses, each (\S+) to guess and (\S+) to run; a token alone ([^:]+): they pay from (-?[0-9.]+) right a round; (\S+) to catch up", said)
+        speed.append(float(rate))
+        beside.append(float(rate) / without)
+        caught.append(1e3 * seconds(catching_up))
         per_round.append(int(drafted) / int(rounds))
         guess.append(1e3 * seconds(to_guess))
         run.append(1e3 * seconds(to_run))
@@ -183,8 +192,11 @@ def mtp(r, model, limit):
         share.append(100 * float(pays) / per_round[-1])
     each = [(g + t - a) / n for g, t, a, n in zip(guess, run, alone, per_round)]
     for name, values, unit in [("guesses a round", per_round, ""), ("to guess, a round", guess, "ms"), ("to run the round", run, "ms"), ("a token alone", alone, "ms"),
-                               ("a verified guess costs", each, "ms"), ("right guesses a round from which they pay", even, ""), ("the same, of all guesses", share, "%")]:
+                               ("a verified guess costs", each, "ms"), ("right guesses a round from which they pay", even, ""), ("the same, of all guesses", share, "%"),
+                               ("to catch up", caught, "ms"), (f"a text of {n} tokens", speed, "tok/s")]:
         r.figure("mtp", model, name, values, unit)
+    median = statistics.median(beside)
+    r.figure("mtp", model, "the same text beside no guesses", beside, "×", "≥ 0.97", median >= 0.97)
 
 
 def restore(r, model, limit):

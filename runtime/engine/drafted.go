@@ -177,7 +177,7 @@ type pays struct {
 const (
 	payRounds   = 8
 	paySome     = 3
-	payLoss     = 4
+	payLoss     = 2
 	payRest     = 128
 	payRestMost = 1024
 )

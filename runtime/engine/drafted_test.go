@@ -116,7 +116,7 @@ func TestPays(t *testing.T) {
 		took     time.Duration // a token alone takes 100
 		rounds   int           // until they rest
 		want     bool
-	}{{0, 200, 5, false}, {0, 110, payRounds, false}, {1, 300, 5, false}, {1, 200, payRounds, true}, {7, 300, payRounds, true}, {7, 900, 5, false}, {0, 1000, paySome, false}} {
+	}{{0, 200, paySome, false}, {0, 150, 5, false}, {0, 110, payRounds, false}, {1, 300, paySome, false}, {1, 250, 5, false}, {1, 200, payRounds, true}, {7, 300, payRounds, true}, {7, 900, paySome, false}} {
 		p := pays{}
 		if p.now() {
 			t.Error("guesses before a replay of one row: nobody knows what they cost")

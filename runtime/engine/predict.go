@@ -62,7 +62,7 @@ type joiner interface {
 	Dim() int
 	Model(x []float32)
 	Own(x []float32)
-	Input(dst []float32, token int32, hidden []float32) error
+	Inputs(dst []float32, tokens []int32, hidden [][]float32) error
 }
 
 // predictor is a layer that predicts on its device. Its cache has rows in the same pages
@@ -186,13 +186,12 @@ func (s *Session) place(pos int) plan.Row {
 // run runs tokens with the hidden states before them, from a place on, and picks the most
 // likely token behind the last if it is wanted.
 func (p *predictor) run(at plan.Row, tokens []int32, hidden [][]float32, wanted bool) (int32, error) {
-	size := 2 * p.join.Dim()
-	input := make([]float32, size*len(tokens))
+	input := make([]float32, 2*p.join.Dim()*len(tokens))
+	if err := p.join.Inputs(input, tokens, hidden); err != nil {
+		return 0, err
+	}
 	rows := make([]plan.Row, len(tokens))
 	for i, t := range tokens {
-		if err := p.join.Input(input[i*size:], t, hidden[i]); err != nil {
-			return 0, err
-		}
 		rows[i] = at
 		rows[i].Token = uint32(t)
 		at.Pos, at.NKV = at.Pos+1, at.NKV+1

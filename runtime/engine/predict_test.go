@@ -20,9 +20,11 @@ const unknown = -1
 func (numbers) Dim() int          { return 1 }
 func (numbers) Model(x []float32) {}
 func (numbers) Own(x []float32)   {}
-func (numbers) Input(dst []float32, token int32, hidden []float32) error {
-	if dst[0], dst[1] = float32(token), unknown; hidden != nil {
-		dst[1] = hidden[0]
+func (numbers) Inputs(dst []float32, tokens []int32, hidden [][]float32) error {
+	for i, t := range tokens {
+		if dst[2*i], dst[2*i+1] = float32(t), unknown; hidden[i] != nil {
+			dst[2*i+1] = hidden[i][0]
+		}
 	}
 	return nil
 }

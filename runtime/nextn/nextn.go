@@ -9,6 +9,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"runtime"
+	"sync"
 
 	"mla/runtime/bind"
 	"mla/runtime/gguf"
@@ -47,40 +49,70 @@ func New(f *gguf.File, b *plan.Bundle) (*Joiner, error) {
 func (j *Joiner) Dim() int { return j.dim }
 
 // Model makes hidden states of the model's, x, as it leaves them in front of its last norm.
-func (j *Joiner) Model(x []float32) { norm(x, x, j.model, j.eps) }
+func (j *Joiner) Model(x []float32) { j.norms(x, j.model) }
 
 // Own makes hidden states of those that the layer itself leaves, for the draft behind a
 // draft.
-func (j *Joiner) Own(x []float32) { norm(x, x, j.own, j.eps) }
+func (j *Joiner) Own(x []float32) { j.norms(x, j.own) }
 
-// Input writes the input of a row to dst: [rms(E[token])*enorm; rms(hidden)*hnorm]. Without
-// a hidden state (nil: at position 0, or where it is not known) it counts as 0.
-func (j *Joiner) Input(dst []float32, token int32, hidden []float32) error {
-	if token < 0 || int(token) >= j.vocab {
-		return fmt.Errorf("token %d of a vocabulary of %d", token, j.vocab)
+// norms is norm of each vector of x, in place.
+func (j *Joiner) norms(x, weight []float32) {
+	spread(len(x)/j.dim, func(i int) {
+		v := x[i*j.dim:][:j.dim]
+		norm(v, v, weight, j.eps)
+	})
+}
+
+// Inputs writes the inputs of rows to dst: [rms(E[token])*enorm; rms(hidden)*hnorm] of each.
+// Without a hidden state (nil: at position 0, or where it is not known) it counts as 0.
+func (j *Joiner) Inputs(dst []float32, tokens []int32, hidden [][]float32) error {
+	for _, t := range tokens {
+		if t < 0 || int(t) >= j.vocab {
+			return fmt.Errorf("token %d of a vocabulary of %d", t, j.vocab)
+		}
 	}
+	spread(len(tokens), func(i int) { j.input(dst[2*i*j.dim:], tokens[i], hidden[i]) })
+	return nil
+}
+
+func (j *Joiner) input(dst []float32, token int32, hidden []float32) {
 	e, h := dst[:j.dim], dst[j.dim:2*j.dim]
 	j.embed.Format.Dequantize(e, j.embed.Rows[int(token)*j.embed.RowBytes:][:j.embed.RowBytes])
 	norm(e, e, j.enorm, j.eps)
 	if hidden == nil {
 		clear(h)
-		return nil
+		return
 	}
 	norm(h, hidden, j.hnorm, j.eps)
-	return nil
 }
 
-// norm is dst = x/sqrt(mean(x²)+eps)*weight, for every vector of the weight's length.
+// spread calls do for rows 0 to n-1, on several processors if they are many: a row takes
+// some microseconds, as a goroutine takes to begin.
+func spread(n int, do func(i int)) {
+	const few = 16
+	var wg sync.WaitGroup
+	share := max(few, (n+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	for first := share; first < n; first += share {
+		wg.Go(func() {
+			for i := first; i < min(first+share, n); i++ {
+				do(i)
+			}
+		})
+	}
+	for i := range min(share, n) {
+		do(i)
+	}
+	wg.Wait()
+}
+
+// norm is dst = x/sqrt(mean(x²)+eps)*weight of a vector.
 func norm(dst, x, weight []float32, eps float64) {
-	n := len(weight)
-	for at := 0; at < len(x); at += n {
-		sum := 0.0
-		for _, v := range x[at : at+n] {
-			sum += float64(v) * float64(v)
-		}
-		scale := float32(1 / math.Sqrt(sum/float64(n)+eps))
-		for i, v := range x[at : at+n] {
-			dst[at+i] = v * scale * weight[i]
-		}
+	sum := 0.0
+	for _, v := range x {
+		sum += float64(v) * float64(v)
+	}
+	scale := float32(1 / math.Sqrt(sum/float64(len(x))+eps))
+	for i, v := range x {
+		dst[i] = v * scale * weight[i]
 	}
 }

@@ -98,7 +98,7 @@ type pays struct {
 const (
 	paySteps    = 8
 	paySome     = 3
-	payLoss     = 4
+	payLoss     = 2
 	payRest     = 128
 	payRestMost = 1024
 )
