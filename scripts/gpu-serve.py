@@ -251,7 +251,7 @@ STEPS = [
     ("arrivals", BOTH, 60, serveload("arrivals", "-n 256 -r 8 -p 64", "-n 96 -r 2 -p 16")),
     ("prefix", BOTH, 90, serveload("prefix", "-prefix 32768 -r 5", "-prefix 1024 -r 2")),
     ("drafts", YOUTU, 90, serveload("drafts", "-n 1000 -r 3", "-n 200 -r 1")),
-    ("mtp", GLM, 60, mtp),
+    ("mtp", GLM, 150, mtp),
     ("restore", GLM, 90, restore),
     ("one-on-host", BOTH, 90, serveload("one", "-n 512 -r 2", "-n 64 -r 1", "one-on-host", ["-ahead", "0"])),
     ("arrivals-8-rows", BOTH, 60, serveload("arrivals", "-n 256 -r 8 -p 64 -prompt-rows 8", "-n 96 -r 2 -p 16 -prompt-rows 8", "arrivals-8-rows")),

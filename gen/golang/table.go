@@ -149,11 +149,9 @@ func sequence(v reflect.Value, consts []string) jen.Code {
 func dispatches(list []plan.Dispatch, consts []string) jen.Code {
 	var entries []jen.Code
 	for _, d := range list {
-		entries = append(entries, jen.Values(
-			jen.Id("Kernel").Op(":").Id(consts[d.Kernel]),
-			jen.Id("Layer").Op(":").Lit(d.Layer),
-			jen.Id("Barrier").Op(":").Lit(d.Barrier),
-			jen.Id("Operands").Op(":").Add(literal(reflect.ValueOf(d.Operands)))))
+		kernel := jen.Id("Kernel").Op(":").Id(consts[d.Kernel])
+		d.Kernel = 0 // it has its name, and fields writes what is not zero
+		entries = append(entries, jen.Values(append([]jen.Code{kernel}, fields(reflect.ValueOf(d))...)...))
 	}
 	if len(entries) == 0 {
 		return jen.Index().Qual(planPath, "Dispatch").Parens(jen.Nil())

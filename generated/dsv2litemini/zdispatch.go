@@ -6,14 +6,14 @@ import "mla/runtime/plan"
 
 // decode is one token: every dispatch in order, with the memory that it touches.
 var decode = []plan.Dispatch{
-	{Kernel: kEmbed, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 1024), {Index: 1, Ahead: 1}, plan.At(1024, 1024), plan.At(2048, 256)}},
-	{Kernel: kQKvA, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(1024, 1024), plan.At(2048, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(2304, 1536), {Index: 3}, plan.At(3840, 1152)}},
-	{Kernel: kStoreKvKB, Layer: 0, Barrier: true, Operands: []plan.Operand{plan.At(3840, 1152), {Index: 4}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(2304, 1536), plan.At(5120, 4096), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 0, Barrier: true, Operands: []plan.Operand{plan.At(5120, 4096), plan.At(2304, 1536), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(9216, 524288), plan.At(533504, 4096)}},
-	{Kernel: kVB, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 6}, {Space: plan.SpaceRow}, plan.At(9216, 524288), plan.At(533504, 4096), plan.At(1024, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(1024, 1024), plan.At(0, 1024), plan.At(2048, 1024), {Index: 8}, plan.At(3072, 1024), plan.At(4096, 256)}},
-	{Kernel: kGateUp, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(3072, 1024), plan.At(4096, 256), {Index: 10}, plan.At(4352, 2432)}},
-	{Kernel: kDown, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(4352, 2432), plan.At(2048, 1024), plan.At(0, 1024), {Index: 1, Ahead: 1}, plan.At(1024, 1024), plan.At(3072, 256)}},
+	{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 1024), {Index: 1, Ahead: 1}, plan.At(1024, 1024), plan.At(2048, 256)}},
+	{Kernel: kQKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(1024, 1024), plan.At(2048, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(2304, 1536), {Index: 3}, plan.At(3840, 1152)}},
+	{Kernel: kStoreKvKB, Barrier: true, Operands: []plan.Operand{plan.At(3840, 1152), {Index: 4}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(2304, 1536), plan.At(5120, 4096), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{plan.At(5120, 4096), plan.At(2304, 1536), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(9216, 524288), plan.At(533504, 4096)}},
+	{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 6}, {Space: plan.SpaceRow}, plan.At(9216, 524288), plan.At(533504, 4096), plan.At(1024, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(1024, 1024), plan.At(0, 1024), plan.At(2048, 1024), {Index: 8}, plan.At(3072, 1024), plan.At(4096, 256)}},
+	{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(3072, 1024), plan.At(4096, 256), {Index: 10}, plan.At(4352, 2432)}},
+	{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(4352, 2432), plan.At(2048, 1024), plan.At(0, 1024), {Index: 1, Ahead: 1}, plan.At(1024, 1024), plan.At(3072, 256)}},
 	{Kernel: kQKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(1024, 1024), plan.At(3072, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(3328, 1536), {Index: 3}, plan.At(4864, 1152)}},
 	{Kernel: kStoreKvKB, Layer: 1, Barrier: true, Operands: []plan.Operand{plan.At(4864, 1152), {Index: 4}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(3328, 1536), plan.At(6144, 4096), {Space: plan.SpaceArgs, Bytes: 8}}},
 	{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{plan.At(6144, 4096), plan.At(3328, 1536), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(10240, 524288), plan.At(534528, 4096)}},
@@ -42,14 +42,14 @@ var decode = []plan.Dispatch{
 }
 
 var decodeF16 = []plan.Dispatch{
-	{Kernel: kEmbed, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 1024), {Index: 1, Ahead: 1}, plan.At(1024, 512), plan.At(1536, 256)}},
-	{Kernel: kQKvA, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(1024, 512), plan.At(1536, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(1792, 768), {Index: 3}, plan.At(2560, 576)}},
-	{Kernel: kStoreKvKB, Layer: 0, Barrier: true, Operands: []plan.Operand{plan.At(2560, 576), {Index: 4}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(1792, 768), plan.At(3328, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 0, Barrier: true, Operands: []plan.Operand{plan.At(3328, 2048), plan.At(1792, 768), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(5376, 524288), plan.At(529664, 4096)}},
-	{Kernel: kVB, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 6}, {Space: plan.SpaceRow}, plan.At(5376, 524288), plan.At(529664, 4096), plan.At(1024, 512), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(1024, 512), plan.At(0, 1024), plan.At(1536, 1024), {Index: 8}, plan.At(2560, 512), plan.At(3072, 256)}},
-	{Kernel: kGateUp, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(2560, 512), plan.At(3072, 256), {Index: 10}, plan.At(0, 1216)}},
-	{Kernel: kDown, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(0, 1216), plan.At(1536, 1024), plan.At(2560, 1024), {Index: 1, Ahead: 1}, plan.At(3584, 512), plan.At(1280, 256)}},
+	{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 1024), {Index: 1, Ahead: 1}, plan.At(1024, 512), plan.At(1536, 256)}},
+	{Kernel: kQKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(1024, 512), plan.At(1536, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(1792, 768), {Index: 3}, plan.At(2560, 576)}},
+	{Kernel: kStoreKvKB, Barrier: true, Operands: []plan.Operand{plan.At(2560, 576), {Index: 4}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(1792, 768), plan.At(3328, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{plan.At(3328, 2048), plan.At(1792, 768), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(5376, 524288), plan.At(529664, 4096)}},
+	{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 6}, {Space: plan.SpaceRow}, plan.At(5376, 524288), plan.At(529664, 4096), plan.At(1024, 512), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(1024, 512), plan.At(0, 1024), plan.At(1536, 1024), {Index: 8}, plan.At(2560, 512), plan.At(3072, 256)}},
+	{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(2560, 512), plan.At(3072, 256), {Index: 10}, plan.At(0, 1216)}},
+	{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(0, 1216), plan.At(1536, 1024), plan.At(2560, 1024), {Index: 1, Ahead: 1}, plan.At(3584, 512), plan.At(1280, 256)}},
 	{Kernel: kQKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(3584, 512), plan.At(1280, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(0, 768), {Index: 3}, plan.At(1536, 576)}},
 	{Kernel: kStoreKvKB, Layer: 1, Barrier: true, Operands: []plan.Operand{plan.At(1536, 576), {Index: 4}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(0, 768), plan.At(3584, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
 	{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{plan.At(3584, 2048), plan.At(0, 768), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(5632, 524288), plan.At(529920, 4096)}},
@@ -80,15 +80,15 @@ var decodeF16 = []plan.Dispatch{
 // batches are several rows at once.
 var batches = []plan.Sequence{
 	{Width: 16, Head: 42, ArenaBytes: 1207296, Dispatches: []plan.Dispatch{
-		{Kernel: kEmbedX16, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 16384), {Index: 1, Ahead: 1}, plan.At(16384, 16384), plan.At(32768, 1024)}},
-		{Kernel: kQKvAX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(16384, 16384), plan.At(32768, 1024), {Space: plan.SpaceRope}, plan.At(33792, 24576), {Index: 3}, plan.At(58368, 18432)}},
-		{Kernel: kStoreKvKBX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(58368, 18432), {Index: 4}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(33792, 24576), plan.At(76800, 65536), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kAttendX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(76800, 65536), plan.At(33792, 24576), {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, plan.At(142336, 1048576), plan.At(16384, 8192)}},
-		{Kernel: kCombineX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(142336, 1048576), plan.At(16384, 8192), plan.At(24576, 65536)}},
-		{Kernel: kVBX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 6}, plan.At(24576, 65536), plan.At(90112, 16384), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kOProjX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(90112, 16384), plan.At(0, 16384), plan.At(16384, 16384), {Index: 8}, plan.At(32768, 16384), plan.At(49152, 1024)}},
-		{Kernel: kGateUpX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 9}, plan.At(32768, 16384), plan.At(49152, 1024), {Index: 10}, plan.At(50176, 38912)}},
-		{Kernel: kDownX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(50176, 38912), plan.At(16384, 16384), plan.At(0, 16384), {Index: 1, Ahead: 1}, plan.At(32768, 16384), plan.At(49152, 1024)}},
+		{Kernel: kEmbedX16, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 16384), {Index: 1, Ahead: 1}, plan.At(16384, 16384), plan.At(32768, 1024)}},
+		{Kernel: kQKvAX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(16384, 16384), plan.At(32768, 1024), {Space: plan.SpaceRope}, plan.At(33792, 24576), {Index: 3}, plan.At(58368, 18432)}},
+		{Kernel: kStoreKvKBX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(58368, 18432), {Index: 4}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(33792, 24576), plan.At(76800, 65536), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttendX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(76800, 65536), plan.At(33792, 24576), {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, plan.At(142336, 1048576), plan.At(16384, 8192)}},
+		{Kernel: kCombineX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(142336, 1048576), plan.At(16384, 8192), plan.At(24576, 65536)}},
+		{Kernel: kVBX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 6}, plan.At(24576, 65536), plan.At(90112, 16384), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProjX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(90112, 16384), plan.At(0, 16384), plan.At(16384, 16384), {Index: 8}, plan.At(32768, 16384), plan.At(49152, 1024)}},
+		{Kernel: kGateUpX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 9}, plan.At(32768, 16384), plan.At(49152, 1024), {Index: 10}, plan.At(50176, 38912)}},
+		{Kernel: kDownX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(50176, 38912), plan.At(16384, 16384), plan.At(0, 16384), {Index: 1, Ahead: 1}, plan.At(32768, 16384), plan.At(49152, 1024)}},
 		{Kernel: kQKvAX16, Layer: 1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(32768, 16384), plan.At(49152, 1024), {Space: plan.SpaceRope}, plan.At(50176, 24576), {Index: 3}, plan.At(74752, 18432)}},
 		{Kernel: kStoreKvKBX16, Layer: 1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(74752, 18432), {Index: 4}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(50176, 24576), plan.At(93184, 65536), {Space: plan.SpaceArgs, Bytes: 8}}},
 		{Kernel: kAttendX16, Layer: 1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(93184, 65536), plan.At(50176, 24576), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}, plan.At(158720, 1048576), plan.At(16384, 8192)}},
@@ -129,15 +129,15 @@ var batches = []plan.Sequence{
 
 var batchesF16 = []plan.Sequence{
 	{Width: 16, Head: 42, ArenaBytes: 1138688, Dispatches: []plan.Dispatch{
-		{Kernel: kEmbedX16, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 16384), {Index: 1, Ahead: 1}, plan.At(16384, 8192), plan.At(24576, 1024)}},
-		{Kernel: kQKvAX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(16384, 8192), plan.At(24576, 1024), {Space: plan.SpaceRope}, plan.At(25600, 12288), {Index: 3}, plan.At(37888, 9216)}},
-		{Kernel: kStoreKvKBX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(37888, 9216), {Index: 4}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(25600, 12288), plan.At(47104, 32768), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kAttendX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(47104, 32768), plan.At(25600, 12288), {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, plan.At(79872, 1048576), plan.At(16384, 8192)}},
-		{Kernel: kCombineX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(79872, 1048576), plan.At(16384, 8192), plan.At(24576, 32768)}},
-		{Kernel: kVBX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 6}, plan.At(24576, 32768), plan.At(16384, 8192), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kOProjX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(16384, 8192), plan.At(0, 16384), plan.At(24576, 16384), {Index: 8}, plan.At(40960, 8192), plan.At(49152, 1024)}},
-		{Kernel: kGateUpX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 9}, plan.At(40960, 8192), plan.At(49152, 1024), {Index: 10}, plan.At(0, 19456)}},
-		{Kernel: kDownX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(0, 19456), plan.At(24576, 16384), plan.At(40960, 16384), {Index: 1, Ahead: 1}, plan.At(57344, 8192), plan.At(19456, 1024)}},
+		{Kernel: kEmbedX16, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 16384), {Index: 1, Ahead: 1}, plan.At(16384, 8192), plan.At(24576, 1024)}},
+		{Kernel: kQKvAX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(16384, 8192), plan.At(24576, 1024), {Space: plan.SpaceRope}, plan.At(25600, 12288), {Index: 3}, plan.At(37888, 9216)}},
+		{Kernel: kStoreKvKBX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(37888, 9216), {Index: 4}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(25600, 12288), plan.At(47104, 32768), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttendX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(47104, 32768), plan.At(25600, 12288), {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, plan.At(79872, 1048576), plan.At(16384, 8192)}},
+		{Kernel: kCombineX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(79872, 1048576), plan.At(16384, 8192), plan.At(24576, 32768)}},
+		{Kernel: kVBX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 6}, plan.At(24576, 32768), plan.At(16384, 8192), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProjX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(16384, 8192), plan.At(0, 16384), plan.At(24576, 16384), {Index: 8}, plan.At(40960, 8192), plan.At(49152, 1024)}},
+		{Kernel: kGateUpX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 9}, plan.At(40960, 8192), plan.At(49152, 1024), {Index: 10}, plan.At(0, 19456)}},
+		{Kernel: kDownX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(0, 19456), plan.At(24576, 16384), plan.At(40960, 16384), {Index: 1, Ahead: 1}, plan.At(57344, 8192), plan.At(19456, 1024)}},
 		{Kernel: kQKvAX16, Layer: 1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(57344, 8192), plan.At(19456, 1024), {Space: plan.SpaceRope}, plan.At(0, 12288), {Index: 3}, plan.At(20480, 9216)}},
 		{Kernel: kStoreKvKBX16, Layer: 1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(20480, 9216), {Index: 4}, {Space: plan.SpaceRope}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}, {Index: 5}, plan.At(0, 12288), plan.At(57344, 32768), {Space: plan.SpaceArgs, Bytes: 8}}},
 		{Kernel: kAttendX16, Layer: 1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(57344, 32768), plan.At(0, 12288), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}, plan.At(90112, 1048576), plan.At(12288, 8192)}},
@@ -184,6 +184,6 @@ var sampling = []plan.Dispatch{
 
 // picking picks tokens behind several rows.
 var picking = []plan.Dispatch{
-	{Kernel: kPicksScan, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 1024}, {Space: plan.SpacePick, Offset: 788992, Bytes: 32768}, {Space: plan.SpacePick, Offset: 821760, Bytes: 256}, {Space: plan.SpacePick, Offset: 822016, Bytes: 256}}},
+	{Kernel: kPicksScan, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 1024}, {Space: plan.SpacePick, Offset: 788992, Bytes: 32768}, {Space: plan.SpacePick, Offset: 821760, Bytes: 256}, {Space: plan.SpacePick, Offset: 822016, Bytes: 256}}},
 	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 788736, Bytes: 256}, {Space: plan.SpacePick, Offset: 788992, Bytes: 32768}, {Space: plan.SpacePick, Offset: 821760, Bytes: 256}, {Space: plan.SpacePick, Offset: 822016, Bytes: 256}, {Space: plan.SpacePick, Offset: 822272, Bytes: 32768}, {Space: plan.SpacePick, Offset: 855040, Bytes: 32768}}},
 }

@@ -6,15 +6,15 @@ import "mla/runtime/plan"
 
 // decode is one token: every dispatch in order, with the memory that it touches.
 var decode = []plan.Dispatch{
-	{Kernel: kEmbed, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 384), {Index: 1, Ahead: 1}, plan.At(512, 384), plan.At(1024, 96)}},
-	{Kernel: kQAKvA, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(512, 384), plan.At(1024, 96), {Index: 3}, plan.At(1280, 256), plan.At(1536, 64), {Index: 5}, plan.At(1792, 320)}},
-	{Kernel: kQBStoreKv, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(1280, 256), plan.At(1536, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(2304, 1280), plan.At(1792, 320), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
-	{Kernel: kKB, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(2304, 1280), plan.At(512, 1280), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 0, Barrier: true, Operands: []plan.Operand{plan.At(512, 1280), plan.At(2304, 1280), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(3584, 163840), plan.At(167424, 5120)}},
-	{Kernel: kVB, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(3584, 163840), plan.At(167424, 5120), plan.At(512, 1280), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(512, 1280), plan.At(0, 384), plan.At(1792, 384), {Index: 10}, plan.At(2304, 384), plan.At(2816, 96)}},
-	{Kernel: kGateUp, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(2304, 384), plan.At(2816, 96), {Index: 12}, plan.At(0, 640)}},
-	{Kernel: kDown, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 13}, plan.At(0, 640), plan.At(1792, 384), plan.At(768, 384), {Index: 1, Ahead: 1}, plan.At(1280, 384), plan.At(2304, 96)}},
+	{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 384), {Index: 1, Ahead: 1}, plan.At(512, 384), plan.At(1024, 96)}},
+	{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(512, 384), plan.At(1024, 96), {Index: 3}, plan.At(1280, 256), plan.At(1536, 64), {Index: 5}, plan.At(1792, 320)}},
+	{Kernel: kQBStoreKv, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(1280, 256), plan.At(1536, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(2304, 1280), plan.At(1792, 320), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
+	{Kernel: kKB, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(2304, 1280), plan.At(512, 1280), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{plan.At(512, 1280), plan.At(2304, 1280), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(3584, 163840), plan.At(167424, 5120)}},
+	{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(3584, 163840), plan.At(167424, 5120), plan.At(512, 1280), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(512, 1280), plan.At(0, 384), plan.At(1792, 384), {Index: 10}, plan.At(2304, 384), plan.At(2816, 96)}},
+	{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(2304, 384), plan.At(2816, 96), {Index: 12}, plan.At(0, 640)}},
+	{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, plan.At(0, 640), plan.At(1792, 384), plan.At(768, 384), {Index: 1, Ahead: 1}, plan.At(1280, 384), plan.At(2304, 96)}},
 	{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(1280, 384), plan.At(2304, 96), {Index: 3}, plan.At(0, 256), plan.At(256, 64), {Index: 5}, plan.At(1792, 320)}},
 	{Kernel: kQBStoreKv, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(0, 256), plan.At(256, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(2304, 1280), plan.At(1792, 320), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}}},
 	{Kernel: kKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(2304, 1280), plan.At(3584, 1280), {Space: plan.SpaceArgs, Bytes: 8}}},
@@ -49,16 +49,16 @@ var decode = []plan.Dispatch{
 var batches = []plan.Sequence{
 	{Width: 16, Head: 46, ArenaBytes: 393216, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
-			{Kernel: kEmbedX16, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 6144), {Index: 1, Ahead: 1}, plan.At(6144, 6144), plan.At(12288, 1024)}},
-			{Kernel: kQAKvAX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(6144, 6144), plan.At(12288, 1024), {Index: 3}, plan.At(13312, 4096), plan.At(17408, 1024), {Index: 5}, plan.At(18432, 5120)}},
-			{Kernel: kQBStoreKvX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 4}, plan.At(13312, 4096), plan.At(17408, 1024), {Space: plan.SpaceRope}, plan.At(23552, 20480), plan.At(18432, 5120), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
-			{Kernel: kKBX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(23552, 20480), plan.At(44032, 20480), {Space: plan.SpaceArgs, Bytes: 8}}},
-			{Kernel: kAttendX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(44032, 20480), plan.At(23552, 20480), {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, plan.At(64512, 327680), plan.At(6144, 10240)}},
-			{Kernel: kCombineX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(64512, 327680), plan.At(6144, 10240), plan.At(16384, 20480)}},
-			{Kernel: kVBX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 8}, plan.At(16384, 20480), plan.At(36864, 20480), {Space: plan.SpaceArgs, Bytes: 8}}},
-			{Kernel: kOProjX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 9}, plan.At(36864, 20480), plan.At(0, 6144), plan.At(6144, 6144), {Index: 10}, plan.At(12288, 6144), plan.At(18432, 1024)}},
-			{Kernel: kGateUpX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(12288, 6144), plan.At(18432, 1024), {Index: 12}, plan.At(19456, 10240)}},
-			{Kernel: kDownX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 13}, plan.At(19456, 10240), plan.At(6144, 6144), plan.At(0, 6144), {Index: 1, Ahead: 1}, plan.At(12288, 6144), plan.At(18432, 1024)}},
+			{Kernel: kEmbedX16, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 6144), {Index: 1, Ahead: 1}, plan.At(6144, 6144), plan.At(12288, 1024)}},
+			{Kernel: kQAKvAX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(6144, 6144), plan.At(12288, 1024), {Index: 3}, plan.At(13312, 4096), plan.At(17408, 1024), {Index: 5}, plan.At(18432, 5120)}},
+			{Kernel: kQBStoreKvX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 4}, plan.At(13312, 4096), plan.At(17408, 1024), {Space: plan.SpaceRope}, plan.At(23552, 20480), plan.At(18432, 5120), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
+			{Kernel: kKBX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(23552, 20480), plan.At(44032, 20480), {Space: plan.SpaceArgs, Bytes: 8}}},
+			{Kernel: kAttendX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(44032, 20480), plan.At(23552, 20480), {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, plan.At(64512, 327680), plan.At(6144, 10240)}},
+			{Kernel: kCombineX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(64512, 327680), plan.At(6144, 10240), plan.At(16384, 20480)}},
+			{Kernel: kVBX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 8}, plan.At(16384, 20480), plan.At(36864, 20480), {Space: plan.SpaceArgs, Bytes: 8}}},
+			{Kernel: kOProjX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 9}, plan.At(36864, 20480), plan.At(0, 6144), plan.At(6144, 6144), {Index: 10}, plan.At(12288, 6144), plan.At(18432, 1024)}},
+			{Kernel: kGateUpX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(12288, 6144), plan.At(18432, 1024), {Index: 12}, plan.At(19456, 10240)}},
+			{Kernel: kDownX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 13}, plan.At(19456, 10240), plan.At(6144, 6144), plan.At(0, 6144), {Index: 1, Ahead: 1}, plan.At(12288, 6144), plan.At(18432, 1024)}},
 		}},
 		plan.Repeat{Times: 2, Layers: 1, Dispatches: []plan.Dispatch{
 			{Kernel: kQAKvAX16, Layer: 1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(12288, 6144), plan.At(18432, 1024), {Index: 3}, plan.At(6144, 4096), plan.At(10240, 1024), {Index: 5}, plan.At(19456, 5120)}},
@@ -101,6 +101,6 @@ var sampling = []plan.Dispatch{
 
 // picking picks tokens behind several rows.
 var picking = []plan.Dispatch{
-	{Kernel: kPicksScan, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 768}, {Space: plan.SpacePick, Offset: 788736, Bytes: 24576}, {Space: plan.SpacePick, Offset: 813312, Bytes: 256}, {Space: plan.SpacePick, Offset: 813568, Bytes: 256}}},
+	{Kernel: kPicksScan, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 768}, {Space: plan.SpacePick, Offset: 788736, Bytes: 24576}, {Space: plan.SpacePick, Offset: 813312, Bytes: 256}, {Space: plan.SpacePick, Offset: 813568, Bytes: 256}}},
 	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 788480, Bytes: 256}, {Space: plan.SpacePick, Offset: 788736, Bytes: 24576}, {Space: plan.SpacePick, Offset: 813312, Bytes: 256}, {Space: plan.SpacePick, Offset: 813568, Bytes: 256}, {Space: plan.SpacePick, Offset: 813824, Bytes: 24576}, {Space: plan.SpacePick, Offset: 838400, Bytes: 24576}}},
 }

@@ -1281,7 +1281,7 @@ struct tile_inputs {
 
 //: eight_inputs
 template <typename X> struct eight_inputs;
-//: eight_inputs using load
+//: eight_inputs using load load_four
 template <> struct eight_inputs<half> {
   enum : uint { TERMS = 1 };
   uint4 v;
@@ -1294,7 +1294,7 @@ template <> struct eight_inputs<half> {
   template <uint TERM>
   static inline uint4 halves(thread const eight_inputs & e) { return e.v; }
 };
-//: eight_inputs using in_full load rounded
+//: eight_inputs using in_full load load_four rounded
 template <> struct eight_inputs<float> {
   enum : uint { TERMS = 2 };
   float4 v[2];
@@ -2699,6 +2699,30 @@ static inline void scale_rows(thread simdgroup_float8x8 * d, threadgroup const f
 }
 #endif
 
+//: LOAD_FOUR load_four using UNROLL
+#ifndef LOAD_FOUR
+#define LOAD_FOUR false
+template <bool TURNED>
+static inline void load_four(thread simdgroup_half8x8 * m, threadgroup const half * p, uint n, ushort) {
+  UNROLL for (uint i = 0; i < 4u; ++i) simdgroup_load(m[i], p + i / 2u * 8u * n + i % 2u * 8u, n);
+}
+#endif
+
+//: load_blocks using UNROLL load_four
+template <bool TURNED, uint ROWS, uint COLUMNS>
+static inline void load_blocks(thread simdgroup_half8x8 * m, threadgroup const half * p, uint n, ushort lane) {
+  UNROLL for (uint b = 0; b < ROWS * COLUMNS; ++b) {
+    const uint i = b / COLUMNS, j = b % COLUMNS;
+    threadgroup const half * from = p + 8u * (i * n + j);
+    if ((i | 1u) >= ROWS || (j | 1u) >= COLUMNS) simdgroup_load(m[b], from, n);
+    else if ((i | j) % 2u == 0u) {
+      simdgroup_half8x8 four[4];
+      load_four<TURNED>(four, from, n, lane);
+      UNROLL for (uint k = 0; k < 4u; ++k) m[b + k / 2u * COLUMNS + k % 2u] = four[k];
+    }
+  }
+}
+
 //: multiply_matrix using UNROLL multiply_blocks
 template <uint M, uint N, uint K>
 static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, thread const simdgroup_half8x8 * a, uint ak,
@@ -2721,7 +2745,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 template <typename X>
 static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START PAGE_ROWS UNROLL cache for_all load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax
+//: attend_matrix using EARLIER_DONE LATER_MAY_START LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax
 template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
@@ -2815,17 +2839,17 @@ struct attend_matrix {
     stretch<VALUES, KEYS - VALUES>::load_run_scales(l.keys, tile, n, sg, lane);
   }
 
-  static inline void form_rows(thread const loads & l, memory m, thread simdgroup_half8x8 * rows, ushort sg, ushort lane) {
+  static inline void form_rows(thread const loads & l, memory m, thread simdgroup_half8x8 * keys, thread simdgroup_half8x8 * values, ushort sg, ushort lane) {
     threadgroup half * staged = (threadgroup half *)(m.shares + sg * SHARES);
     UNROLL for (uint p = 0; p < TILE; p += PIECE) {
       stretch<0, VALUES>::stage_run(l.values, p, staged, lane);
       stretch<VALUES, KEYS - VALUES>::stage_run(l.keys, p, staged, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint i = 0; i < PIECE; i += 8) {
-        UNROLL for (uint j = 0; j < KEYS; ++j) simdgroup_load(rows[(p + i) / 8u * KEYS + j], staged + i * STAGE_ROW + 8u * j, STAGE_ROW);
-      }
+      load_blocks<false, PIECE / 8u, KEYS>(keys + p / 8u * KEYS, staged, STAGE_ROW, lane);
+      if (LOAD_FOUR) load_blocks<true, PIECE / 8u, VALUES>(values + p / 8u * VALUES, staged, STAGE_ROW, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
     }
+    UNROLL for (uint i = 0; !LOAD_FOUR && i < R * VALUES; ++i) values[i] = keys[i / VALUES * KEYS + i % VALUES];
   }
 
   template <typename Q>
@@ -2860,10 +2884,10 @@ struct attend_matrix {
     }
   }
 
-  static inline void share_scores(thread const simdgroup_half8x8 * rows, thread const simdgroup_half8x8 * q, memory m, ushort sg) {
+  static inline void share_scores(thread const simdgroup_half8x8 * keys, thread const simdgroup_half8x8 * q, memory m, ushort sg) {
     simdgroup_float8x8 s[R * H];
     UNROLL for (uint i = 0; i < R * H; ++i) s[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    UNROLL for (uint t = 0; t < TERMS; ++t) multiply_matrix<R, H, KEYS>(s, H, rows, KEYS, q + t * KEYS * H, H);
+    UNROLL for (uint t = 0; t < TERMS; ++t) multiply_matrix<R, H, KEYS>(s, H, keys, KEYS, q + t * KEYS * H, H);
     UNROLL for (uint i = 0; i < R; ++i) {
       UNROLL for (uint h = 0; h < H; ++h) simdgroup_store(s[i * H + h], m.shares + sg * SHARES + 8u * (h * SHARE_ROW + i), SHARE_ROW, 0, true);
     }
@@ -2900,13 +2924,13 @@ struct attend_matrix {
         next[k] = top > reference[k] + 10.397f ? top - 2.772f : reference[k];
       }
       UNROLL for (uint k = 0; k < TURNS; ++k) {
-        if (!first) shrink[k] = exp(reference[k] - next[k]); // e^0 where it stays
+        if (!first) shrink[k] = fast::exp(reference[k] - next[k]); // e^0 where it stays
         reference[k] = next[k];
       }
     }
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint h = own_head(k, sg, lane);
-      const float e = exp(s[k] - reference[k]);
+      const float e = fast::exp(s[k] - reference[k]); // it becomes a half
       const half weight = half(t < rows_seen(seen, k) ? e : 0.0f);
       sum[k] = fma(sum[k], shrink[k], float(weight));
       if (h < HEADS) {
@@ -2916,17 +2940,15 @@ struct attend_matrix {
     }
   }
 
-  static inline void add_values(thread const simdgroup_half8x8 * rows, memory m, thread simdgroup_float8x8 * o, ushort lane) {
+  static inline void add_values(thread const simdgroup_half8x8 * values, memory m, thread simdgroup_float8x8 * o, ushort lane) {
     simdgroup_half8x8 weights[H * R];
-    UNROLL for (uint h = 0; h < H; ++h) {
-      UNROLL for (uint i = 0; i < R; ++i) simdgroup_load(weights[h * R + i], m.weights + 8u * (h * WEIGHT_ROW + i), WEIGHT_ROW);
-    }
+    load_blocks<false, H, R>(weights, m.weights, WEIGHT_ROW, lane);
     bool shrinks = false;
     for (uint h = lane; h < HEADS; h += 32u) shrinks = shrinks || m.shrink[h * 8u + h % 8u] != 1.0f;
     if (simd_any(shrinks)) {
       UNROLL for (uint h = 0; h < H; ++h) scale_rows<VALUES>(o + h * VALUES, m.shrink + 64u * h);
     }
-    multiply_matrix<H, VALUES, R>(o, VALUES, weights, R, rows, KEYS);
+    multiply_matrix<H, VALUES, R>(o, VALUES, weights, R, values, VALUES);
   }
 
   static inline void store_ml(thread const float * reference, thread const float * sum, device float * ml, ushort sg, ushort lane) {
@@ -2967,8 +2989,8 @@ struct attend_matrix {
 
   template <typename S>
   static inline void walk(S seen, device const uchar * cache, device const uint * pages, rows_t tile, uint following, uint from, uint n, uint to, uint nkv,
-                          thread loads & next, thread simdgroup_half8x8 * rows, thread const simdgroup_half8x8 * q, memory m, thread simdgroup_float8x8 * o,
-                          thread float * reference, thread float * sum, ushort sg, ushort lane) {
+                          thread loads & next, thread simdgroup_half8x8 * keys, thread simdgroup_half8x8 * values, thread const simdgroup_half8x8 * q, memory m,
+                          thread simdgroup_float8x8 * o, thread float * reference, thread float * sum, ushort sg, ushort lane) {
     const uint last = (to - 1u) / PAGE_ROWS;
     for (uint at = from; at < to;) {
       const uint present = n, behind = at + n; // n rows of the tile are in registers
@@ -2983,13 +3005,13 @@ struct attend_matrix {
         load_rows<true, true>(tile, n, nkv - 1u - behind, next, sg, lane);
         load_scales(tile, n, next, sg, lane);
       }
-      share_scores(rows, q, m, sg);
+      share_scores(keys, q, m, sg);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       look(seen, at, present);
       softmax(m, seen, at == from, reference, sum, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      add_values(rows, m, o, lane);
-      if (more) form_rows(next, m, rows, sg, lane);
+      add_values(values, m, o, lane);
+      if (more) form_rows(next, m, keys, values, sg, lane);
       at = behind;
     }
   }
@@ -3003,7 +3025,7 @@ struct attend_matrix {
   static inline void attend(device const uchar * cache, device const uint * pages, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
                          device float * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
     const memory m = in(scratch);
-    simdgroup_half8x8 rows[R * KEYS], q[KEYS * TERMS * H];
+    simdgroup_half8x8 keys[R * KEYS], values[R * VALUES], q[KEYS * TERMS * H];
     simdgroup_float8x8 o[VALUES * H];
     float reference[TURNS], sum[TURNS];
     begin(m, o, reference, sum, sg, lane);
@@ -3019,9 +3041,9 @@ struct attend_matrix {
     if (!EARLY || (NEW <= 1u ? to == nkv : to + NEW > nkv)) load_rows<!EARLY, true>(tile, n, older(from, nkv), next, sg, lane);
     load_scales(tile, n, next, sg, lane);
     if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
-    form_rows(next, m, rows, sg, lane);
+    form_rows(next, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
-    walk(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, rows, q, m, o, reference, sum, sg, lane);
+    walk(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
     LATER_MAY_START;
     store(o, m, out, sg, lane);
     store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way

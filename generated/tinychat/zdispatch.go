@@ -6,15 +6,15 @@ import "mla/runtime/plan"
 
 // decode is one token: every dispatch in order, with the memory that it touches.
 var decode = []plan.Dispatch{
-	{Kernel: kEmbed, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 1024), {Index: 1, Ahead: 1}, plan.At(1024, 1024), plan.At(2048, 256)}},
-	{Kernel: kQAKvA, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(1024, 1024), plan.At(2048, 256), {Index: 3}, plan.At(2304, 512), plan.At(2816, 128), {Index: 5}, plan.At(3072, 640)}},
-	{Kernel: kQBStoreKv, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(2304, 512), plan.At(2816, 128), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(1024, 1024), plan.At(3072, 640), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
-	{Kernel: kKB, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(1024, 1024), plan.At(2048, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 0, Barrier: true, Operands: []plan.Operand{plan.At(2048, 2048), plan.At(1024, 1024), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(4096, 262144), plan.At(266240, 4096)}},
-	{Kernel: kVB, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(4096, 262144), plan.At(266240, 4096), plan.At(1024, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(1024, 1024), plan.At(0, 1024), plan.At(2048, 1024), {Index: 10}, plan.At(3072, 1024), plan.At(4096, 256)}},
-	{Kernel: kGateUp, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(3072, 1024), plan.At(4096, 256), {Index: 12}, plan.At(0, 2048)}},
-	{Kernel: kDown, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 13}, plan.At(0, 2048), plan.At(2048, 1024), plan.At(3072, 1024), {Index: 1, Ahead: 1}, plan.At(4096, 1024), plan.At(5120, 256)}},
+	{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 1024), {Index: 1, Ahead: 1}, plan.At(1024, 1024), plan.At(2048, 256)}},
+	{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(1024, 1024), plan.At(2048, 256), {Index: 3}, plan.At(2304, 512), plan.At(2816, 128), {Index: 5}, plan.At(3072, 640)}},
+	{Kernel: kQBStoreKv, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(2304, 512), plan.At(2816, 128), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(1024, 1024), plan.At(3072, 640), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
+	{Kernel: kKB, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(1024, 1024), plan.At(2048, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{plan.At(2048, 2048), plan.At(1024, 1024), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(4096, 262144), plan.At(266240, 4096)}},
+	{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(4096, 262144), plan.At(266240, 4096), plan.At(1024, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(1024, 1024), plan.At(0, 1024), plan.At(2048, 1024), {Index: 10}, plan.At(3072, 1024), plan.At(4096, 256)}},
+	{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(3072, 1024), plan.At(4096, 256), {Index: 12}, plan.At(0, 2048)}},
+	{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, plan.At(0, 2048), plan.At(2048, 1024), plan.At(3072, 1024), {Index: 1, Ahead: 1}, plan.At(4096, 1024), plan.At(5120, 256)}},
 	{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(4096, 1024), plan.At(5120, 256), {Index: 3}, plan.At(0, 512), plan.At(512, 128), {Index: 5}, plan.At(768, 640)}},
 	{Kernel: kQBStoreKv, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(0, 512), plan.At(512, 128), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(1536, 1024), plan.At(768, 640), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}}},
 	{Kernel: kKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(1536, 1024), plan.At(4096, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
@@ -55,32 +55,32 @@ var decode = []plan.Dispatch{
 }
 
 var decodeNextN = []plan.Dispatch{
-	{Kernel: kEhProjNextN, Layer: 0, Barrier: false, Operands: []plan.Operand{{}, plan.At(0, 2048), plan.At(2048, 1024), {Index: 1}, plan.At(3072, 1024), plan.At(4096, 256)}},
-	{Kernel: kQAKvANextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(3072, 1024), plan.At(4096, 256), {Index: 3}, plan.At(0, 512), plan.At(512, 128), {Index: 5}, plan.At(768, 640)}},
-	{Kernel: kQBStoreKvNextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(0, 512), plan.At(512, 128), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(3072, 1024), plan.At(768, 640), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
-	{Kernel: kKBNextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(3072, 1024), plan.At(0, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttendNextN, Layer: 0, Barrier: true, Operands: []plan.Operand{plan.At(0, 2048), plan.At(3072, 1024), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(4096, 262144), plan.At(266240, 4096)}},
-	{Kernel: kVBNextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(4096, 262144), plan.At(266240, 4096), plan.At(0, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProjNextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(0, 1024), plan.At(2048, 1024), plan.At(1024, 1024), {Index: 10}, plan.At(3072, 1024), plan.At(4096, 256)}},
-	{Kernel: kRouterSharedGateSharedUpNextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(3072, 1024), plan.At(4096, 256), plan.At(0, 32), {Index: 16}, {Index: 17}, plan.At(256, 384)}},
-	{Kernel: kExpertsGateExpertsUpNextN, Layer: 0, Barrier: true, Operands: []plan.Operand{plan.At(0, 32), {Index: 12}, {Index: 13}, plan.At(768, 16), plan.At(3072, 1024), plan.At(4096, 256), {Index: 14}, plan.At(2048, 768), {Space: plan.SpaceArgs, Bytes: 16}}},
-	{Kernel: kExpertsDownSharedDownNextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 15}, plan.At(2048, 768), plan.At(768, 16), {Index: 18}, plan.At(256, 384), plan.At(1024, 1024), plan.At(2816, 1024), {Index: 19}, plan.At(3840, 1024), plan.At(0, 256), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kEhProjNextN, Operands: []plan.Operand{{}, plan.At(0, 2048), plan.At(2048, 1024), {Index: 1}, plan.At(3072, 1024), plan.At(4096, 256)}},
+	{Kernel: kQAKvANextN, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(3072, 1024), plan.At(4096, 256), {Index: 3}, plan.At(0, 512), plan.At(512, 128), {Index: 5}, plan.At(768, 640)}},
+	{Kernel: kQBStoreKvNextN, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(0, 512), plan.At(512, 128), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(3072, 1024), plan.At(768, 640), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
+	{Kernel: kKBNextN, Barrier: true, Operands: []plan.Operand{{Index: 7}, plan.At(3072, 1024), plan.At(0, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kAttendNextN, Barrier: true, Operands: []plan.Operand{plan.At(0, 2048), plan.At(3072, 1024), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(4096, 262144), plan.At(266240, 4096)}},
+	{Kernel: kVBNextN, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(4096, 262144), plan.At(266240, 4096), plan.At(0, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kOProjNextN, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(0, 1024), plan.At(2048, 1024), plan.At(1024, 1024), {Index: 10}, plan.At(3072, 1024), plan.At(4096, 256)}},
+	{Kernel: kRouterSharedGateSharedUpNextN, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(3072, 1024), plan.At(4096, 256), plan.At(0, 32), {Index: 16}, {Index: 17}, plan.At(256, 384)}},
+	{Kernel: kExpertsGateExpertsUpNextN, Barrier: true, Operands: []plan.Operand{plan.At(0, 32), {Index: 12}, {Index: 13}, plan.At(768, 16), plan.At(3072, 1024), plan.At(4096, 256), {Index: 14}, plan.At(2048, 768), {Space: plan.SpaceArgs, Bytes: 16}}},
+	{Kernel: kExpertsDownSharedDownNextN, Barrier: true, Operands: []plan.Operand{{Index: 15}, plan.At(2048, 768), plan.At(768, 16), {Index: 18}, plan.At(256, 384), plan.At(1024, 1024), plan.At(2816, 1024), {Index: 19}, plan.At(3840, 1024), plan.At(0, 256), {Space: plan.SpaceArgs, Bytes: 8}}},
 	{Kernel: kLmHeadNextN, Layer: -1, Barrier: true, Operands: []plan.Operand{{Index: 20}, plan.At(3840, 1024), plan.At(0, 256), {Space: plan.SpaceLogits}}},
 }
 
 // batches are several rows at once.
 var batches = []plan.Sequence{
 	{Width: 16, Head: 58, ArenaBytes: 622592, Dispatches: []plan.Dispatch{
-		{Kernel: kEmbedX16, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 16384), {Index: 1, Ahead: 1}, plan.At(16384, 16384), plan.At(32768, 1024)}},
-		{Kernel: kQAKvAX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(16384, 16384), plan.At(32768, 1024), {Index: 3}, plan.At(33792, 8192), plan.At(41984, 1024), {Index: 5}, plan.At(43008, 10240)}},
-		{Kernel: kQBStoreKvX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 4}, plan.At(33792, 8192), plan.At(41984, 1024), {Space: plan.SpaceRope}, plan.At(16384, 16384), plan.At(43008, 10240), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
-		{Kernel: kKBX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(16384, 16384), plan.At(32768, 32768), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kAttendX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(32768, 32768), plan.At(16384, 16384), {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, plan.At(65536, 524288), plan.At(589824, 8192)}},
-		{Kernel: kCombineX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(65536, 524288), plan.At(589824, 8192), plan.At(16384, 32768)}},
-		{Kernel: kVBX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 8}, plan.At(16384, 32768), plan.At(49152, 16384), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kOProjX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 9}, plan.At(49152, 16384), plan.At(0, 16384), plan.At(16384, 16384), {Index: 10}, plan.At(32768, 16384), plan.At(65536, 1024)}},
-		{Kernel: kGateUpX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(32768, 16384), plan.At(65536, 1024), {Index: 12}, plan.At(66560, 32768)}},
-		{Kernel: kDownX16, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 13}, plan.At(66560, 32768), plan.At(16384, 16384), plan.At(0, 16384), {Index: 1, Ahead: 1}, plan.At(32768, 16384), plan.At(49152, 1024)}},
+		{Kernel: kEmbedX16, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 16384), {Index: 1, Ahead: 1}, plan.At(16384, 16384), plan.At(32768, 1024)}},
+		{Kernel: kQAKvAX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(16384, 16384), plan.At(32768, 1024), {Index: 3}, plan.At(33792, 8192), plan.At(41984, 1024), {Index: 5}, plan.At(43008, 10240)}},
+		{Kernel: kQBStoreKvX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 4}, plan.At(33792, 8192), plan.At(41984, 1024), {Space: plan.SpaceRope}, plan.At(16384, 16384), plan.At(43008, 10240), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
+		{Kernel: kKBX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(16384, 16384), plan.At(32768, 32768), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttendX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(32768, 32768), plan.At(16384, 16384), {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, plan.At(65536, 524288), plan.At(589824, 8192)}},
+		{Kernel: kCombineX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(65536, 524288), plan.At(589824, 8192), plan.At(16384, 32768)}},
+		{Kernel: kVBX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 8}, plan.At(16384, 32768), plan.At(49152, 16384), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProjX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 9}, plan.At(49152, 16384), plan.At(0, 16384), plan.At(16384, 16384), {Index: 10}, plan.At(32768, 16384), plan.At(65536, 1024)}},
+		{Kernel: kGateUpX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(32768, 16384), plan.At(65536, 1024), {Index: 12}, plan.At(66560, 32768)}},
+		{Kernel: kDownX16, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 13}, plan.At(66560, 32768), plan.At(16384, 16384), plan.At(0, 16384), {Index: 1, Ahead: 1}, plan.At(32768, 16384), plan.At(49152, 1024)}},
 		{Kernel: kQAKvAX16, Layer: 1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(32768, 16384), plan.At(49152, 1024), {Index: 3}, plan.At(16384, 8192), plan.At(24576, 1024), {Index: 5}, plan.At(50176, 10240)}},
 		{Kernel: kQBStoreKvX16, Layer: 1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 4}, plan.At(16384, 8192), plan.At(24576, 1024), {Space: plan.SpaceRope}, plan.At(25600, 16384), plan.At(50176, 10240), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}}},
 		{Kernel: kKBX16, Layer: 1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(25600, 16384), plan.At(41984, 32768), {Space: plan.SpaceArgs, Bytes: 8}}},
@@ -136,19 +136,19 @@ var batches = []plan.Sequence{
 
 var batchesNextN = []plan.Sequence{
 	{Width: 16, Head: 13, ArenaBytes: 598016, Dispatches: []plan.Dispatch{
-		{Kernel: kEhProjX16NextN, Layer: 0, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 32768), plan.At(32768, 16384), {Index: 1}, plan.At(49152, 16384), plan.At(65536, 1024)}},
-		{Kernel: kQAKvAX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(49152, 16384), plan.At(65536, 1024), {Index: 3}, plan.At(0, 8192), plan.At(8192, 1024), {Index: 5}, plan.At(9216, 10240)}},
-		{Kernel: kQBStoreKvX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 4}, plan.At(0, 8192), plan.At(8192, 1024), {Space: plan.SpaceRope}, plan.At(49152, 16384), plan.At(9216, 10240), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
-		{Kernel: kKBX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(49152, 16384), plan.At(0, 32768), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kAttendX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(0, 32768), plan.At(49152, 16384), {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, plan.At(65536, 524288), plan.At(589824, 8192)}},
-		{Kernel: kCombineX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(65536, 524288), plan.At(589824, 8192), plan.At(0, 32768)}},
-		{Kernel: kVBX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 8}, plan.At(0, 32768), plan.At(49152, 16384), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kOProjX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 9}, plan.At(49152, 16384), plan.At(32768, 16384), plan.At(0, 16384), {Index: 10}, plan.At(16384, 16384), plan.At(65536, 1024)}},
-		{Kernel: kRouterSharedGateSharedUpX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(16384, 16384), plan.At(65536, 1024), plan.At(32768, 1024), {Index: 16}, {Index: 17}, plan.At(33792, 6144)}},
-		{Kernel: kGroupExpertsX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(32768, 1024), {Index: 12}, plan.At(39936, 2048), plan.At(41984, 36), plan.At(42240, 128)}},
-		{Kernel: kSharedDownExpertsGateExpertsUpX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 18}, plan.At(33792, 6144), plan.At(42496, 16384), {Index: 13}, plan.At(41984, 36), plan.At(42240, 128), plan.At(16384, 16384), plan.At(65536, 1024), {Index: 14}, plan.At(66560, 12288), {Space: plan.SpaceArgs, Bytes: 16}}},
-		{Kernel: kExpertsDownX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 15}, plan.At(41984, 36), plan.At(42240, 128), plan.At(66560, 12288), plan.At(78848, 32768), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kFinalNormX16NextN, Layer: 0, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(78848, 32768), plan.At(39936, 2048), plan.At(42496, 16384), plan.At(0, 16384), plan.At(16384, 16384), {Index: 19}, plan.At(58880, 16384), plan.At(32768, 1024)}},
+		{Kernel: kEhProjX16NextN, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 32768), plan.At(32768, 16384), {Index: 1}, plan.At(49152, 16384), plan.At(65536, 1024)}},
+		{Kernel: kQAKvAX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, plan.At(49152, 16384), plan.At(65536, 1024), {Index: 3}, plan.At(0, 8192), plan.At(8192, 1024), {Index: 5}, plan.At(9216, 10240)}},
+		{Kernel: kQBStoreKvX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 4}, plan.At(0, 8192), plan.At(8192, 1024), {Space: plan.SpaceRope}, plan.At(49152, 16384), plan.At(9216, 10240), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
+		{Kernel: kKBX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 7}, plan.At(49152, 16384), plan.At(0, 32768), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttendX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(0, 32768), plan.At(49152, 16384), {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, plan.At(65536, 524288), plan.At(589824, 8192)}},
+		{Kernel: kCombineX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(65536, 524288), plan.At(589824, 8192), plan.At(0, 32768)}},
+		{Kernel: kVBX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 8}, plan.At(0, 32768), plan.At(49152, 16384), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProjX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 9}, plan.At(49152, 16384), plan.At(32768, 16384), plan.At(0, 16384), {Index: 10}, plan.At(16384, 16384), plan.At(65536, 1024)}},
+		{Kernel: kRouterSharedGateSharedUpX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 11}, plan.At(16384, 16384), plan.At(65536, 1024), plan.At(32768, 1024), {Index: 16}, {Index: 17}, plan.At(33792, 6144)}},
+		{Kernel: kGroupExpertsX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(32768, 1024), {Index: 12}, plan.At(39936, 2048), plan.At(41984, 36), plan.At(42240, 128)}},
+		{Kernel: kSharedDownExpertsGateExpertsUpX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 18}, plan.At(33792, 6144), plan.At(42496, 16384), {Index: 13}, plan.At(41984, 36), plan.At(42240, 128), plan.At(16384, 16384), plan.At(65536, 1024), {Index: 14}, plan.At(66560, 12288), {Space: plan.SpaceArgs, Bytes: 16}}},
+		{Kernel: kExpertsDownX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 15}, plan.At(41984, 36), plan.At(42240, 128), plan.At(66560, 12288), plan.At(78848, 32768), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kFinalNormX16NextN, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, plan.At(78848, 32768), plan.At(39936, 2048), plan.At(42496, 16384), plan.At(0, 16384), plan.At(16384, 16384), {Index: 19}, plan.At(58880, 16384), plan.At(32768, 1024)}},
 		{Kernel: kGatherX16NextN, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceWanted}, plan.At(58880, 16384), plan.At(32768, 1024)}},
 		{Kernel: kLmHeadX16NextN, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceWanted}, {Index: 20}, plan.At(58880, 16384), plan.At(32768, 1024), {Space: plan.SpaceLogits}}},
 	}, Input: &plan.Vectors{Len: 512, Stride: 512, Elem: plan.ElemAct}, Hidden: &plan.Vectors{Offset: 16384, Len: 256, Stride: 256}},
@@ -167,11 +167,11 @@ var samplingNextN = []plan.Dispatch{
 
 // picking picks tokens behind several rows.
 var picking = []plan.Dispatch{
-	{Kernel: kPicksScan, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 2048}, {Space: plan.SpacePick, Offset: 790016, Bytes: 65536}, {Space: plan.SpacePick, Offset: 855552, Bytes: 256}, {Space: plan.SpacePick, Offset: 855808, Bytes: 256}}},
+	{Kernel: kPicksScan, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 2048}, {Space: plan.SpacePick, Offset: 790016, Bytes: 65536}, {Space: plan.SpacePick, Offset: 855552, Bytes: 256}, {Space: plan.SpacePick, Offset: 855808, Bytes: 256}}},
 	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 789760, Bytes: 256}, {Space: plan.SpacePick, Offset: 790016, Bytes: 65536}, {Space: plan.SpacePick, Offset: 855552, Bytes: 256}, {Space: plan.SpacePick, Offset: 855808, Bytes: 256}, {Space: plan.SpacePick, Offset: 856064, Bytes: 65536}, {Space: plan.SpacePick, Offset: 921600, Bytes: 65536}}},
 }
 
 var pickingNextN = []plan.Dispatch{
-	{Kernel: kPicksScanNextN, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 2048}, {Space: plan.SpacePick, Offset: 790016, Bytes: 65536}, {Space: plan.SpacePick, Offset: 855552, Bytes: 256}, {Space: plan.SpacePick, Offset: 855808, Bytes: 256}}},
+	{Kernel: kPicksScanNextN, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 2048}, {Space: plan.SpacePick, Offset: 790016, Bytes: 65536}, {Space: plan.SpacePick, Offset: 855552, Bytes: 256}, {Space: plan.SpacePick, Offset: 855808, Bytes: 256}}},
 	{Kernel: kPicksPickNextN, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 789760, Bytes: 256}, {Space: plan.SpacePick, Offset: 790016, Bytes: 65536}, {Space: plan.SpacePick, Offset: 855552, Bytes: 256}, {Space: plan.SpacePick, Offset: 855808, Bytes: 256}, {Space: plan.SpacePick, Offset: 856064, Bytes: 65536}, {Space: plan.SpacePick, Offset: 921600, Bytes: 65536}}},
 }

@@ -6,14 +6,14 @@ import "mla/runtime/plan"
 
 // decode is one token: every dispatch in order, with the memory that it touches.
 var decode = []plan.Dispatch{
-	{Kernel: kEmbed, Layer: -1, Barrier: false, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 384), {Index: 1, Ahead: 1}, plan.At(512, 384), plan.At(1024, 96)}},
-	{Kernel: kQAKvA, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(512, 384), plan.At(1024, 96), {Index: 3}, plan.At(1280, 256), plan.At(1536, 64), {Index: 5}, plan.At(1792, 320)}},
-	{Kernel: kQBStoreKvKB, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(1280, 256), plan.At(1536, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(512, 576), plan.At(1792, 320), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 7}, plan.At(2304, 768), {Space: plan.SpaceCounters, Bytes: 12}, {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 0, Barrier: true, Operands: []plan.Operand{plan.At(2304, 768), plan.At(512, 576), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(3072, 98304), plan.At(101376, 3072)}},
-	{Kernel: kVB, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(3072, 98304), plan.At(101376, 3072), plan.At(512, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(512, 384), plan.At(0, 384), plan.At(1024, 384), {Index: 10}, plan.At(1536, 384), plan.At(2048, 96)}},
-	{Kernel: kGateUp, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(1536, 384), plan.At(2048, 96), {Index: 12}, plan.At(0, 640)}},
-	{Kernel: kDown, Layer: 0, Barrier: true, Operands: []plan.Operand{{Index: 13}, plan.At(0, 640), plan.At(1024, 384), plan.At(1536, 384), {Index: 1, Ahead: 1}, plan.At(2048, 384), plan.At(768, 96)}},
+	{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 384), {Index: 1, Ahead: 1}, plan.At(512, 384), plan.At(1024, 96)}},
+	{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(512, 384), plan.At(1024, 96), {Index: 3}, plan.At(1280, 256), plan.At(1536, 64), {Index: 5}, plan.At(1792, 320)}},
+	{Kernel: kQBStoreKvKB, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(1280, 256), plan.At(1536, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(512, 576), plan.At(1792, 320), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 7}, plan.At(2304, 768), {Space: plan.SpaceCounters, Bytes: 12}, {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{plan.At(2304, 768), plan.At(512, 576), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(3072, 98304), plan.At(101376, 3072)}},
+	{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(3072, 98304), plan.At(101376, 3072), plan.At(512, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(512, 384), plan.At(0, 384), plan.At(1024, 384), {Index: 10}, plan.At(1536, 384), plan.At(2048, 96)}},
+	{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(1536, 384), plan.At(2048, 96), {Index: 12}, plan.At(0, 640)}},
+	{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, plan.At(0, 640), plan.At(1024, 384), plan.At(1536, 384), {Index: 1, Ahead: 1}, plan.At(2048, 384), plan.At(768, 96)}},
 	{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(2048, 384), plan.At(768, 96), {Index: 3}, plan.At(0, 256), plan.At(256, 64), {Index: 5}, plan.At(1024, 320)}},
 	{Kernel: kQBStoreKvKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(0, 256), plan.At(256, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(2048, 576), plan.At(1024, 320), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}, {Index: 7}, plan.At(2816, 768), {Space: plan.SpaceCounters, Bytes: 12}, {Space: plan.SpaceArgs, Bytes: 8}}},
 	{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{plan.At(2816, 768), plan.At(2048, 576), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(3584, 98304), plan.At(101888, 3072)}},
