@@ -161,15 +161,14 @@ func (p *predictor) run(first, n int) (worst float64) {
 func (p *predictor) predict(pos int, tokens []int32, hidden []float32, from ...int) []float32 {
 	p.Helper()
 	d := p.join.Dim()
-	in := make([]float32, 2*d*len(tokens))
-	for i, token := range tokens {
-		var h []float32
+	in, before := make([]float32, 2*d*len(tokens)), make([][]float32, len(tokens))
+	for i := range before {
 		if hidden != nil {
-			h = hidden[i*d:][:d]
+			before[i] = hidden[i*d:][:d]
 		}
-		if err := p.join.Input(in[2*d*i:], token, h); err != nil {
-			p.Fatal(err)
-		}
+	}
+	if err := p.join.Inputs(in, tokens, before); err != nil {
+		p.Fatal(err)
 	}
 	var wanted []int
 	for i := append(from, 0)[0]; i < len(tokens) && len(wanted) < plan.MaxWanted; i++ {

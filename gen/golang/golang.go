@@ -105,6 +105,8 @@ func Print(pkg string, bundles []*plan.Bundle, header string) ([]File, error) {
 			f.Const().Id(arena).Op("=").Qual(planPath, "SpaceArena")
 			p.constants(f)
 			p.shareKernels(f)
+		case "zdispatch.go":
+			f.Var().Id(at).Op("=").Qual(planPath, "At")
 		}
 		for _, t := range files[i].tables {
 			p.table(f, t)

@@ -40,7 +40,7 @@ func TestLiteral(t *testing.T) {
 		{plan.Vec{Slot: 2}, "plan.Vec{Slot: 2}"},
 		{plan.Operand{}, "plan.Operand{}"},
 		{[]plan.Operand{{Space: plan.SpaceKV, Index: 3}, {}}, "[]plan.Operand{{Space: plan.SpaceKV, Index: 3}, {}}"},
-		{[]plan.Operand{{Space: plan.SpaceArena, Offset: 256, Bytes: 8}, {Space: plan.SpaceArena, Index: 1}}, "[]plan.Operand{plan.At(256, 8), {Space: arena, Index: 1}}"},
+		{[]plan.Operand{{Space: plan.SpaceArena, Offset: 256, Bytes: 8}, {Space: plan.SpaceArena, Index: 1}}, "[]plan.Operand{at(256, 8), {Space: arena, Index: 1}}"},
 		{[]plan.Part{&plan.MatVec{Up: -1, Norm: &plan.Norm{Weight: 1, Eps: 0.5}}},
 			"[]plan.Part{&plan.MatVec{Norm: &plan.Norm{Weight: 1, Eps: 0.5}, Up: -1}}"},
 	} {

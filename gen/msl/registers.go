@@ -67,7 +67,8 @@ const loopRegisters = 5*2 + 10
 
 // matrixRegisters is of the matrix form, whose simdgroups have keys blocks of columns,
 // values of them latent. A lane has two elements of each block of 8 × 8: of halves,
-// which rows and queries are, one register, and of floats, which sums are, two.
+// which rows and queries are, one register, and of floats, which sums are, two. NVIDIA GPUs,
+// whose right operands are other blocks than left ones, hold rows*values more.
 func matrixRegisters(p *plan.Attend, threads, tile, keys, values int, cache quant.Type) Registers {
 	load := cacheLoads[cache]
 	heads, rows := ceil(p.Heads, block), tile/block

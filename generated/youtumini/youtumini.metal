@@ -2696,7 +2696,7 @@ struct cache<f32, W> {
 //: cache if f16 using PAGE_ROWS f16
 template <uint W>
 struct cache<f16, W> {
-  enum : uint { WIDEST = 8 };
+  enum : uint { WIDEST = 8, NEIGHBOURS = 0 };
   struct rows { device const half * p; };
   template <uint N> struct columns { uint4 bits; };
 
@@ -2727,7 +2727,7 @@ struct cache<f16, W> {
 //: cache if q8_0 using LOWER_BYTES_PLUS_1024 PAGE_ROWS UPPER_BYTES_PLUS_1024 q8_0 words_of
 template <uint W>
 struct cache<q8_0, W> {
-  enum : uint { WIDEST = 16, PAGE_QUANTS = PAGE_ROWS * W, PAGE_BYTES = PAGE_QUANTS / 32u * 34u };
+  enum : uint { WIDEST = 16, NEIGHBOURS = (511u + W) / W, PAGE_QUANTS = PAGE_ROWS * W, PAGE_BYTES = PAGE_QUANTS / 32u * 34u };
   struct rows {
     device const uchar * quants;
     device const half * scales;
@@ -3014,10 +3014,12 @@ struct attend_matrix {
       }
     }
 
-    static inline void load_run_scales(thread stretch & u, rows_t tile, uint n, ushort sg, ushort lane) {
+    template <bool OLDER, bool NEWEST>
+    static inline void load_run_scales(thread stretch & u, rows_t tile, uint n, uint newest, ushort sg, ushort lane) {
       UNROLL for (uint k = 0; k < LOADS; ++k) {
-        const uint r = row(k, lane), j = first(k, lane);
-        if (r < TILE && has(j, sg)) cache_t::fetch_scale(u.loaded[k], tile, min(r, n - 1u), column(j, sg));
+        const uint r = row(k, lane), j = first(k, lane), from = min(r, n - 1u);
+        const bool wanted = from + cache_t::NEIGHBOURS < newest ? OLDER : NEWEST;
+        if (wanted && r < TILE && has(j, sg)) cache_t::fetch_scale(u.loaded[k], tile, from, column(j, sg));
       }
     }
 
@@ -3040,14 +3042,20 @@ struct attend_matrix {
     stretch<VALUES, KEYS - VALUES>::template load_run<OLDER, NEWEST>(l.keys, tile, n, newest, sg, lane);
   }
 
-  static inline void load_scales(rows_t tile, uint n, thread loads & l, ushort sg, ushort lane) {
-    stretch<0, VALUES>::load_run_scales(l.values, tile, n, sg, lane);
-    stretch<VALUES, KEYS - VALUES>::load_run_scales(l.keys, tile, n, sg, lane);
+  template <bool OLDER, bool NEWEST>
+  static inline void load_scales(rows_t tile, uint n, uint newest, thread loads & l, ushort sg, ushort lane) {
+    stretch<0, VALUES>::template load_run_scales<OLDER, NEWEST>(l.values, tile, n, newest, sg, lane);
+    stretch<VALUES, KEYS - VALUES>::template load_run_scales<OLDER, NEWEST>(l.keys, tile, n, newest, sg, lane);
   }
 
-  static inline void form_rows(thread const loads & l, memory m, thread simdgroup_half8x8 * keys, thread simdgroup_half8x8 * values, ushort sg, ushort lane) {
+  static inline void form_rows(thread const loads & l, uint n, memory m, thread simdgroup_half8x8 * keys, thread simdgroup_half8x8 * values, ushort sg, ushort lane) {
     threadgroup half * staged = (threadgroup half *)(m.shares + sg * SHARES);
     UNROLL for (uint p = 0; p < TILE; p += PIECE) {
+      if (p > 0u && p >= n) {
+        UNROLL for (uint i = 0; i < PIECE / 8u * KEYS; ++i) keys[p / 8u * KEYS + i] = keys[i];
+        UNROLL for (uint i = 0; LOAD_FOUR && i < PIECE / 8u * VALUES; ++i) values[p / 8u * VALUES + i] = values[i];
+        continue;
+      }
       stretch<0, VALUES>::stage_run(l.values, p, staged, lane);
       stretch<VALUES, KEYS - VALUES>::stage_run(l.keys, p, staged, lane);
       simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -3209,7 +3217,7 @@ struct attend_matrix {
         }
         n = min(uint(TILE), to - behind);
         load_rows<true, true>(tile, n, nkv - 1u - behind, next, sg, lane);
-        load_scales(tile, n, next, sg, lane);
+        load_scales<true, true>(tile, n, nkv - 1u - behind, next, sg, lane);
       }
       share_scores(keys, q, m, sg);
       threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -3217,7 +3225,7 @@ struct attend_matrix {
       softmax(m, seen, at == from, reference, sum, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       add_values(values, m, o, lane);
-      if (more) form_rows(next, m, keys, values, sg, lane);
+      if (more) form_rows(next, uint(TILE), m, keys, values, sg, lane); // all of it, as a branch would cost every tile
       at = behind;
     }
   }
@@ -3241,13 +3249,19 @@ struct attend_matrix {
     rows_t tile = cache_t::at(cache, pages[from / PAGE_ROWS], from % PAGE_ROWS);
     uint following = pages[min(from / PAGE_ROWS + 1u, last)];
     uint n = min(TILE - from % TILE, to - from);
-    if (EARLY) load_rows<true, false>(tile, n, older(from, nkv), next, sg, lane);
+    const uint there = older(from, nkv);
+    if (EARLY) {
+      load_rows<true, false>(tile, n, there, next, sg, lane);
+      load_scales<true, false>(tile, n, there, next, sg, lane);
+    }
     EARLIER_DONE;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
-    if (!EARLY || (NEW <= 1u ? to == nkv : to + NEW > nkv)) load_rows<!EARLY, true>(tile, n, older(from, nkv), next, sg, lane);
-    load_scales(tile, n, next, sg, lane);
+    if (!EARLY || there < to - from + cache_t::NEIGHBOURS) {
+      load_rows<!EARLY, true>(tile, n, there, next, sg, lane);
+      load_scales<!EARLY, true>(tile, n, there, next, sg, lane);
+    }
     if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
-    form_rows(next, m, keys, values, sg, lane);
+    form_rows(next, n, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
     walk(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
     LATER_MAY_START;

@@ -4,31 +4,33 @@ package yoututinytails
 
 import "mla/runtime/plan"
 
+var at = plan.At
+
 // decode is one token: every dispatch in order, with the memory that it touches.
 var decode = []plan.Dispatch{
-	{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, plan.At(0, 384), {Index: 1, Ahead: 1}, plan.At(512, 384), plan.At(1024, 96)}},
-	{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(512, 384), plan.At(1024, 96), {Index: 3}, plan.At(1280, 256), plan.At(1536, 64), {Index: 5}, plan.At(1792, 320)}},
-	{Kernel: kQBStoreKvKB, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(1280, 256), plan.At(1536, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(512, 576), plan.At(1792, 320), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 7}, plan.At(2304, 768), {Space: plan.SpaceCounters, Bytes: 12}, {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{plan.At(2304, 768), plan.At(512, 576), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(3072, 98304), plan.At(101376, 3072)}},
-	{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(3072, 98304), plan.At(101376, 3072), plan.At(512, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(512, 384), plan.At(0, 384), plan.At(1024, 384), {Index: 10}, plan.At(1536, 384), plan.At(2048, 96)}},
-	{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(1536, 384), plan.At(2048, 96), {Index: 12}, plan.At(0, 640)}},
-	{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, plan.At(0, 640), plan.At(1024, 384), plan.At(1536, 384), {Index: 1, Ahead: 1}, plan.At(2048, 384), plan.At(768, 96)}},
-	{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(2048, 384), plan.At(768, 96), {Index: 3}, plan.At(0, 256), plan.At(256, 64), {Index: 5}, plan.At(1024, 320)}},
-	{Kernel: kQBStoreKvKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(0, 256), plan.At(256, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(2048, 576), plan.At(1024, 320), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}, {Index: 7}, plan.At(2816, 768), {Space: plan.SpaceCounters, Bytes: 12}, {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{plan.At(2816, 768), plan.At(2048, 576), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(3584, 98304), plan.At(101888, 3072)}},
-	{Kernel: kVB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(3584, 98304), plan.At(101888, 3072), plan.At(0, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(0, 384), plan.At(1536, 384), plan.At(512, 384), {Index: 10}, plan.At(1024, 384), plan.At(2048, 96)}},
-	{Kernel: kGateUp, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(1024, 384), plan.At(2048, 96), {Index: 12}, plan.At(2304, 640)}},
-	{Kernel: kDown, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 13}, plan.At(2304, 640), plan.At(512, 384), plan.At(0, 384), {Index: 1, Ahead: 1}, plan.At(1024, 384), plan.At(1536, 96)}},
-	{Kernel: kQAKvA, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 2}, plan.At(1024, 384), plan.At(1536, 96), {Index: 3}, plan.At(512, 256), plan.At(768, 64), {Index: 5}, plan.At(1792, 320)}},
-	{Kernel: kQBStoreKvKB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 4}, plan.At(512, 256), plan.At(768, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, plan.At(1024, 576), plan.At(1792, 320), {Index: 6}, {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceTables}, {Index: 7}, plan.At(2304, 768), {Space: plan.SpaceCounters, Bytes: 12}, {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 2, Barrier: true, Operands: []plan.Operand{plan.At(2304, 768), plan.At(1024, 576), {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, plan.At(3072, 98304), plan.At(101376, 3072)}},
-	{Kernel: kVB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, plan.At(3072, 98304), plan.At(101376, 3072), plan.At(512, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 9}, plan.At(512, 384), plan.At(0, 384), plan.At(1024, 384), {Index: 10}, plan.At(1536, 384), plan.At(2048, 96)}},
-	{Kernel: kGateUp, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 11}, plan.At(1536, 384), plan.At(2048, 96), {Index: 12}, plan.At(0, 640)}},
-	{Kernel: kDown, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 13}, plan.At(0, 640), plan.At(1024, 384), plan.At(1536, 384), {Index: 14}, plan.At(2048, 384), plan.At(768, 96)}},
-	{Kernel: kLmHead, Layer: -1, Barrier: true, Operands: []plan.Operand{{}, plan.At(2048, 384), plan.At(768, 96), {Space: plan.SpaceLogits}}},
+	{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 384), {Index: 1, Ahead: 1}, at(512, 384), at(1024, 96)}},
+	{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(512, 384), at(1024, 96), {Index: 3}, at(1280, 256), at(1536, 64), {Index: 5}, at(1792, 320)}},
+	{Kernel: kQBStoreKvKB, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(1280, 256), at(1536, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(512, 576), at(1792, 320), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}, {Index: 7}, at(2304, 768), {Space: plan.SpaceCounters, Bytes: 12}, {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{at(2304, 768), at(512, 576), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(3072, 98304), at(101376, 3072)}},
+	{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(3072, 98304), at(101376, 3072), at(512, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(512, 384), at(0, 384), at(1024, 384), {Index: 10}, at(1536, 384), at(2048, 96)}},
+	{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 384), at(2048, 96), {Index: 12}, at(0, 640)}},
+	{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(0, 640), at(1024, 384), at(1536, 384), {Index: 1, Ahead: 1}, at(2048, 384), at(768, 96)}},
+	{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(2048, 384), at(768, 96), {Index: 3}, at(0, 256), at(256, 64), {Index: 5}, at(1024, 320)}},
+	{Kernel: kQBStoreKvKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(0, 256), at(256, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(2048, 576), at(1024, 320), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}, {Index: 7}, at(2816, 768), {Space: plan.SpaceCounters, Bytes: 12}, {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{at(2816, 768), at(2048, 576), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(3584, 98304), at(101888, 3072)}},
+	{Kernel: kVB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(3584, 98304), at(101888, 3072), at(0, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kOProj, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(0, 384), at(1536, 384), at(512, 384), {Index: 10}, at(1024, 384), at(2048, 96)}},
+	{Kernel: kGateUp, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1024, 384), at(2048, 96), {Index: 12}, at(2304, 640)}},
+	{Kernel: kDown, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(2304, 640), at(512, 384), at(0, 384), {Index: 1, Ahead: 1}, at(1024, 384), at(1536, 96)}},
+	{Kernel: kQAKvA, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 384), at(1536, 96), {Index: 3}, at(512, 256), at(768, 64), {Index: 5}, at(1792, 320)}},
+	{Kernel: kQBStoreKvKB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(512, 256), at(768, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(1024, 576), at(1792, 320), {Index: 6}, {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceTables}, {Index: 7}, at(2304, 768), {Space: plan.SpaceCounters, Bytes: 12}, {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kAttend, Layer: 2, Barrier: true, Operands: []plan.Operand{at(2304, 768), at(1024, 576), {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(3072, 98304), at(101376, 3072)}},
+	{Kernel: kVB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(3072, 98304), at(101376, 3072), at(512, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
+	{Kernel: kOProj, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(512, 384), at(0, 384), at(1024, 384), {Index: 10}, at(1536, 384), at(2048, 96)}},
+	{Kernel: kGateUp, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 384), at(2048, 96), {Index: 12}, at(0, 640)}},
+	{Kernel: kDown, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(0, 640), at(1024, 384), at(1536, 384), {Index: 14}, at(2048, 384), at(768, 96)}},
+	{Kernel: kLmHead, Layer: -1, Barrier: true, Operands: []plan.Operand{{}, at(2048, 384), at(768, 96), {Space: plan.SpaceLogits}}},
 }
 
 // batches are several rows at once.

@@ -1,9 +1,8 @@
 package device
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
+	"unsafe"
 
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -57,13 +56,11 @@ func HiddenOf(q *plan.Sequence) *plan.Vectors { return q.Hidden }
 func PutVectors(dst []byte, v *plan.Vectors, act plan.Elem, vectors []float32) {
 	size := v.ElemBytes(act)
 	for row := 0; row*v.Len < len(vectors); row++ {
-		at := dst[row*v.Stride*size:]
-		for i, x := range vectors[row*v.Len:][:v.Len] {
-			if size == 2 {
-				binary.LittleEndian.PutUint16(at[2*i:], quant.FloatToHalf(x))
-			} else {
-				binary.LittleEndian.PutUint32(at[4*i:], math.Float32bits(x))
-			}
+		at, from := dst[row*v.Stride*size:], vectors[row*v.Len:][:v.Len]
+		if size == 2 {
+			quant.FloatsToHalves(elements[uint16](at, v.Len), from)
+		} else {
+			copy(elements[float32](at, v.Len), from)
 		}
 	}
 }
@@ -72,10 +69,14 @@ func PutVectors(dst []byte, v *plan.Vectors, act plan.Elem, vectors []float32) {
 // arena.
 func TakeVectors(dst []float32, src []byte, v *plan.Vectors) {
 	for row := 0; row*v.Len < len(dst); row++ {
-		at := src[row*v.Stride*4:]
-		to := dst[row*v.Len:][:v.Len]
-		for i := range to {
-			to[i] = math.Float32frombits(binary.LittleEndian.Uint32(at[4*i:]))
-		}
+		copy(dst[row*v.Len:][:v.Len], elements[float32](src[row*v.Stride*4:], v.Len))
 	}
+}
+
+// elements are the first n numbers of memory that is aligned for them; devices and hosts here
+// have the low byte first.
+func elements[T uint16 | float32](memory []byte, n int) []T {
+	var t T
+	_ = memory[n*int(unsafe.Sizeof(t))-1] // there are as many
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(memory))), n)
 }

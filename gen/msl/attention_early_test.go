@@ -1,0 +1,130 @@
+package msl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/gen/msl/execute"
+	"mla/runtime/device/check"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// arriving is the source of attention on a row that the dispatch before is still storing: until
+// EARLIER_DONE, the sectors of the cache that hold something of it are other bytes. A GPU's
+// level-1 cache keeps 32 bytes as one, so what was loaded of them before stays as it was.
+func arriving(t *testing.T, source string, sectors []int) string {
+	t.Helper()
+	numbers := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(sectors)), "u, "), "[]") + "u"
+	store := fmt.Sprintf(`threadgroup_barrier(mem_flags::mem_device);
+    const uint sectors[] = {%s};
+    for (uint s = 0; sg == 0 && lane == 0 && s < %du; ++s) {
+      for (uint i = 0; i < 32u; ++i) ((device uchar *)cache)[32u * sectors[s] + i] ^= 0x5a;
+    }
+    threadgroup_barrier(mem_flags::mem_device);
+`, numbers, len(sectors))
+	const before = "    EARLIER_DONE;\n    load_queries("
+	if strings.Count(source, before) != 1 {
+		t.Fatalf("%d times %q in the source", strings.Count(source, before), before)
+	}
+	return strings.Replace(source, before, "    "+store+"    load_queries(", 1)
+}
+
+// sectorsOf are the 32 bytes each that hold something of a cache row.
+func (m *memory) sectorsOf(pos int) (list []int) {
+	a := m.k.Parts[0].(*plan.Attend)
+	width := a.LatDim + a.PeDim
+	first := cached(a.Cache, pos, width).Offset
+	for i := first; i < first+width; i++ {
+		if m.types[a.Cache.Slot] == quant.Q8_0 {
+			number, scale := m.scaled(a.Cache.Slot, i)
+			list = append(list, number/32, scale/32)
+		} else {
+			list = append(list, 2*i/32)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// early runs the first split of attention while the newest row arrives, and says what is wrong.
+func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows int, change func(string) string) error {
+	t.Helper()
+	a := k.Parts[0].(*plan.Attend)
+	m := newMemory(k, v, plan.ElemF32, rows-1)
+	sectors := m.sectorsOf(rows - 1)
+	one := *k
+	one.Variants = []plan.Variant{*v}
+	e, err := execute.Compile(change(arriving(t, print(t, &plan.Bundle{Name: "early", Activations: plan.ElemF32, Kernels: []plan.Kernel{one}}), sectors)), execute.Fast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	data := make([][]byte, len(m.data))
+	for i := range data {
+		data[i] = slices.Clone(m.data[i])
+	}
+	for _, s := range sectors {
+		for i := range 32 {
+			data[a.Cache.Slot][32*s+i] ^= 0x5a
+		}
+	}
+	if err := e.Copies().Run(v.Func, 1, k.Threads, data); err != nil {
+		return err
+	}
+	m.run(a)
+	ml, out := float32s(data[a.ML])[:2*a.Heads], float32s(data[a.Out])[:a.Heads*a.LatDim]
+	check.Rebase(ml, out, float32s(m.data[a.ML]))
+	most, worst := float32(0), float32(0)
+	for i, want := range float32s(m.data[a.Out])[:len(out)] {
+		if d := max(out[i]-want, want-out[i]); d > worst || d != d {
+			worst = d
+		}
+		most = max(most, want, -want)
+	}
+	if !(worst <= matrixTolerance*most) {
+		return fmt.Errorf("results are off by %v of %v", worst, most)
+	}
+	return nil
+}
+
+// TestEarly: what attention loads before the dispatch before has ended is nothing of the newest
+// row, whether that is in the split or the first one behind it, for scales that share 32 bytes
+// with those of the next row and of several.
+func TestEarly(t *testing.T) {
+	found := map[string]int{}
+	for _, shape := range []struct{ heads, lat, pe, simdgroups int }{{16, 512, 64, 8}, {4, 128, 64, 4}} {
+		k := attendKernel("early", shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: 16})
+		if got := matrixShapes(k.Parts[0].(*plan.Attend), k.Threads, budgetOf(""), simdWidth); len(got) != len(k.Variants)-1 {
+			t.Fatalf("%+v: matrix forms: %+v", shape, got)
+		}
+		for i := range k.Variants[1:] {
+			v := &k.Variants[1+i]
+			for _, rows := range []int{1, 2, 6, 7, 16, 17, 40} {
+				if err := early(t, &k, v, rows, func(s string) string { return s }); err != nil {
+					t.Errorf("%d + %d columns, %s, %d rows: %v", shape.lat, shape.pe, v.Func, rows, err)
+				}
+				for _, mistake := range []struct{ name, old, by string }{
+					{"all rows early", "min(r, n - 1u);\n        const bool wanted = from < newest ?", "min(r, n - 1u);\n        const bool wanted = true ?"},
+					{"neighbours early", "NEIGHBOURS = (511u + W) / W", "NEIGHBOURS = 0"},
+					{"one neighbour", "NEIGHBOURS = (511u + W) / W", "NEIGHBOURS = 1"},
+					{"not behind the split", "to - from + cache_t::NEIGHBOURS", "to - from"},
+				} {
+					if rows != 6 && rows != 7 && rows != 17 {
+						continue
+					}
+					if err := early(t, &k, v, rows, func(s string) string { return strings.Replace(s, mistake.old, mistake.by, 1) }); err != nil {
+						found[mistake.name]++
+					}
+				}
+			}
+		}
+	}
+	for _, name := range []string{"all rows early", "neighbours early", "one neighbour", "not behind the split"} {
+		if found[name] == 0 {
+			t.Errorf("%s: not found", name)
+		}
+	}
+}
