@@ -22,8 +22,47 @@ type Textual interface {
 // costs: where guesses pay there are no rests.
 type Following interface {
 	Drafter
-	// CatchUp runs what has been missed; the next Propose says it if the device fails.
-	CatchUp()
+	// Rest says whether the tokens that come are run without guesses.
+	Rest(rests bool)
+	// Missed is how many tokens there are to catch up with.
+	Missed() int
+	// CatchUp runs the first n of them; the next Propose guesses nothing if the device fails.
+	CatchUp(n int)
+}
+
+// CatchingUp decides whether a Following catches up: where its layer is a large part of the
+// model, as of small ones, that would take more than guesses may cost a text.
+type CatchingUp struct {
+	each time.Duration // of a token, the last time; 0: not known
+}
+
+// A few tokens say what each takes. All may take so small a part of the time of the tokens
+// that were missed.
+const (
+	catchUpFew  = 32
+	catchUpPart = 64
+)
+
+// Do lets f catch up, where a token of the text takes so long alone; false: it stays behind. It
+// takes time by the clock now.
+func (c *CatchingUp) Do(f Following, alone time.Duration, now func() time.Time) (took time.Duration, ok bool) {
+	run := func(n int) {
+		start := now()
+		f.CatchUp(n)
+		spent := now().Sub(start)
+		took, c.each = took+spent, max(spent/time.Duration(n), 1)
+	}
+	if n := f.Missed(); n > 0 && c.each == 0 {
+		run(min(n, catchUpFew))
+	}
+	if n := f.Missed(); n > 0 {
+		if c.each*catchUpPart > alone {
+			c.each = 0 // it may have been slow by chance: next time it is found out again
+			return took, false
+		}
+		run(n)
+	}
+	return took, true
 }
 
 // maxDraft is how many tokens are guessed at a time. A replay of so many rows and one
@@ -42,6 +81,7 @@ type drafted struct {
 	text    int       // tokens of the timeline that are the text's
 	behind  []outcome // behind the text, and behind each of the guesses
 	pays    pays
+	catches CatchingUp
 	ahead   int       // tokens that a device picks at a time while guesses rest; 0: none
 	chain   *chain    // that it picks meanwhile, or nil
 	since   time.Time // when the chain began
@@ -79,10 +119,14 @@ func (d *drafted) run(token int32) error {
 	if d.pays.rest >= fewResting && d.ahead > 0 {
 		return d.goAhead(token)
 	}
-	if f, ok := d.drafter.(Following); ok && d.pays.now() {
-		start := time.Now()
-		f.CatchUp()
-		d.result.Drafts.CatchingUp += time.Since(start)
+	if f, ok := d.drafter.(Following); ok {
+		if d.pays.now() {
+			took, ok := d.catches.Do(f, d.pays.alone, time.Now)
+			if d.result.Drafts.CatchingUp += took; !ok {
+				d.pays.rest = payRestMost
+			}
+		}
+		f.Rest(d.pays.rest > 0)
 	}
 	start := time.Now()
 	guesses := d.propose(token)

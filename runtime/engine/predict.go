@@ -108,11 +108,11 @@ func (s *Session) missed() {
 
 // hidden are the hidden states behind the last norm of the rows that the model has just
 // run; none where nothing predicts.
-func (m *Model) hidden(rows int) ([]float32, error) {
-	if m.predictor == nil {
+func (m *Model) hidden(rows []Row) ([]float32, error) {
+	if m.predictor == nil || !slices.ContainsFunc(rows, func(r Row) bool { return !r.Session.resting }) {
 		return nil, nil
 	}
-	x := make([]float32, rows*m.predictor.join.Dim())
+	x := make([]float32, len(rows)*m.predictor.join.Dim())
 	if err := m.runner.(device.Vectored).Hidden(x); err != nil {
 		return nil, err
 	}
@@ -143,9 +143,14 @@ func (s *Session) feed(next ...int32) error {
 	return err
 }
 
-// feedOn feeds the rows of a session, before others can have its pages.
+// feedOn feeds the rows of a session, before others can have its pages: but for those that it
+// missed while it rests, which then nobody makes.
 func (s *Session) feedOn() error {
-	if s.model.predictor == nil || s.model.failed != nil {
+	switch {
+	case s.model.predictor == nil || s.model.failed != nil:
+		return nil
+	case s.resting:
+		s.fed.from(len(s.tokens))
 		return nil
 	}
 	return s.model.fail(s.feed())
@@ -165,8 +170,12 @@ func (m *Model) feedAll() error {
 
 // predict is feed, and picks the most likely token behind the last row if it is wanted.
 func (s *Session) predict(next []int32, wanted bool) (picked int32, err error) {
+	return s.follow(slices.Concat(s.tokens[min(s.fed.n, len(s.tokens)):], next), wanted)
+}
+
+// follow runs the tokens behind those that the layer has run.
+func (s *Session) follow(tokens []int32, wanted bool) (picked int32, err error) {
 	p := s.model.predictor
-	tokens := slices.Concat(s.tokens[min(s.fed.n, len(s.tokens)):], next)
 	for len(tokens) > 0 {
 		n := min(len(tokens), p.Width())
 		if picked, err = p.run(s.place(s.fed.n), tokens[:n], s.fed.states[:n], wanted && n == len(tokens)); err != nil {
@@ -255,13 +264,25 @@ func (s *Session) Predictor() (Drafter, error) {
 	return &predicted{session: s, length: maxPredicted / 2}, nil
 }
 
-// CatchUp implements Following. The few tokens since the last guess are run with the next one.
-func (p *predicted) CatchUp() {
+// Missed implements Following. The few tokens since the last guess are run with the next one.
+func (p *predicted) Missed() int {
+	if n := len(p.session.tokens) - p.session.fed.n; n > plan.MaxBatch {
+		return n
+	}
+	return 0
+}
+
+// CatchUp implements Following.
+func (p *predicted) CatchUp(n int) {
 	s := p.session
-	if len(s.tokens)-s.fed.n > plan.MaxBatch {
-		_ = s.feedOn() // the model is told if it fails
+	if s.model.failed == nil {
+		_, err := s.follow(s.tokens[s.fed.n:][:n], false)
+		_ = s.model.fail(err) // the next Propose guesses nothing
 	}
 }
+
+// Rest implements Following.
+func (p *predicted) Rest(rests bool) { p.session.resting = rests }
 
 // Propose implements Drafter. text is the session's timeline and the token behind it. If the
 // device fails nothing is guessed; whatever the model runs next says so.

@@ -23,6 +23,8 @@ type Session struct {
 	fed      fed       // of a model that predicts
 	// predicted says that its layer guesses for this session.
 	predicted bool
+	// resting says that its hidden states are not kept, as nothing is guessed for a while.
+	resting bool
 }
 
 // ContextError says that a timeline would be longer than the session's caches.

@@ -161,14 +161,16 @@ func (m *Model) replay(rows []Row, states []*device.Sampling) ([]outcome, error)
 		}
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	hidden, err := m.hidden(len(rows))
+	hidden, err := m.hidden(rows)
 	if m.fail(err) != nil {
 		return nil, err
 	}
 	for i, r := range rows {
 		dim := len(hidden) / len(rows)
-		if err := r.Session.keep(r.Token, hidden[i*dim:][:dim]); err != nil {
-			return nil, err
+		if !r.Session.resting {
+			if err := r.Session.keep(r.Token, hidden[i*dim:][:dim]); err != nil {
+				return nil, err
+			}
 		}
 		if err := r.Session.add(r.Token); err != nil {
 			return nil, err

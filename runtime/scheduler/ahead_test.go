@@ -215,7 +215,9 @@ func (textual) Textual()                           {}
 type following struct{ guess []int32 }
 
 func (d following) Propose(_ []int32, n int) []int32 { return d.guess[:min(n, len(d.guess))] }
-func (following) CatchUp()                           {}
+func (following) CatchUp(int)                        {}
+func (following) Missed() int                        { return 0 }
+func (following) Rest(bool)                          {}
 
 // TestAheadOfGuesses: a request that guesses is gone on with for a few tokens where there is
 // nothing to guess, and for as long as guesses rest; no row is run in vain.

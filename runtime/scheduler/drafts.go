@@ -13,9 +13,7 @@ import (
 func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err error) {
 	quiet := !slices.ContainsFunc(s.active, func(t *task) bool { return t.waits || !t.started() || t.left() > 1 })
 	guessing := quiet && s.pays.now(len(rows))
-	if guessing {
-		catchUp(tasks)
-	}
+	s.follow(tasks, guessing)
 	start := s.now()
 	guesses := 0
 	if guessing {
@@ -42,12 +40,29 @@ func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err
 	return picked, nil
 }
 
-// catchUp lets those who are about to guess run what they have missed.
-func catchUp(tasks []*task) {
+// follow lets those who are about to guess run what they have missed, unless that takes too long,
+// and those who rest miss what comes.
+func (s *Scheduler) follow(tasks []*task, guessing bool) {
 	for _, t := range tasks {
-		if f, ok := t.drafter.(engine.Following); ok && t.worth.rest.left == 0 {
-			f.CatchUp()
+		f, ok := t.drafter.(engine.Following)
+		if !ok {
+			continue
 		}
+		if rest := &t.worth.rest; guessing && rest.left == 0 {
+			if _, ok := s.catches.Do(f, s.pays.alone[len(tasks)]/time.Duration(len(tasks)), s.now); !ok {
+				rest.left = payRestMost
+			}
+		}
+		f.Rest(t.started() && (s.pays.rest.left > 0 || t.worth.rest.left > 0))
+	}
+}
+
+// settle lets one who ends run what it has missed, where that is quick: who goes on behind the same
+// tokens finds it.
+func (s *Scheduler) settle(t *task) {
+	if f, ok := t.drafter.(engine.Following); ok && s.failed == nil {
+		_, ok := s.catches.Do(f, s.pays.alone[1], s.now)
+		f.Rest(!ok)
 	}
 }
 

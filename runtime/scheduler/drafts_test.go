@@ -183,18 +183,40 @@ func TestDraftsOfOne(t *testing.T) {
 	}
 }
 
-// late is a Drafter that has something to catch up with, which takes a second.
+// late is a Drafter that has a thousand tokens to catch up with in front of each guess.
 type late struct {
 	known
-	clock  *time.Time
-	caught *int
+	clock          *time.Time
+	each           time.Duration
+	caught, missed int
+	rests          bool
 }
 
-func (l late) CatchUp() { *l.caught++; *l.clock = l.clock.Add(time.Second) }
+func (l *late) Missed() int     { return l.missed }
+func (l *late) Rest(rests bool) { l.rests = rests }
+func (l *late) CatchUp(n int) {
+	l.caught, l.missed = l.caught+n, l.missed-n
+	*l.clock = l.clock.Add(time.Duration(n) * l.each)
+}
+func (l *late) Propose(text []int32, n int) []int32 {
+	l.missed = 1000
+	return l.known.Propose(text, n)
+}
 
 // TestCatchUp: what a Drafter has missed is no part of what its guesses cost, and it catches up
-// where it guesses and nowhere else.
+// where it guesses and nowhere else; where that takes too long it rests.
 func TestCatchUp(t *testing.T) {
+	if l, right := runLate(t, 100*time.Microsecond); right < 100 || l.caught < 10*1000 || l.rests {
+		t.Errorf("%d guesses right, %d tokens caught up with, rests: %t", right, l.caught, l.rests)
+	}
+	if l, right := runLate(t, time.Millisecond); right > 0 || l.caught > 2*32 || !l.rests {
+		t.Errorf("slow: %d guesses right, %d tokens caught up with, rests: %t", right, l.caught, l.rests)
+	}
+}
+
+// runLate runs a text of 200 tokens, each of which takes 10 ms alone, and returns how many guesses were right.
+func runLate(t *testing.T, each time.Duration) (*late, int) {
+	t.Helper()
 	m, runner := newModel(t, device.Config{Context: 300, Tables: 1, Width: 16})
 	var clock time.Time
 	runner.Logits = func(row plan.Row, _ uint64, out []float32) { out[(int(row.Token)+1)%vocab] = 1 }
@@ -211,10 +233,10 @@ func TestCatchUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caught, steps := 0, 0
+	l := &late{known: known{all, 0}, clock: &clock, each: each, missed: 1000}
 	var result engine.Result
 	if err := s.Submit(t.Context(), Request{
-		Prompt: all[:2], Max: 200, Sampler: sampler, Draft: func(*engine.Session) (engine.Drafter, error) { return late{known{all, 0}, &clock, &caught}, nil },
+		Prompt: all[:2], Max: 200, Sampler: sampler, Draft: func(*engine.Session) (engine.Drafter, error) { return l, nil },
 		Done: func(res engine.Result, err error) {
 			if err != nil {
 				t.Error(err)
@@ -224,12 +246,8 @@ func TestCatchUp(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for more := true; more; steps++ {
-		if more, err = s.Step(); err != nil {
-			t.Fatal(err)
-		}
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
 	}
-	if result.Accepted < 100 || caught == 0 || caught > steps {
-		t.Errorf("%d of %d guesses right in %d steps, %d times caught up", result.Accepted, result.Drafted, steps, caught)
-	}
+	return l, result.Accepted
 }

@@ -81,6 +81,7 @@ type Scheduler struct {
 	waiting []*task // for a session, those that joined before in front
 	active  []*task // have one, in the order in which they joined
 	pays    pays
+	catches engine.CatchingUp
 	pace    pace
 	turn    round
 	flight  flight
@@ -226,6 +227,7 @@ func (s *Scheduler) end(t *task, reason engine.Reason, err error) {
 	s.active, s.waiting = slices.DeleteFunc(s.active, is), slices.DeleteFunc(s.waiting, is)
 	s.turn.decode = slices.DeleteFunc(s.turn.decode, is)
 	s.hold = false
+	s.settle(t)
 	t.stop(reason)
 	t.Done(t.result, errors.Join(t.close(), err))
 }
