@@ -260,7 +260,10 @@ func (s *Session) Predictor() (Drafter, error) {
 	if s.model.predictor == nil {
 		return nil, errors.New("the model was loaded without a layer that predicts")
 	}
-	s.predicted = true
+	if s.resting { // of the text before; the states of the prompt to come are kept
+		s.fed.from(len(s.tokens))
+	}
+	s.predicted, s.resting = true, false
 	return &predicted{session: s, length: maxPredicted / 2}, nil
 }
 
