@@ -193,7 +193,7 @@ def mtp(r, model, limit):
                                ("to catch up", caught, "ms"), (f"a text of {n} tokens", speed, "tok/s")]:
         r.figure("mtp", model, name, values, unit)
     median = statistics.median(beside)
-    r.figure("mtp", model, "as many tokens without guesses take of its time", beside, "×", "≥ 0.97", median >= 0.97)
+    r.figure("mtp", model, "its speed over that of a run without guesses", beside, "×", "≥ 0.97", median >= 0.97)
 
 
 def restore(r, model, limit):

@@ -62,10 +62,7 @@ func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows int, change func(
 		t.Fatal(err)
 	}
 	defer e.Close()
-	data := make([][]byte, len(m.data))
-	for i := range data {
-		data[i] = slices.Clone(m.data[i])
-	}
+	data := m.clone().data
 	for _, s := range sectors {
 		for i := range 32 {
 			data[a.Cache.Slot][32*s+i] ^= 0x5a
@@ -90,6 +87,14 @@ func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows int, change func(
 	return nil
 }
 
+// earlyMistakes are what early loads could get wrong: text of the source, and what stands in its place.
+var earlyMistakes = []struct{ name, old, by string }{
+	{"all rows early", "min(r, n - 1u);\n        const bool wanted = from < newest ?", "min(r, n - 1u);\n        const bool wanted = true ?"},
+	{"neighbours early", "NEIGHBOURS = (511u + W) / W", "NEIGHBOURS = 0"},
+	{"one neighbour", "NEIGHBOURS = (511u + W) / W", "NEIGHBOURS = 1"},
+	{"not behind the split", "to - from + cache_t::NEIGHBOURS", "to - from"},
+}
+
 // TestEarly: what attention loads before the dispatch before has ended is nothing of the newest
 // row, whether that is in the split or the first one behind it, for scales that share 32 bytes
 // with those of the next row and of several.
@@ -106,12 +111,7 @@ func TestEarly(t *testing.T) {
 				if err := early(t, &k, v, rows, func(s string) string { return s }); err != nil {
 					t.Errorf("%d + %d columns, %s, %d rows: %v", shape.lat, shape.pe, v.Func, rows, err)
 				}
-				for _, mistake := range []struct{ name, old, by string }{
-					{"all rows early", "min(r, n - 1u);\n        const bool wanted = from < newest ?", "min(r, n - 1u);\n        const bool wanted = true ?"},
-					{"neighbours early", "NEIGHBOURS = (511u + W) / W", "NEIGHBOURS = 0"},
-					{"one neighbour", "NEIGHBOURS = (511u + W) / W", "NEIGHBOURS = 1"},
-					{"not behind the split", "to - from + cache_t::NEIGHBOURS", "to - from"},
-				} {
+				for _, mistake := range earlyMistakes {
 					if rows != 6 && rows != 7 && rows != 17 {
 						continue
 					}
@@ -122,9 +122,9 @@ func TestEarly(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"all rows early", "neighbours early", "one neighbour", "not behind the split"} {
-		if found[name] == 0 {
-			t.Errorf("%s: not found", name)
+	for _, mistake := range earlyMistakes {
+		if found[mistake.name] == 0 {
+			t.Errorf("%s: not found", mistake.name)
 		}
 	}
 }

@@ -77,6 +77,27 @@ func newPredicting(t *testing.T, cfg device.Config) *predicting {
 	return p
 }
 
+// newPredicted is such a model with a session that the layer guesses for.
+func newPredicted(t *testing.T, width int) (*predicting, *Session, Following) {
+	t.Helper()
+	p := newPredicting(t, device.Config{Context: 200, Width: width})
+	s, err := p.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, s, predictorOf(t, s)
+}
+
+// predictorOf is what guesses for a session's next text.
+func predictorOf(t *testing.T, s *Session) Following {
+	t.Helper()
+	d, err := s.Predictor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.(Following)
+}
+
 // TestPredictedDrafts: sessions that share pages, go back, are closed and opened, and draft
 // now and then, have the text that they have without drafts; and what the layer is fed is
 // right, whatever was run in between.
@@ -147,8 +168,8 @@ func TestPredictedDrafts(t *testing.T) {
 		rows, unknowns, unmade = rows+p.rows, unknowns+p.unknowns, unmade+p.unmade
 	}
 	t.Logf("%d rows, %d without a hidden state, %d behind rows that nobody made; %d of %d guesses right", rows, unknowns, unmade, accepted, drafted)
-	// How often guesses rest is up to the machine, as replays take no time here.
-	if accepted == 0 || drafted <= accepted || unknowns == 0 || unknowns > rows/2 || unmade > rows/2 {
+	// How often guesses rest is up to the machine: 8 and 2 in a hundred on one, and 13 where prompts rested, too.
+	if accepted == 0 || drafted <= accepted || unknowns == 0 || unknowns > rows/10 || unmade > rows/20 {
 		t.Error("too few guesses, or too many hidden states that are not known")
 	}
 }
@@ -212,15 +233,7 @@ func TestInVain(t *testing.T) {
 // TestCatchUp: tokens that came without guesses are run before the next guess and apart from it,
 // unless they are few.
 func TestCatchUp(t *testing.T) {
-	p := newPredicting(t, device.Config{Context: 200, Width: 64})
-	s, err := p.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := s.Predictor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, s, d := newPredicted(t, 64)
 	for _, missed := range []int{plan.MaxBatch + 1, 40, 3} {
 		fed := len(s.Tokens())
 		for i := range missed {
@@ -229,8 +242,7 @@ func TestCatchUp(t *testing.T) {
 			}
 		}
 		p.rows = 0
-		f := d.(Following)
-		f.CatchUp(f.Missed())
+		d.CatchUp(d.Missed())
 		caught := p.rows
 		d.Propose(append(slices.Clone(s.Tokens()), 1), 1)
 		want := missed
@@ -246,15 +258,7 @@ func TestCatchUp(t *testing.T) {
 // TestMissed: tokens that the device ran by itself go through the layer without their hidden states, if it
 // guesses for the session, so that no row is missing in front of a guess.
 func TestMissed(t *testing.T) {
-	p := newPredicting(t, device.Config{Context: 200, Width: 16})
-	s, err := p.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := s.Predictor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, s, d := newPredicted(t, 16)
 	for _, missed := range []int{5, 1, 30, 17} {
 		if err := s.Append(1); err != nil {
 			t.Fatal(err)
@@ -277,8 +281,7 @@ func TestMissed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		f := d.(Following)
-		f.CatchUp(f.Missed())
+		d.CatchUp(d.Missed())
 		d.Propose(append(slices.Clone(s.Tokens()), 1), 1)
 		// Unknown is what was before 2, as another token was asked about, and what all missed tokens left.
 		if p.rows != missed+2 || p.unknowns != missed+1 {
@@ -290,20 +293,11 @@ func TestMissed(t *testing.T) {
 // TestRest: of tokens that come while guesses rest no hidden state is fetched and no row of the layer is
 // made, nor when the session closes; what is caught up with afterwards are rows without hidden states.
 func TestRest(t *testing.T) {
-	p := newPredicting(t, device.Config{Context: 200, Width: 16})
-	s, err := p.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := s.Predictor()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := d.(Following)
+	p, s, d := newPredicted(t, 16)
 	if err := s.Append(1); err != nil {
 		t.Fatal(err)
 	}
-	f.Rest(true)
+	d.Rest(true)
 	rest := func(n int) {
 		t.Helper()
 		p.rows = 0
@@ -317,15 +311,36 @@ func TestRest(t *testing.T) {
 		}
 	}
 	rest(70)
-	f.Rest(false)
+	d.Rest(false)
 	p.unknowns = 0
-	if f.CatchUp(f.Missed()); p.rows != 71 || p.unknowns != 69 { // position 1 has that of 0
+	if d.CatchUp(d.Missed()); p.rows != 71 || p.unknowns != 69 { // position 1 has that of 0
 		t.Errorf("%d rows are caught up with, %d without a hidden state", p.rows, p.unknowns)
 	}
-	f.Rest(true)
+	d.Rest(true)
 	rest(80)
 	if err := s.Close(); err != nil || p.rows > 0 {
 		t.Errorf("%d rows when a session closes that rests, %v", p.rows, err)
+	}
+}
+
+// TestRestEnds: a text whose guesses rest leaves its session's next prompt its hidden states.
+func TestRestEnds(t *testing.T) {
+	p, s, d := newPredicted(t, 16)
+	if err := s.Sync(t.Context(), []int32{1, 2, 3}, nil); err != nil {
+		t.Fatal(err)
+	}
+	d.Rest(true)
+	if err := s.Append(4); err != nil {
+		t.Fatal(err)
+	}
+	d = predictorOf(t, s)
+	p.rows, p.unknowns = 0, 0
+	if err := s.Sync(t.Context(), []int32{1, 2, 9, 8, 7, 6, 5, 4, 3}, nil); err != nil {
+		t.Fatal(err)
+	}
+	// Of the first row behind what is the same nobody kept the state before.
+	if guesses := d.Propose(append(slices.Clone(s.Tokens()), 1), 1); len(guesses) != 1 || p.rows < 8 || p.unknowns > 1 {
+		t.Errorf("%d guesses by %d rows, %d without a hidden state", len(guesses), p.rows, p.unknowns)
 	}
 }
 
