@@ -2,6 +2,8 @@ package engine
 
 import (
 	"time"
+
+	"mla/runtime/payoff"
 )
 
 // Drafter guesses how a text goes on.
@@ -80,12 +82,15 @@ type drafted struct {
 	result  *Result
 	text    int       // tokens of the timeline that are the text's
 	behind  []outcome // behind the text, and behind each of the guesses
-	pays    pays
+	pays    payoff.Steps
 	catches CatchingUp
-	ahead   int       // tokens that a device picks at a time while guesses rest; 0: none
-	chain   *chain    // that it picks meanwhile, or nil
-	since   time.Time // when the chain began
-	rested  int       // its tokens
+	guesses int           // of the last replay, which pays has not counted yet
+	right   int           // of them
+	took    time.Duration // that replay
+	ahead   int           // tokens that a device picks at a time while guesses rest; 0: none
+	chain   *chain        // that it picks meanwhile, or nil
+	since   time.Time     // when the chain began
+	rested  int           // its tokens
 }
 
 func (d *drafted) next() (int32, error) {
@@ -106,30 +111,56 @@ func (d *drafted) run(token int32) error {
 		d.text++
 		d.behind = d.behind[1:]
 		d.result.Accepted++
-		d.pays.accepted++
+		d.right++
 		return nil
 	}
 	if d.chain != nil && d.chain.more() {
-		d.text, d.rested, d.pays.rest = d.text+1, d.rested+1, d.pays.rest-1
+		d.text, d.rested = d.text+1, d.rested+1
 		return d.chain.run(token)
 	}
 	if err := d.end(); err != nil {
 		return err
 	}
-	if d.pays.rest >= fewResting && d.ahead > 0 {
+	d.count()
+	if d.pays.Resting() >= fewResting && d.ahead > 0 {
 		return d.goAhead(token)
 	}
+	guesses := d.pays.Now(1) && d.follow()
 	if f, ok := d.drafter.(Following); ok {
-		if d.pays.now() {
-			took, ok := d.catches.Do(f, d.pays.alone, time.Now)
-			if d.result.Drafts.CatchingUp += took; !ok {
-				d.pays.rest = payRestMost
-			}
-		}
-		f.Rest(d.pays.rest > 0)
+		f.Rest(d.pays.Resting() > 0)
 	}
+	return d.replay(token, guesses)
+}
+
+// count counts the last replay, whose right guesses are all known.
+func (d *drafted) count() {
+	if d.took > 0 {
+		d.pays.Ran(1, d.guesses, 1+d.right, d.took)
+	}
+	d.guesses, d.right, d.took = 0, 0, 0
+}
+
+// follow lets one who has missed tokens run them, or guesses rest if that takes too long.
+func (d *drafted) follow() bool {
+	f, ok := d.drafter.(Following)
+	if !ok {
+		return true
+	}
+	took, ok := d.catches.Do(f, d.pays.Alone(1), time.Now)
+	d.result.Drafts.CatchingUp += took
+	if !ok {
+		d.pays.Rest()
+	}
+	return ok
+}
+
+// replay runs a token, with guesses of what follows or without.
+func (d *drafted) replay(token int32, guess bool) error {
 	start := time.Now()
-	guesses := d.propose(token)
+	var guesses []int32
+	if guess {
+		guesses = d.propose(token)
+	}
 	guessed := time.Now()
 	row := Row{Session: d.Session, Token: token, Sampler: d.sampler, Guesses: guesses}
 	rows, states := row.guessed()
@@ -137,21 +168,20 @@ func (d *drafted) run(token int32) error {
 	if err != nil {
 		return err
 	}
-	d.pays.ran(len(rows), time.Since(start))
+	d.guesses, d.took = len(guesses), time.Since(start)
 	if cost := &d.result.Drafts; len(guesses) > 0 {
-		cost.Rounds, cost.Guessing, cost.Running = cost.Rounds+1, cost.Guessing+guessed.Sub(start), cost.Running+time.Since(guessed)
+		cost.Rounds, cost.Guessing, cost.Running, cost.Alone = cost.Rounds+1, cost.Guessing+guessed.Sub(start), cost.Running+time.Since(guessed), cost.Alone+d.pays.Alone(1)
 	}
-	d.result.Drafts.Alone = d.pays.alone
 	d.result.Drafted += len(guesses)
 	d.text++
 	d.behind = out
 	return nil
 }
 
-// propose guesses what follows a token, as far as there is room and as it pays.
+// propose guesses what follows a token, as far as there is room.
 func (d *drafted) propose(token int32) []int32 {
 	most := min(maxDraft, d.model.Width()-1, d.model.context-d.text-1)
-	if most < 1 || !d.pays.now() {
+	if most < 1 {
 		return nil
 	}
 	var known []int32
@@ -173,13 +203,13 @@ const fewResting = 8
 // goAhead runs a token and lets the device go on for as long as guesses rest, if it can.
 func (d *drafted) goAhead(token int32) error {
 	start := time.Now()
-	c, behind, err := d.runChain(token, d.sampler, d.ahead, d.pays.rest-1) // but for this one
+	c, behind, err := d.runChain(token, d.sampler, d.ahead, d.pays.Resting()-1) // but for this one
 	if err != nil {
 		return err
 	}
 	d.text++
 	d.behind = []outcome{behind}
-	d.pays.ran(1, time.Since(start))
+	d.pays.Ran(1, 0, 1, time.Since(start))
 	if d.chain, d.since, d.rested = c, time.Now(), 0; c == nil {
 		d.ahead = 0
 	}
@@ -190,9 +220,7 @@ func (d *drafted) goAhead(token int32) error {
 func (d *drafted) end() error {
 	if c := d.chain; c != nil {
 		d.chain, d.behind = nil, nil
-		if d.rested >= fewResting { // as tokens come by units, not of each
-			d.pays.alone = time.Since(d.since) / time.Duration(d.rested)
-		}
+		d.pays.Ahead(d.rested, time.Since(d.since)) // as tokens come by units, not of each
 		if err := c.end(); err != nil {
 			return err
 		}
@@ -201,61 +229,4 @@ func (d *drafted) end() error {
 		return nil
 	}
 	return d.rewind(d.text)
-}
-
-// pays decides whether guesses are worth their time: rows of guesses must bring more
-// tokens than the time that they take would have brought one by one.
-type pays struct {
-	alone    time.Duration // of a replay of one row, a running mean; 0: not known
-	together time.Duration // spent on the last rounds with guesses
-	rounds   int
-	accepted int // guesses of these rounds
-	rest     int // replays until guesses are tried again
-	pause    int // the last rest; 0: guesses have paid since
-}
-
-// The rounds that decide, unless so many tokens' time is lost before, in some rounds, as one may
-// have been slow by chance; and how long guesses are left out if they did not pay: twice as long
-// each time. So a text that cannot be guessed loses two to three tokens in a hundred, and fewer
-// later on.
-const (
-	payRounds   = 8
-	paySome     = 3
-	payLoss     = 2
-	payRest     = 128
-	payRestMost = 1024
-)
-
-// ran counts a replay.
-func (p *pays) ran(rows int, took time.Duration) {
-	if rows == 1 {
-		if p.alone == 0 {
-			p.alone = took
-		}
-		p.alone += (took - p.alone) / 8
-		p.rest = max(p.rest-1, 0)
-		return
-	}
-	if p.rounds == payRounds {
-		p.rounds, p.together, p.accepted = 0, 0, 0
-	}
-	p.rounds++
-	p.together += took
-}
-
-// now says whether guesses are run.
-func (p *pays) now() bool {
-	if p.rest > 0 || p.alone == 0 {
-		return false
-	}
-	lost := p.together - time.Duration(p.rounds+p.accepted)*p.alone
-	switch {
-	case p.rounds >= paySome && lost > payLoss*p.alone, p.rounds == payRounds && lost > 0:
-		p.pause = min(max(2*p.pause, payRest), payRestMost)
-		p.rest, p.rounds, p.together, p.accepted = p.pause, 0, 0, 0
-		return false
-	case p.rounds == payRounds:
-		p.pause = 0
-	}
-	return true
 }

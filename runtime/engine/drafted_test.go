@@ -10,6 +10,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/fake"
+	"mla/runtime/payoff"
 	"mla/runtime/plan"
 	"mla/runtime/sample"
 )
@@ -108,58 +109,20 @@ func draftSession(t *testing.T, cfg device.Config) (*Session, *fake.Runner) {
 	return s, r
 }
 
-// TestPays: guesses rest where their rounds take longer than what they bring, as soon as that
-// has cost some tokens' time, and twice as long when it was in vain again.
-func TestPays(t *testing.T) {
-	for _, tt := range []struct {
-		accepted int           // a round
-		took     time.Duration // a token alone takes 100
-		rounds   int           // until they rest
-		want     bool
-	}{{0, 200, paySome, false}, {0, 150, 5, false}, {0, 110, payRounds, false}, {1, 300, paySome, false}, {1, 250, 5, false}, {1, 200, payRounds, true}, {7, 300, payRounds, true}, {7, 900, paySome, false}} {
-		p := pays{}
-		if p.now() {
-			t.Error("guesses before a replay of one row: nobody knows what they cost")
-		}
-		p.ran(1, 100)
-		for _, rest := range []int{payRest, 2 * payRest, 4 * payRest} {
-			rounds := 0
-			for ; rounds < payRounds && p.now(); rounds++ {
-				p.ran(8, tt.took)
-				p.accepted += tt.accepted
-			}
-			if got := p.now(); got != tt.want || rounds != tt.rounds {
-				t.Fatalf("%+v: they pay is %t behind %d rounds", tt, got, rounds)
-			}
-			if tt.want {
-				break
-			}
-			for range rest - 1 {
-				p.ran(1, 100)
-			}
-			if p.now() {
-				t.Error("guesses do not rest")
-			}
-			p.ran(1, 100)
-		}
-	}
-	p := pays{alone: 100, pause: 8 * payRest}
-	for range 2 * payRounds { // that pay
-		p.now()
-		p.ran(8, 200)
-		p.accepted += 3
-	}
-	if !p.now() || p.pause != 0 {
-		t.Errorf("guesses that pay leave a rest of %d", p.pause)
-	}
-}
-
 // wrong guesses what never comes, and counts how often it is asked.
 type wrong struct{ asked int }
 
 func (w *wrong) Propose(text []int32, n int) []int32 {
 	w.asked++
 	return []int32{(text[len(text)-1] + 2) % fakeVocab}
+}
+
+// resting rests for so many tokens more; then a token alone takes next to nothing, so that no guess pays.
+func resting(tokens int) (p payoff.Steps) {
+	p.Ran(1, 0, 1, time.Nanosecond)
+	p.Rest()
+	p.Ahead(p.Resting()-tokens, 0)
+	return p
 }
 
 // TestRests: while guesses rest the device picks by itself, and the text, what the sampler is told and
@@ -186,7 +149,7 @@ func TestRests(t *testing.T) {
 		}
 		sampler, guesses := &portable{}, &wrong{}
 		var res Result
-		d := &drafted{Session: s, sampler: sampler, drafter: guesses, result: &res, text: 2, ahead: 4, behind: []outcome{{logits: s.logits}}, pays: pays{alone: time.Nanosecond, rest: tt.rest}}
+		d := &drafted{Session: s, sampler: sampler, drafter: guesses, result: &res, text: 2, ahead: 4, behind: []outcome{{logits: s.logits}}, pays: resting(tt.rest)}
 		reason, err := s.continueText(t.Context(), Request{Sampler: sampler, Max: tt.max}, &res, d, func(int32) bool { return true })
 		if err = errors.Join(err, d.end()); err != nil || reason != ReasonLength {
 			t.Fatal(reason, err)

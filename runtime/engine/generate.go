@@ -81,16 +81,16 @@ type Result struct {
 type Drafts struct {
 	Rounds            int           // replays of guesses together with a token
 	Guessing, Running time.Duration // of all rounds: to guess, and to run what was guessed
+	Alone             time.Duration // of as many replays of one token, as long as they took at the time
 	CatchingUp        time.Duration // with tokens that were run without guesses
-	Alone             time.Duration // of a replay of one token, in the mean; 0: not known
 }
 
-// BreakEven is how many guesses of a round have to be right for its time not to be lost.
+// BreakEven is how many guesses of a round have to be right for its time not to be lost; 0: there is none.
 func (d Drafts) BreakEven() float64 {
-	if d.Rounds == 0 || d.Alone == 0 {
+	if d.Alone == 0 {
 		return 0
 	}
-	return float64(d.Guessing+d.Running)/float64(d.Rounds)/float64(d.Alone) - 1
+	return float64(d.Guessing+d.Running)/float64(d.Alone) - 1
 }
 
 // Timing is a number of tokens and how long they took.

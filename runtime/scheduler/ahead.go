@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"errors"
+	"time"
 
 	"mla/runtime/engine"
 )
@@ -11,7 +12,9 @@ import (
 type flight struct {
 	task  *task
 	ahead *engine.Ahead
-	left  int // tokens until it is over; negative: any number
+	most  int // tokens; negative: any number
+	ran   int
+	since time.Time
 }
 
 // How many tokens of a request that guesses are run without a look, once there was nothing to
@@ -57,9 +60,9 @@ func (s *Scheduler) unguessed(t *task) int {
 	}
 	_, textual := t.drafter.(engine.Textual)
 	_, following := t.drafter.(engine.Following)
-	rest := max(s.pays.rest.left, t.worth.rest.left)
+	rest := max(s.pays.Resting(), t.share.Resting())
 	switch {
-	case !textual && !following, s.pays.alone[1] == 0: // it is not known yet what guesses have to beat
+	case !textual && !following, s.pays.Alone(1) == 0: // it is not known yet what guesses have to beat
 		return 0
 	case rest > 0:
 		return rest
@@ -91,7 +94,7 @@ func (s *Scheduler) goOn(t *task, most int) bool {
 		var ahead *engine.Ahead
 		ahead, token, err = t.session.RunAhead(token, t.Sampler.(engine.Portable), s.unit, most)
 		if ahead != nil {
-			s.flight = flight{t, ahead, most}
+			s.flight = flight{task: t, ahead: ahead, most: most, since: start}
 		}
 		t.onHost = ahead == nil
 	}
@@ -100,12 +103,13 @@ func (s *Scheduler) goOn(t *task, most int) bool {
 	}
 	took := s.now().Sub(start)
 	s.steps.one(took)
-	if t.drafter != nil {
-		s.pays.ran(1, 0, 1, took)
-		t.worth.now()
-	}
-	if s.flight.left--; s.flight.left == 0 {
-		s.land() // nothing is under way
+	if f := &s.flight; f.task == t {
+		if f.ran++; f.ran == f.most {
+			s.land() // nothing is under way
+		}
+	} else {
+		s.pays.Ran(1, 0, 1, took)
+		t.share.Passed(1)
 	}
 	t.result.Decode.Tokens++
 	s.take(t, []int32{token})
@@ -114,9 +118,11 @@ func (s *Scheduler) goOn(t *task, most int) bool {
 
 // land ends what a device does by itself. The request goes on with rows.
 func (s *Scheduler) land() {
-	if a := s.flight.ahead; a != nil {
+	if f := s.flight; f.ahead != nil {
+		s.pays.Ahead(f.ran, s.now().Sub(f.since))
+		f.task.share.Passed(f.ran)
 		s.flight = flight{}
-		if err := a.End(); s.failed == nil {
+		if err := f.ahead.End(); s.failed == nil {
 			s.failed = err
 		}
 	}

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"mla/runtime/engine"
+	"mla/runtime/payoff"
 )
 
 // DefaultPromptRows is Config.PromptRows unless it is given.
@@ -80,7 +81,7 @@ type Scheduler struct {
 
 	waiting []*task // for a session, those that joined before in front
 	active  []*task // have one, in the order in which they joined
-	pays    pays
+	pays    payoff.Steps
 	catches engine.CatchingUp
 	pace    pace
 	turn    round

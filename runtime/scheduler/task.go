@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"mla/runtime/engine"
+	"mla/runtime/payoff"
 )
 
 // task is a request on its way. Its text is the prompt and what was picked; a prefix of
@@ -17,7 +18,7 @@ type task struct {
 	text      []int32
 	session   *engine.Session // nil: it waits for one
 	drafter   engine.Drafter  // of the session; nil: nothing is guessed
-	worth     worth           // of its guesses
+	share     payoff.Share    // of what guesses save
 	waits     bool            // for pages
 	onHost    bool            // the device cannot go on by itself
 	unguessed int             // tokens that were last run so where there was nothing to guess; 0: a guess was right since

@@ -1,0 +1,161 @@
+// Package payoff decides whether guesses of what follows a text are worth their time: steps with
+// guesses must bring more tokens than their time would have brought without. Both times are
+// measured while the text is made, again and again: they depend on the device, on the length of
+// the text, and on who else uses the machine.
+package payoff
+
+import (
+	"slices"
+	"time"
+)
+
+// So many steps with guesses decide, or fewer, but someSteps, once so many tokens' time is lost or
+// saved: one step may have been slow by chance. If guesses did not pay they rest for so many steps,
+// and for twice as many each time, which begins anew when they have paid. So a text that cannot be guessed
+// loses two to three tokens in a hundred, and fewer later on, and one that can loses little by a
+// decision that was wrong.
+const (
+	allSteps     = 8
+	someSteps    = 3
+	enoughLost   = 2
+	enoughSaved  = 5
+	firstRest    = 128
+	restOnceMore = 16 // the first behind guesses that have paid
+	longestRest  = 1024
+)
+
+// rest is how many steps are left until guesses are tried again.
+type rest struct{ left, next int }
+
+// decide says whether so many steps with guesses decide, which saved so much time where a token
+// takes so long. If they do, guesses rest or have paid.
+func (r *rest) decide(steps int, saved, token time.Duration) bool {
+	if steps < someSteps || steps < allSteps && -enoughLost*token <= saved && saved <= enoughSaved*token {
+		return false
+	}
+	if saved >= 0 {
+		r.next = restOnceMore
+		return true
+	}
+	if r.next == 0 {
+		r.next = firstRest
+	}
+	r.left, r.next = r.next, min(2*r.next, longestRest)
+	return true
+}
+
+func (r *rest) passed(steps int) { r.left = max(r.left-steps, 0) }
+
+// Steps decides for all texts that run together. The zero value is ready.
+type Steps struct {
+	alone map[int]*paces // of steps without guesses, by their rows
+	tried []step         // the steps with guesses since the last decision
+	since []step         // and since the last step without
+	paid  bool           // they have paid since the last rest
+	rest  rest
+}
+
+// step is a step with guesses.
+type step struct {
+	rows, tokens int
+	took         time.Duration
+}
+
+// Ran counts a step of so many rows, one of each text, with so many guesses of what follows them
+// together, which brought so many tokens.
+func (s *Steps) Ran(rows, guesses, tokens int, took time.Duration) {
+	if guesses > 0 {
+		one := step{rows, tokens, took}
+		s.tried, s.since = append(s.tried, one), append(s.since, one)
+		return
+	}
+	if s.alone == nil {
+		s.alone = map[int]*paces{}
+	}
+	if s.alone[rows] == nil {
+		s.alone[rows] = &paces{}
+	}
+	s.alone[rows].add(took, s.rest.left)
+	s.since = s.since[:0]
+	s.rest.passed(1)
+}
+
+// Ahead counts steps of one row that a device has made by itself, for as long as guesses rest.
+func (s *Steps) Ahead(steps int, took time.Duration) {
+	if p := s.alone[1]; p != nil && steps >= enoughAhead {
+		p.goAhead(took / time.Duration(steps))
+	}
+	s.rest.passed(steps)
+}
+
+// Now says whether the next step, of so many rows, gets guesses: not before it is known what one
+// takes without.
+func (s *Steps) Now(rows int) bool {
+	token := s.Alone(rows)
+	if s.rest.left > 0 || token == 0 {
+		return false
+	}
+	if s.rest.decide(len(s.tried), s.saved(s.tried), token) {
+		s.tried, s.paid = s.tried[:0], s.rest.left == 0
+	}
+	return s.rest.left == 0 && !s.looks()
+}
+
+// worthALook is the part of what guesses save that may be lost to see what a step takes without.
+const worthALook = 1. / 100
+
+// looks says whether the next step is one without guesses, to see what it takes by now: each other
+// one until guesses have paid, so that both kinds meet the same slow times of a machine, and now
+// and then behind that. It makes one token in the time of one, so that what guesses save
+// in that time is lost.
+func (s *Steps) looks() bool {
+	if len(s.since) == 0 || !s.paid {
+		return len(s.since) > 0
+	}
+	saved, tokens, took := s.saved(s.since), 0, time.Duration(0)
+	for _, one := range s.since {
+		tokens, took = tokens+one.tokens, took+one.took
+	}
+	return float64(saved) < worthALook*float64(tokens)*float64(took+saved)
+}
+
+// saved is how much longer the tokens of these steps would have taken without guesses. A step takes
+// the median of them all here, as one without does.
+func (s *Steps) saved(steps []step) (saved time.Duration) {
+	took := make([]time.Duration, 0, allSteps)
+	for _, one := range steps {
+		took = append(took, one.took)
+		saved += s.Alone(one.rows) * time.Duration(one.tokens) / time.Duration(one.rows)
+	}
+	return saved - time.Duration(len(steps))*median(took)
+}
+
+// Alone is how long a step of so many rows takes without guesses; 0: not known.
+func (s *Steps) Alone(rows int) time.Duration {
+	if p := s.alone[rows]; p != nil {
+		return p.typical()
+	}
+	return 0
+}
+
+// Resting is for how many steps nothing is guessed.
+func (s *Steps) Resting() int { return s.rest.left }
+
+// Rest begins the longest rest.
+func (s *Steps) Rest() { s.rest.left = longestRest }
+
+// Shares are what a guess has cost in a step, and what a token costs without guesses.
+func (s *Steps) Shares(rows, guesses int, took time.Duration) (guess, token time.Duration) {
+	alone := s.Alone(rows)
+	return max(0, took-alone) / time.Duration(guesses), alone / time.Duration(rows)
+}
+
+// median is the middle one, or the lower of two; 0: there is none.
+func median(list []time.Duration) time.Duration {
+	if len(list) == 0 {
+		return 0
+	}
+	sorted := append(make([]time.Duration, 0, allSteps), list...)
+	slices.Sort(sorted)
+	return sorted[(len(list)-1)/2]
+}

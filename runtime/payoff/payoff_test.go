@@ -1,0 +1,227 @@
+package payoff
+
+import (
+	"testing"
+	"time"
+)
+
+// TestSteps: guesses rest where steps with them take longer than what they bring, for any number of
+// texts, as soon as that has cost some steps' time, and twice as long when it was in vain again;
+// and they are not made before it is known how long a step takes without.
+func TestSteps(t *testing.T) {
+	for _, tt := range []struct {
+		rows, tokens int           // of a step
+		took         time.Duration // a step without takes 100
+		steps        int           // until they rest
+		want         bool
+	}{
+		{1, 1, 200, someSteps, false}, {1, 1, 150, 5, false}, {1, 1, 110, allSteps, false}, {1, 2, 200, allSteps, true}, {1, 3, 200, allSteps, true}, {1, 8, 300, allSteps, true}, {1, 8, 900, someSteps, false},
+		{4, 4, 100, allSteps, true}, {4, 5, 175, 5, false}, {4, 8, 200, allSteps, true}, {4, 9, 300, someSteps, false},
+	} {
+		var s Steps
+		if s.Ran(tt.rows+1, 0, tt.rows+1, 100); s.Now(tt.rows) {
+			t.Error("guesses before it is known what a step takes without")
+		}
+		s.Ran(tt.rows, 0, tt.rows, 100)
+		for _, rest := range []int{firstRest, 2 * firstRest, 4 * firstRest, 8 * firstRest, 8 * firstRest} {
+			steps := 0
+			for ; steps < allSteps && s.Resting() == 0; steps++ {
+				if !s.Now(tt.rows) {
+					t.Fatalf("%+v: no guesses in step %d", tt, steps)
+				}
+				s.Ran(tt.rows, 3, tt.tokens, tt.took)
+				if s.Now(tt.rows) && !s.paid {
+					t.Fatalf("%+v: two steps of a trial without one between them that guesses nothing", tt)
+				}
+				if s.Resting() == 0 {
+					s.Ran(tt.rows, 0, tt.rows, 100)
+				}
+			}
+			if got := s.Now(tt.rows); got != tt.want || s.paid != tt.want || steps != tt.steps {
+				t.Fatalf("%+v: they pay is %t behind %d steps", tt, got, steps)
+			}
+			if tt.want {
+				break
+			}
+			for range rest - 1 {
+				s.Ran(tt.rows, 0, tt.rows, 100)
+			}
+			if s.Now(tt.rows) || s.Resting() != 1 {
+				t.Error("guesses do not rest")
+			}
+			s.Ran(tt.rows, 0, tt.rows, 100)
+		}
+	}
+}
+
+// TestRest: guesses that have paid are tried again soon when they do not, and later each time.
+func TestRest(t *testing.T) {
+	var s Steps
+	s.Ran(1, 0, 1, 100)
+	for range allSteps {
+		s.Ran(1, 3, 4, 200)
+	}
+	if !s.Now(1) || s.Resting() > 0 {
+		t.Fatalf("guesses that save time rest for %d steps", s.Resting())
+	}
+	for _, want := range []int{restOnceMore, 2 * restOnceMore, 4 * restOnceMore} {
+		for range someSteps {
+			s.Ran(1, 3, 1, 200)
+		}
+		if s.Now(1) || s.Resting() != want {
+			t.Fatalf("a rest of %d steps; expected %d", s.Resting(), want)
+		}
+		s.Ahead(want, time.Duration(want)*100)
+	}
+	if s.Rest(); s.Resting() != longestRest || s.Now(1) {
+		t.Errorf("a rest of %d steps", s.Resting())
+	}
+}
+
+// TestLooks: guesses that pay do without a step now and then, so that it is noticed when they no
+// longer do: here a step without takes 100 at first, so that two tokens of a step of 150 save time,
+// and 60 later on.
+func TestLooks(t *testing.T) {
+	var s Steps
+	s.Ran(1, 0, 1, 100)
+	alone, guessing := 0, 0
+	for range 1000 {
+		if s.Now(1) {
+			guessing++
+			s.Ran(1, 1, 2, 150)
+		} else {
+			alone++
+			s.Ran(1, 0, 1, 100)
+		}
+	}
+	if s.Resting() > 0 || guessing < 900 || alone < 40 {
+		t.Errorf("%d steps with guesses, %d without", guessing, alone)
+	}
+	for steps := 0; s.Resting() == 0; steps++ {
+		if steps == 100 {
+			t.Fatal("it is not noticed that guesses do not pay any more")
+		}
+		if s.Now(1) {
+			s.Ran(1, 1, 2, 150)
+		} else if s.Resting() == 0 {
+			s.Ran(1, 0, 1, 60)
+		}
+	}
+}
+
+// TestLoss: a text of 500 tokens none of whose guesses is right takes at most 3 % longer,
+// where a step with guesses takes 2.4 times as long as one without.
+func TestLoss(t *testing.T) {
+	var s Steps
+	var share Share
+	took := 0.0
+	for range 500 {
+		if !s.Now(1) || share.Resting() > 0 {
+			took += 100
+			s.Ran(1, 0, 1, 100)
+			share.Passed(1)
+			continue
+		}
+		took += 240
+		guess, token := s.Shares(1, 7, 240)
+		share.Ran(7, 0, guess, token)
+		s.Ran(1, 7, 1, 240)
+	}
+	if took <= 500*100 || took > 1.03*500*100 {
+		t.Errorf("500 tokens take the time of %v", took/100)
+	}
+}
+
+// TestShare: of two texts that guess, the one whose guesses are wrong rests, tries again
+// after a while, and rests again; the other one goes on.
+func TestShare(t *testing.T) {
+	var s Steps
+	s.Ran(2, 0, 2, 20*time.Millisecond)
+	var good, bad Share
+	tried, goodTried := 0, 0
+	for range 4 * firstRest {
+		guesses := 3
+		if good.Resting() == 0 {
+			goodTried++
+		}
+		guessing := bad.Resting() == 0
+		if guessing {
+			guesses, tried = guesses+3, tried+1
+		} else {
+			bad.Passed(1)
+		}
+		took := 20*time.Millisecond + time.Duration(guesses)*2*time.Millisecond
+		guess, token := s.Shares(2, guesses, took)
+		if guess != 2*time.Millisecond || token != 10*time.Millisecond {
+			t.Fatalf("a guess costs %v, a token %v", guess, token)
+		}
+		if good.Ran(3, 3, guess, token); guessing {
+			bad.Ran(3, 0, guess, token)
+		}
+	}
+	if goodTried != 4*firstRest {
+		t.Errorf("guesses that are right were made %d times in %d", goodTried, 4*firstRest)
+	}
+	// At once, and behind rests of firstRest and twice that; the fourth one in vain costs more than
+	// enoughLost tokens.
+	if tried != 3*4 {
+		t.Errorf("guesses that are wrong were made %d times in %d", tried, 4*firstRest)
+	}
+	if bad.Rest(); bad.Resting() != longestRest {
+		t.Errorf("a rest of %d steps", bad.Resting())
+	}
+}
+
+// TestShareOfFew: where a text has not guessed there is no step of it, and a guess that costs
+// nothing is worth it.
+func TestShareOfFew(t *testing.T) {
+	var s Share
+	for range 10 * allSteps {
+		s.Ran(0, 0, time.Second, time.Millisecond)
+	}
+	for range 10 * allSteps {
+		s.Ran(3, 0, 0, time.Millisecond)
+	}
+	if s.Resting() > 0 {
+		t.Error("it rests")
+	}
+}
+
+// TestAhead: guesses have to beat what a device takes by itself, as long as it takes that part of
+// the time of a step in which the host takes part.
+func TestAhead(t *testing.T) {
+	var s Steps
+	s.Ran(1, 0, 1, 100)
+	for _, tt := range []struct {
+		steps      int
+		took, want time.Duration
+	}{{enoughAhead - 1, 70, 100}, {10, 800, 80}, {3, 30, 80}, {10, 5000, 100}, {10, 600, 60}} {
+		if s.Ahead(tt.steps, tt.took); s.Alone(1) != tt.want {
+			t.Errorf("%+v: a token takes %d", tt, s.Alone(1))
+		}
+	}
+	for range paceSteps {
+		s.Ran(1, 0, 1, 200)
+	}
+	if s.Alone(1) != 120 {
+		t.Errorf("a token takes %d where each step takes twice as long as before", s.Alone(1))
+	}
+}
+
+// TestPaces: steps of a slow time of a machine do not count as what a step takes.
+func TestPaces(t *testing.T) {
+	var s Steps
+	for range paceSteps {
+		s.Ran(1, 0, 1, 100)
+	}
+	s.Rest()
+	for i := range longestRest {
+		took := time.Duration(100)
+		if i%20 < 8 {
+			took = 300
+		}
+		if s.Ran(1, 0, 1, took); i > 100 && i%20 == 8 && s.Alone(1) != 100 {
+			t.Fatalf("step %d: %d", i, s.Alone(1))
+		}
+	}
+}
