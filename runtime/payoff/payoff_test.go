@@ -78,6 +78,22 @@ func TestRest(t *testing.T) {
 	}
 }
 
+// TestSoon: guesses that save much have paid as soon as some steps show it.
+func TestSoon(t *testing.T) {
+	var s Steps
+	s.Ran(1, 0, 1, 100)
+	for i := range someSteps {
+		if s.Now(1); s.paid {
+			t.Fatalf("they have paid behind %d steps", i)
+		}
+		s.Ran(1, 7, 8, 300)
+		s.Ran(1, 0, 1, 100)
+	}
+	if s.Now(1); !s.paid {
+		t.Errorf("%d steps that save five tokens each do not show that guesses pay", someSteps)
+	}
+}
+
 // TestLooks: guesses that pay do without a step now and then, so that it is noticed when they no
 // longer do: here a step without takes 100 at first, so that two tokens of a step of 150 save time,
 // and 60 later on.
