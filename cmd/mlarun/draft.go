@@ -22,7 +22,7 @@ const (
 
 // drafts adds the flags of commands that can guess.
 func (f *flags) drafts() {
-	f.StringVar(&f.draft.how, "draft", "", "`how` to guess tokens that are run together with the one before: ngram, as the text went on where its last tokens stood before, or mtp, by the model's layer that predicts the token after next (GLM-4.7-Flash). The text is the same; it takes less time where guesses are right, and they rest where they do not pay")
+	f.StringVar(&f.draft.how, "draft", "", "`how` to guess tokens that are run together with the one before: ngram, as the text went on where its last tokens stood before, or mtp, by the model's layer that predicts the token after next (GLM-4.7-Flash). The text is the same but for rounding, as rows together are rounded otherwise; it takes less time where guesses are right, and they rest where they do not pay")
 	f.StringVar(&f.draft.file, "draft-model", "", "`file` with the layer for -draft mtp, if the model's has none")
 }
 

@@ -74,7 +74,8 @@ const maxDraft = 7
 // drafted is a source of tokens that runs guesses of what follows together with a token.
 // The sampler, or the device in its place, picks every token by the logits behind the one
 // before, so the text is the same as without guesses: one that is not what is picked is
-// forgotten.
+// forgotten. But logits of several rows are rounded otherwise than those of one, by 1e-5 with
+// floats: where two tokens are that close, texts may part.
 type drafted struct {
 	*Session
 	sampler Sampler

@@ -46,7 +46,8 @@ type Request struct {
 	// tokens are the same.
 	Ahead int
 	// Draft guesses tokens that are run together with the one before them, if replays
-	// take several rows; nil: nothing is guessed. The tokens are the same.
+	// take several rows; nil: nothing is guessed. The tokens are the same, but for
+	// how logits of several rows are rounded.
 	Draft Drafter
 }
 

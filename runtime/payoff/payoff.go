@@ -5,15 +5,16 @@
 package payoff
 
 import (
+	"math"
 	"slices"
 	"time"
 )
 
 // So many steps with guesses decide, or fewer, but someSteps, once so many tokens' time is lost or
-// saved: one step may have been slow by chance. If guesses did not pay they rest for so many steps,
-// and for twice as many each time, which begins anew when they have paid. So a text that cannot be guessed
-// loses two to three tokens in a hundred, and fewer later on, and one that can loses little by a
-// decision that was wrong.
+// saved: one step may have been slow by chance. If guesses did not pay they rest for firstRest steps,
+// and for twice as many each time: a text that cannot be guessed loses two to three tokens in a
+// hundred, and fewer later on. Behind guesses that have paid the first rest is short, so that little
+// is lost by a decision that was wrong.
 const (
 	allSteps     = 8
 	someSteps    = 3
@@ -27,8 +28,8 @@ const (
 // rest is how many steps are left until guesses are tried again.
 type rest struct{ left, next int }
 
-// decide says whether so many steps with guesses decide, which saved so much time where a token
-// takes so long. If they do, guesses rest or have paid.
+// decide lets so many steps with guesses decide, which saved so much time where a token takes so
+// long: guesses have paid, or they rest. False: there are too few steps yet.
 func (r *rest) decide(steps int, saved, token time.Duration) bool {
 	if steps < someSteps || steps < allSteps && -enoughLost*token <= saved && saved <= enoughSaved*token {
 		return false
@@ -51,7 +52,7 @@ type Steps struct {
 	alone map[int]*paces // of steps without guesses, by their rows
 	tried []step         // the steps with guesses since the last decision
 	since []step         // and since the last step without
-	paid  bool           // they have paid since the last rest
+	paid  bool           // the last decision was that they pay
 	rest  rest
 }
 
@@ -80,7 +81,7 @@ func (s *Steps) Ran(rows, guesses, tokens int, took time.Duration) {
 	s.rest.passed(1)
 }
 
-// Ahead counts steps of one row that a device has made by itself, for as long as guesses rest.
+// Ahead counts steps of one row that a device has made by itself, without guesses.
 func (s *Steps) Ahead(steps int, took time.Duration) {
 	if p := s.alone[1]; p != nil && steps >= enoughAhead {
 		p.goAhead(took / time.Duration(steps))
@@ -88,8 +89,8 @@ func (s *Steps) Ahead(steps int, took time.Duration) {
 	s.rest.passed(steps)
 }
 
-// Now says whether the next step, of so many rows, gets guesses: not before it is known what one
-// takes without.
+// Now decides whether the next step, of so many rows, gets guesses: not before it is known what one
+// takes without. A rest may begin by it.
 func (s *Steps) Now(rows int) bool {
 	token := s.Alone(rows)
 	if s.rest.left > 0 || token == 0 {
@@ -101,33 +102,54 @@ func (s *Steps) Now(rows int) bool {
 	return s.rest.left == 0 && !s.looks()
 }
 
-// worthALook is the part of what guesses save that may be lost to see what a step takes without.
-const worthALook = 1. / 100
+// lookPart is the part of a text's time that may be lost to see what a step takes without guesses.
+const lookPart = 1. / 100
 
 // looks says whether the next step is one without guesses, to see what it takes by now: each other
 // one until guesses have paid, so that both kinds meet the same slow times of a machine, and now
-// and then behind that. It makes one token in the time of one, so that what guesses save
-// in that time is lost.
+// and then behind that. Such a step makes one token where one with guesses makes more, so it loses
+// what guesses save of one token's time: the more they save, the fewer looks.
 func (s *Steps) looks() bool {
 	if len(s.since) == 0 || !s.paid {
 		return len(s.since) > 0
 	}
-	saved, tokens, took := s.saved(s.since), 0, time.Duration(0)
+	tokens, took := 0, time.Duration(0)
 	for _, one := range s.since {
 		tokens, took = tokens+one.tokens, took+one.took
 	}
-	return float64(saved) < worthALook*float64(tokens)*float64(took+saved)
+	saved := s.saved(s.since)
+	return float64(saved) < lookPart*float64(tokens)*float64(took+saved)
 }
 
-// saved is how much longer the tokens of these steps would have taken without guesses. A step takes
-// the median of them all here, as one without does.
+// slowest is how many times the median a step counts for at most: a slow time of a machine is no
+// matter of guesses. Steps of one guess and of many differ by less.
+const slowest = 7. / 4
+
+// saved is how much longer the tokens of these steps would have taken without guesses.
 func (s *Steps) saved(steps []step) (saved time.Duration) {
-	took := make([]time.Duration, 0, allSteps)
+	most := s.most(steps)
 	for _, one := range steps {
-		took = append(took, one.took)
-		saved += s.Alone(one.rows) * time.Duration(one.tokens) / time.Duration(one.rows)
+		alone := float64(s.Alone(one.rows))
+		saved += time.Duration(alone * (float64(one.tokens)/float64(one.rows) - min(s.times(one), most)))
 	}
-	return saved - time.Duration(len(steps))*median(took)
+	return saved
+}
+
+// times is how many times as long a step takes as one of so many rows without guesses.
+func (s *Steps) times(one step) float64 {
+	return float64(one.took) / float64(max(s.Alone(one.rows), 1))
+}
+
+// most is the most that one of these steps counts for, in times; without any there is no bound.
+func (s *Steps) most(steps []step) float64 {
+	if len(steps) == 0 {
+		return math.Inf(1)
+	}
+	times := make([]float64, 0, allSteps)
+	for _, one := range steps {
+		times = append(times, s.times(one))
+	}
+	return slowest * median(times)
 }
 
 // Alone is how long a step of so many rows takes without guesses; 0: not known.
@@ -141,21 +163,25 @@ func (s *Steps) Alone(rows int) time.Duration {
 // Resting is for how many steps nothing is guessed.
 func (s *Steps) Resting() int { return s.rest.left }
 
-// Rest begins the longest rest.
-func (s *Steps) Rest() { s.rest.left = longestRest }
+// Rest begins the longest rest, and a new trial behind it.
+func (s *Steps) Rest() { s.rest.left, s.paid, s.tried = longestRest, false, s.tried[:0] }
 
-// Shares are what a guess has cost in a step, and what a token costs without guesses.
+// Shares are what a guess has cost in the step that comes next to Ran, and what a token costs
+// without guesses.
 func (s *Steps) Shares(rows, guesses int, took time.Duration) (guess, token time.Duration) {
 	alone := s.Alone(rows)
+	if most := s.most(s.since) * float64(alone); float64(took) > most {
+		took = time.Duration(most)
+	}
 	return max(0, took-alone) / time.Duration(guesses), alone / time.Duration(rows)
 }
 
 // median is the middle one, or the lower of two; 0: there is none.
-func median(list []time.Duration) time.Duration {
+func median[T time.Duration | float64](list []T) T {
 	if len(list) == 0 {
 		return 0
 	}
-	sorted := append(make([]time.Duration, 0, allSteps), list...)
+	sorted := append(make([]T, 0, allSteps), list...)
 	slices.Sort(sorted)
 	return sorted[(len(list)-1)/2]
 }

@@ -78,6 +78,32 @@ func TestRest(t *testing.T) {
 	}
 }
 
+// TestSaved: steps are compared with those of as many rows, and a slow one counts for no more than
+// 7/4 of the median.
+func TestSaved(t *testing.T) {
+	var s Steps
+	s.Ran(1, 0, 1, 100)
+	s.Ran(8, 0, 8, 200)
+	for _, tt := range []struct {
+		what  string
+		steps []step
+		want  time.Duration
+	}{
+		{"nothing", nil, 0},
+		{"a token more", []step{{1, 2, 150}}, 50},
+		{"of all steps", []step{{1, 1, 150}, {1, 1, 150}, {8, 12, 300}}, -100},
+		{"one slow", []step{{1, 2, 120}, {1, 2, 120}, {1, 2, 900}}, 80 + 80 - 10},
+	} {
+		if got := s.saved(tt.steps); got != tt.want {
+			t.Errorf("%s: %d; expected %d", tt.what, got, tt.want)
+		}
+	}
+	s.Ran(1, 3, 1, 120)
+	if guess, token := s.Shares(1, 1, 900); guess != 110 || token != 100 {
+		t.Errorf("a guess of a slow step costs %d, a token %d", guess, token)
+	}
+}
+
 // TestSoon: guesses that save much have paid as soon as some steps show it.
 func TestSoon(t *testing.T) {
 	var s Steps

@@ -41,9 +41,12 @@ func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err
 }
 
 // follow lets those who are about to guess run what they have missed, unless that takes too long,
-// and those who rest miss what comes.
+// and those who rest miss what comes. While nobody guesses, the rests of all pass together.
 func (s *Scheduler) follow(tasks []*task, guessing bool) {
 	for _, t := range tasks {
+		if !guessing {
+			t.share.Passed(1)
+		}
 		f, ok := t.drafter.(engine.Following)
 		if !ok {
 			continue
@@ -61,7 +64,11 @@ func (s *Scheduler) follow(tasks []*task, guessing bool) {
 // tokens finds it.
 func (s *Scheduler) settle(t *task) {
 	if f, ok := t.drafter.(engine.Following); ok && s.failed == nil {
-		_, ok := s.catches.Do(f, s.pays.Alone(1), s.now)
+		token := s.pays.Alone(1)
+		ok = token > 0
+		if ok {
+			_, ok = s.catches.Do(f, token, s.now)
+		}
 		f.Rest(!ok)
 	}
 }

@@ -11,8 +11,9 @@
 // quarter of a second. Prompts take turns, a piece each; but a request whose
 // next page another one is about to fill waits for that, and reuses it.
 //
-// The text of a request does not depend on who else runs: every request has a session
-// and a sampler of its own.
+// The text of a request does not depend on who else runs, as every request has a session
+// and a sampler of its own, but for how many rows run together: logits of several are rounded
+// otherwise than those of one. With a width of 1 it is the same to the bit.
 //
 // # When pages run out
 //
