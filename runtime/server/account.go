@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
+	"time"
 )
 
 // account is what a job has used.
@@ -24,12 +26,20 @@ func (u *account) log(r *http.Request) {
 	n.attrs = append(n.attrs, slog.Int("prompt", u.prompt), slog.Int("cached", u.cached), slog.Int("generated", u.generated))
 }
 
-// account is that of all answers.
-func (s *Server) account(r *http.Request, answers []answer, n int) account {
-	var u account
-	for i, a := range answers {
-		u.add(a.ending, i%n == 0)
+// settleTime is how long a request that has failed waits for the ends of its choices: they
+// come with the step under way, unless the device hangs.
+const settleTime = 2 * time.Second
+
+// settle ends what is still under way, and adds what all choices have used to the request's
+// line in the log. If they do not end in time the line has no numbers, as they would be wrong.
+func (st *stream) settle(r *http.Request) {
+	st.cancel()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), settleTime)
+	defer cancel()
+	for !st.done() {
+		if _, err := st.next(ctx, settleTime); err != nil {
+			return
+		}
 	}
-	u.log(r)
-	return u
+	st.used.log(r)
 }

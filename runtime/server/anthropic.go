@@ -251,7 +251,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 		out.event("message_start", map[string]any{"type": "message_start", "message": m})
 		return s.pump(r, st, out, &messageWriter{out: out})
 	}
-	answers, err := s.collect(r.Context(), st, 1)
+	answers, err := s.collect(r, st, 1)
 	if err != nil {
 		return err
 	}
@@ -266,8 +266,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 		m.Content = append(m.Content, map[string]any{"type": "tool_use", "id": c.id, "name": c.name, "input": raw(c.arguments)})
 	}
 	m.StopReason, m.StopSequence = a.stopReason()
-	u := s.account(r, answers, 1)
-	m.Usage = u.anthropic()
+	m.Usage = st.used.anthropic()
 	writeJSON(w, http.StatusOK, m)
 	return nil
 }

@@ -73,7 +73,9 @@ func (e *ending) finish() string {
 // are no more of them than tokens.
 type stream struct {
 	cancel context.CancelFunc
-	left   int // choices that have not ended
+	n      int     // choices of each prompt
+	left   int     // choices that have not ended
+	used   account // by those that have
 
 	mu     sync.Mutex
 	events []event
@@ -83,7 +85,7 @@ type stream struct {
 // start begins a job, which ends when ctx does or the stream is closed.
 func (s *Server) start(r *http.Request, j *job) (*stream, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	st := &stream{cancel: cancel, more: make(chan struct{}, 1)}
+	st := &stream{cancel: cancel, n: j.n, more: make(chan struct{}, 1)}
 	var requests []completion.Request
 	for _, prompt := range j.prompts {
 		for range j.n {
@@ -102,9 +104,6 @@ func (s *Server) start(r *http.Request, j *job) (*stream, error) {
 	}
 	return st, nil
 }
-
-// close ends what is still under way.
-func (st *stream) close() { st.cancel() }
 
 // push adds an event.
 func (st *stream) push(e event) {
@@ -131,6 +130,7 @@ func (st *stream) next(ctx context.Context, tick time.Duration) ([]event, error)
 			for _, e := range events {
 				if e.end != nil {
 					st.left--
+					st.used.add(e.end, e.choice%st.n == 0)
 				}
 			}
 			return events, nil
@@ -332,12 +332,12 @@ type answer struct {
 // call is a call of a tool.
 type call struct{ id, name, arguments string }
 
-// collect waits for the ends of all choices. A call whose arguments are no object is text.
-func (s *Server) collect(ctx context.Context, st *stream, choices int) ([]answer, error) {
-	defer st.close()
+// collect waits for the ends of all choices, and logs what they have used. A call whose arguments are no object is text.
+func (s *Server) collect(r *http.Request, st *stream, choices int) ([]answer, error) {
+	defer st.settle(r)
 	answers := make([]answer, choices)
 	for !st.done() {
-		events, err := st.next(ctx, s.cfg.Limits.Request)
+		events, err := st.next(r.Context(), s.cfg.Limits.Request)
 		if err != nil {
 			return nil, err
 		}

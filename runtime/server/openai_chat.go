@@ -231,7 +231,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 		out := s.newSSE(w)
 		return s.pump(r, st, out, &chatWriter{s: s, out: out, head: head, q: &q, begun: make([]bool, j.n)})
 	}
-	answers, err := s.collect(r.Context(), st, j.n)
+	answers, err := s.collect(r, st, j.n)
 	if err != nil {
 		return err
 	}
@@ -243,8 +243,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 		}
 		head.Choices = append(head.Choices, chatChoice{Index: i, Message: m, Finish: &finish, Logprobs: s.logprobs(a.tokens, q.Logprobs)})
 	}
-	u := s.account(r, answers, j.n)
-	head.Usage, head.Timings = u.openAI(), answers[0].timings()
+	head.Usage, head.Timings = st.used.openAI(), answers[0].timings()
 	writeJSON(w, http.StatusOK, head)
 	return nil
 }

@@ -188,7 +188,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 		out := s.newSSE(w)
 		return s.pump(r, st, out, &textWriter{s: s, out: out, head: head, q: &q, n: j.n, echo: echo, prompts: prompts, offsets: make([]int, total)})
 	}
-	answers, err := s.collect(r.Context(), st, total)
+	answers, err := s.collect(r, st, total)
 	if err != nil {
 		return err
 	}
@@ -203,8 +203,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 		}
 		head.Choices = append(head.Choices, c)
 	}
-	u := s.account(r, answers, j.n)
-	head.Usage, head.Timings = u.openAI(), answers[0].timings()
+	head.Usage, head.Timings = st.used.openAI(), answers[0].timings()
 	writeJSON(w, http.StatusOK, head)
 	return nil
 }

@@ -237,12 +237,12 @@ func (s *Server) responses(w http.ResponseWriter, r *http.Request) error {
 		events := s.newSSE(w)
 		return s.pump(r, st, events, newResponseWriter(events, out))
 	}
-	answers, err := s.collect(r.Context(), st, 1)
+	answers, err := s.collect(r, st, 1)
 	if err != nil {
 		return err
 	}
 	a := answers[0]
-	out.end(a.ending, s.account(r, answers, 1))
+	out.end(a.ending, st.used)
 	if a.reasoning != "" {
 		out.Output = append(out.Output, reasoningItem(newID("rs_"), out.Status, a.reasoning))
 	}

@@ -173,7 +173,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	if err := web.Shutdown(drain); errors.Is(err, context.DeadlineExceeded) {
 		cut(errShutdown)
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // to say so
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second+settleTime) // to say so
 		defer cancel()
 		if web.Shutdown(last) != nil {
 			return web.Close()

@@ -64,11 +64,9 @@ type writer interface {
 	fail(e *apiError)
 }
 
-// pump writes a stream until it ends, or the client has gone.
+// pump writes a stream until it ends, or the client has gone, and logs what it has used.
 func (s *Server) pump(r *http.Request, st *stream, o *sse, w writer) error {
-	defer st.close()
-	var u account
-	defer func() { u.log(r) }()
+	defer st.settle(r)
 	for !st.done() {
 		events, err := st.next(r.Context(), s.cfg.Limits.Ping)
 		if err != nil {
@@ -79,9 +77,6 @@ func (s *Server) pump(r *http.Request, st *stream, o *sse, w writer) error {
 			w.ping()
 		}
 		for _, e := range events {
-			if e.end != nil {
-				u.add(e.end, e.choice == 0)
-			}
 			if e.end != nil && e.end.err != nil {
 				failed(r, w, e.end.err)
 				return nil
