@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -122,4 +123,36 @@ func spans(kept *tracetest.InMemoryExporter) string {
 		list = append(list, attributes(s))
 	}
 	return strings.Join(list, "\n")
+}
+
+// TestLog: a request is a line, and its text only if asked for.
+func TestLog(t *testing.T) {
+	for _, prompts := range []bool{false, true} {
+		var log safeBuffer
+		s := serve(t, func(c *server.Config, _ *completion.Config) {
+			c.Log, c.LogPrompts = slog.New(slog.NewJSONHandler(&log, nil)), prompts
+		})
+		s.do("POST", "/v1/completions", `{"prompt": "a secret", "max_tokens": 3}`)
+		s.wait("a line", func() bool { return strings.Contains(log.String(), `"generated":3`) })
+		if strings.Contains(log.String(), "secret") != prompts {
+			t.Errorf("%v: %s", prompts, log.String())
+		}
+	}
+}
+
+type safeBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *safeBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(data)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -57,22 +58,49 @@ func decodeJSON(data []byte, v any) error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &kind):
-		return bad(strings.TrimPrefix(strings.TrimPrefix(kind.Field, "sampling."), "structured."), "%s is not what is expected there, which is %s", clip(kind.Value, 100), words(kind.Type.String()))
+		return mistyped(kind)
 	}
 	return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "invalid_json", Message: err.Error()}
 }
 
-// words says what a Go type is in JSON.
-func words(kind string) string {
-	switch kind = strings.TrimLeft(kind, "*"); {
-	case strings.HasPrefix(kind, "[]"):
+// mistyped is the error for a field that has another type than it should.
+func mistyped(e *json.UnmarshalTypeError) error {
+	field := strings.TrimPrefix(strings.TrimPrefix(e.Field, "sampling."), "structured.")
+	// Of a number that does not fit its field, the decoder says what it is.
+	if number, ok := strings.CutPrefix(e.Value, "number "); ok {
+		return bad(field, "got %s; expected %s that fits %d bits", clip(number, 100), expected(e.Type), e.Type.Bits())
+	}
+	return bad(field, "got %s; expected %s", given(e.Value), expected(e.Type))
+}
+
+// given says what a value is, of which kind is the decoder's word.
+func given(kind string) string {
+	switch kind {
+	case "bool":
+		return "true or false"
+	case "array":
 		return "a list"
-	case strings.Contains(kind, "int"):
-		return "a whole number within limits"
-	case strings.HasPrefix(kind, "float"):
-		return "a number within limits"
-	case kind == "string", kind == "bool":
-		return "a " + kind
+	case "object":
+		return "an object"
+	}
+	return "a " + kind
+}
+
+// expected says what a Go type is in JSON.
+func expected(t reflect.Type) string {
+	switch kind := t.Kind(); {
+	case kind == reflect.Pointer:
+		return expected(t.Elem())
+	case kind == reflect.Slice:
+		return "a list"
+	case kind >= reflect.Int && kind <= reflect.Uint64:
+		return "a whole number"
+	case kind == reflect.Float32, kind == reflect.Float64:
+		return "a number"
+	case kind == reflect.String:
+		return "a string"
+	case kind == reflect.Bool:
+		return "true or false"
 	}
 	return "an object"
 }
