@@ -75,7 +75,7 @@ sim: tools ## build build/libmetalsim.so and build/libcudasim.so, which stand in
 	sh sim/metal/build.sh build/libmetalsim.so
 	sh sim/cuda/build.sh build/libcudasim.so
 
-soak: ## 20,000 requests of clients that come, go, dawdle and lie, and a device that fails: nothing may be left of them
+soak: ## 20,000 requests of clients that come, go, dawdle and lie, and a device that fails, and 20,000 to a real model: nothing may be left of them
 	$(GO) test ./runtime/server -count 1 -run TestSoak -v -timeout 30m -soak 20000
 
 arm64: tools ## the simulator and mlarun on it for linux/arm64, under an emulator (on x86-64; `make test` has it too)

@@ -19,7 +19,7 @@ import (
 
 // tinychat serves the small model for chats that ships with the project, with guesses of its
 // layer that predicts.
-func tinychat(t *testing.T) *served {
+func tinychat(t *testing.T, change ...func(*completion.Config)) *served {
 	t.Helper()
 	d := cpu.New()
 	e, err := engine.Open("../../testdata/tinychat.gguf", engine.Options{Bundles: generated.Bundles(), Device: d})
@@ -46,12 +46,16 @@ func tinychat(t *testing.T) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, server.Config{Model: "tinychat", Context: length, Chat: renderer, Sampling: sample.Off()}, completion.Config{
+	runs := completion.Config{
 		Tokenizer: tok, Queue: 16, Draft: func(s *engine.Session) (engine.Drafter, error) { return s.Predictor() },
 		Load: func(context.Context) (*engine.Model, error) {
 			return e.Load(device.Config{Context: length, Tables: sessions, Pages: sessions * plan.Pages(length), KV: quant.F16, Threads: 2, Width: e.Bundle().Width()})
 		},
-	})
+	}
+	for _, f := range change {
+		f(&runs)
+	}
+	return start(t, server.Config{Model: "tinychat", Context: length, Chat: renderer, Sampling: sample.Off()}, runs)
 }
 
 // testPageTinychat has a conversation with it on the page.
