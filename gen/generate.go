@@ -137,7 +137,15 @@ func checkKernels(s *spec.Spec, programs []*ir.Program) error {
 		}
 		programs = append([]*ir.Program{p}, programs[1:]...)
 	}
-	return s.CheckKernels(kernelNames(programs))
+	of := map[int][]string{}
+	for _, p := range programs {
+		for _, step := range p.Steps {
+			if rows, _ := p.Results(step); rows > 0 && p.Width > 1 && !p.Matrices(step) {
+				of[p.Width] = append(of[p.Width], step.ShapeName())
+			}
+		}
+	}
+	return s.CheckKernels(kernelNames(programs), of)
 }
 
 // kernelNames are the names of the programs' kernels, in the order of their

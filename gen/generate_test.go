@@ -28,6 +28,10 @@ func TestUnknownKernelInTuning(t *testing.T) {
 		{"lm_head", nil, ""},
 		{"lm_hed", nil, `:5: unknown kernel in tuning "lm_hed" (did you mean "lm_head"?)`},
 		{"down_residual", []string{"fuse_residual"}, ""}, // names are others then
+		{"down_x4", nil, ""},
+		{"down_x3", nil, ":5: kernel down_x3 in tuning: no sequence of 3 rows has a shape for down in tuning"},
+		{"down_x16", nil, ":5: kernel down_x16 in tuning: no sequence of 16 rows has a shape for down in tuning"}, // products of matrices
+		{"dwn_x4", nil, `gate_up, down, lm_head, combine`},
 	}
 	for _, tt := range tests {
 		s, err := spec.Parse("dir/x.yaml", []byte(string(text)+"tuning:\n  kernels:\n    "+tt.kernel+": {simdgroups: 2}\n"))

@@ -184,7 +184,7 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Step) string {
 	if t.program.Few(s) {
 		return text + "; " + spec.WhyFew(t.program.Rows(s), rows, cols)
 	}
-	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + tuning.WhyShape(s.ShapeName(), rows, cols)
+	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + tuning.WhyShape(s.ShapeName(), t.program.Width, rows, cols)
 }
 
 // shapeOf is how many threads a dispatch has.

@@ -29,7 +29,7 @@ func (p *Program) Shape(s *Step) spec.Shape {
 		}
 		return spec.ProductShape(p.Spec.Class, p.Rows(s), rows, cols)
 	}
-	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), rows, cols)
+	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), p.Width, rows, cols)
 	if p.Few(s) {
 		shape = spec.FewShape(shape, p.Rows(s))
 	}

@@ -59,9 +59,14 @@ func tuningPaths(class string, paths ...string) []string {
 	return append(own, paths...)
 }
 
-// inherit gives kernel overrides what they leave out.
+// inherit gives kernel overrides what they leave out: those of one width what the kernel has at any.
 func (t *Tuning) inherit() {
 	for i := range t.Kernels {
-		t.Kernels[i].Shape = t.Kernels[i].Shape.over(t.MatVec)
+		k := &t.Kernels[i]
+		if kernel, _, ok := AnyWidth(k.Kernel); ok {
+			general, _ := t.Shape(kernel)
+			k.Shape = k.Shape.over(general)
+		}
+		k.Shape = k.Shape.over(t.MatVec)
 	}
 }

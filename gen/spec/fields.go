@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"slices"
 
 	"gopkg.in/yaml.v3"
@@ -230,10 +231,16 @@ func (d *decoder) kernels(n *yaml.Node, path string, t *Tuning) bool {
 }
 
 // CheckKernels reports the kernels in tuning that are none of names, at their
-// positions in the file.
-func (s *Spec) CheckKernels(names []string) error {
+// positions in the file. of are the names of those that a tuning shapes in sequences of a width.
+func (s *Spec) CheckKernels(names []string, of map[int][]string) error {
 	var errs ErrorList
 	for _, k := range s.Tuning.Kernels {
+		if kernel, width, ok := AnyWidth(k.Kernel); ok && slices.Contains(names, kernel) {
+			if !slices.Contains(of[width], kernel) {
+				errs = append(errs, Error{s.Path, k.Line, k.Column, fmt.Sprintf("kernel %s in tuning: no sequence of %d rows has a shape for %s in tuning", k.Kernel, width, kernel)})
+			}
+			continue
+		}
 		if !slices.Contains(names, k.Kernel) {
 			errs = append(errs, Error{s.Path, k.Line, k.Column, unknown("kernel in tuning", k.Kernel, names)})
 		}

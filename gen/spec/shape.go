@@ -2,6 +2,9 @@ package spec
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"mla/runtime/plan"
 )
@@ -28,13 +31,12 @@ var shapes = []struct {
 }
 
 // ShapeFor is the shape of the threadgroups of a kernel that makes rows results
-// in all from cols inputs each: what the spec's tuning says of it, else the default.
-func (t *Tuning) ShapeFor(kernel string, rows, cols int) Shape {
+// in all from cols inputs each, in a sequence of width rows: what the spec's tuning says of it,
+// else the default.
+func (t *Tuning) ShapeFor(kernel string, width, rows, cols int) Shape {
 	s := t.MatVec
-	for _, k := range t.Kernels {
-		if k.Kernel == kernel {
-			s = k.Shape
-		}
+	if k := t.entry(kernel, width); k != nil {
+		s = k.Shape
 	}
 	for _, d := range shapes {
 		if rows <= d.maxRows && cols >= d.minCols {
@@ -44,8 +46,34 @@ func (t *Tuning) ShapeFor(kernel string, rows, cols int) Shape {
 	return s // the last line has no limits
 }
 
+// ofWidth is the name of a kernel's shape in sequences of so many rows alone, as such a kernel is
+// called.
+func ofWidth(kernel string, width int) string { return fmt.Sprintf("%s_x%d", kernel, width) }
+
+// AnyWidth takes a name from tuning apart: a kernel, and the width whose sequences alone it is for,
+// if it is such a name. Else the kernel is all of it, and the width 1.
+func AnyWidth(name string) (kernel string, width int, ok bool) {
+	if i := strings.LastIndex(name, "_x"); i > 0 {
+		width, err := strconv.Atoi(name[i+2:])
+		if kernel = name[:i]; err == nil && width > 1 && name == ofWidth(kernel, width) {
+			return kernel, width, true
+		}
+	}
+	return name, 1, false
+}
+
+// entry is what tuning says of a kernel, of this width before any; nil: nothing.
+func (t *Tuning) entry(kernel string, width int) *KernelShape {
+	for _, name := range []string{ofWidth(kernel, width), kernel} {
+		if i := slices.IndexFunc(t.Kernels, func(k KernelShape) bool { return k.Kernel == name }); i >= 0 {
+			return &t.Kernels[i]
+		}
+	}
+	return nil
+}
+
 // WhyShape says where ShapeFor has a kernel's shape from.
-func (t *Tuning) WhyShape(kernel string, rows, cols int) string {
+func (t *Tuning) WhyShape(kernel string, width, rows, cols int) string {
 	why := ""
 	for _, d := range shapes {
 		if rows <= d.maxRows && cols >= d.minCols {
@@ -56,10 +84,8 @@ func (t *Tuning) WhyShape(kernel string, rows, cols int) string {
 			break
 		}
 	}
-	for _, k := range t.Kernels {
-		if k.Kernel == kernel {
-			return fmt.Sprintf("line %d of the spec, under tuning; what it leaves open is %s", k.Line, why)
-		}
+	if k := t.entry(kernel, width); k != nil {
+		return fmt.Sprintf("line %d of the spec, under tuning; what it leaves open is %s", k.Line, why)
 	}
 	if t.MatVec != (Shape{}) {
 		return "the spec's tuning.matvec; what it leaves open is " + why

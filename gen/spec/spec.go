@@ -119,7 +119,8 @@ type Tuning struct {
 	// Tails lets the last threadgroup of a dispatch do the work of the next one where
 	// the compiler can. On Apple's GPUs it takes macOS 15.
 	Tails bool
-	// Kernels overrides MatVec for one kernel by name, e.g. "lm_head".
+	// Kernels overrides MatVec for one kernel by name, e.g. "lm_head", or for it in sequences of
+	// one width alone, "lm_head_x4".
 	Kernels []KernelShape
 	// SumGroup bounds how many results of a hand-over share one sum of squares; 0:
 	// their shapes do. No file says it: it keeps the kernels that read those sums as

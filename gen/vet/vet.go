@@ -115,9 +115,10 @@ func inherited(k *spec.KernelShape, of spec.Tuning) bool {
 
 // alike says whether all kernels of a name have the same shape with another tuning.
 func alike(v *variant, kernel string, other spec.Tuning) bool {
+	name, width, _ := spec.AnyWidth(kernel)
 	for _, s := range v.program.Steps {
 		rows, cols := v.program.Results(s)
-		if s.ShapeName() == kernel && other.ShapeFor(kernel, rows, cols) != v.program.Shape(s) {
+		if s.ShapeName() == name && other.ShapeFor(name, width, rows, cols) != v.spec.Tuning.ShapeFor(name, width, rows, cols) {
 			return false
 		}
 	}
