@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -64,12 +63,10 @@ func AnyWidth(name string) (kernel string, width int, ok bool) {
 
 // entry is what tuning says of a kernel, of this width before any; nil: nothing.
 func (t *Tuning) entry(kernel string, width int) *KernelShape {
-	for _, name := range []string{ofWidth(kernel, width), kernel} {
-		if i := slices.IndexFunc(t.Kernels, func(k KernelShape) bool { return k.Kernel == name }); i >= 0 {
-			return &t.Kernels[i]
-		}
+	if k := t.named(ofWidth(kernel, width)); k != nil {
+		return k
 	}
-	return nil
+	return t.named(kernel)
 }
 
 // WhyShape says where ShapeFor has a kernel's shape from.

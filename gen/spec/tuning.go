@@ -39,21 +39,27 @@ func (s *Spec) WithTuning(t Tuning) (*Spec, error) {
 
 // Shape returns what the tuning says of one kernel alone, and whether it does.
 func (t *Tuning) Shape(kernel string) (Shape, bool) {
-	i := slices.IndexFunc(t.Kernels, func(k KernelShape) bool { return k.Kernel == kernel })
-	if i < 0 {
-		return Shape{}, false
+	if k := t.named(kernel); k != nil {
+		return k.Shape, true
 	}
-	return t.Kernels[i].Shape, true
+	return Shape{}, false
+}
+
+// named is the entry of a name; nil: there is none.
+func (t *Tuning) named(name string) *KernelShape {
+	if i := slices.IndexFunc(t.Kernels, func(k KernelShape) bool { return k.Kernel == name }); i >= 0 {
+		return &t.Kernels[i]
+	}
+	return nil
 }
 
 // SetShape says how one kernel is shaped.
 func (t *Tuning) SetShape(kernel string, s Shape) {
 	t.Kernels = slices.Clone(t.Kernels) // tunings are copied
-	i := slices.IndexFunc(t.Kernels, func(k KernelShape) bool { return k.Kernel == kernel })
-	if i < 0 {
-		i, t.Kernels = len(t.Kernels), append(t.Kernels, KernelShape{Kernel: kernel})
+	if t.named(kernel) == nil {
+		t.Kernels = append(t.Kernels, KernelShape{Kernel: kernel})
 	}
-	t.Kernels[i].Shape = s
+	t.named(kernel).Shape = s
 }
 
 // check holds the values of a shape to their ranges; zeros are left open.

@@ -91,8 +91,10 @@ func sameShape(all []variant) (list []string) {
 		}
 		for _, k := range v.spec.Tuning.Kernels {
 			without := without(v.spec.Tuning, k)
-			if g := general(all, v).spec.Tuning; v.spec.Class != "" && slices.ContainsFunc(g.Kernels, func(o spec.KernelShape) bool { return o.Kernel == k.Kernel }) {
-				without = g
+			if g := general(all, v).spec.Tuning; v.spec.Class != "" {
+				if _, ok := g.Shape(k.Kernel); ok {
+					without = g
+				}
 			}
 			if !inherited(&k, without) && alike(v, k.Kernel, without) {
 				list = append(list, fmt.Sprintf("line %d: kernel %s has this shape without the entry", k.Line, k.Kernel))

@@ -45,9 +45,12 @@ const (
 	catchUpPart = 64
 )
 
-// Do lets f catch up, where a token of the text takes so long alone; false: it stays behind. It
-// takes time by the clock now.
+// Do lets f catch up, where a token of the text takes so long alone; false: it stays behind, as it
+// does where that is 0, not known. It takes time by the clock now.
 func (c *CatchingUp) Do(f Following, alone time.Duration, now func() time.Time) (took time.Duration, ok bool) {
+	if alone == 0 {
+		return 0, false
+	}
 	run := func(n int) {
 		start := now()
 		f.CatchUp(n)

@@ -8,8 +8,9 @@ import (
 // paces are how long steps of one kind took. The median of the last few tells what one takes, as a
 // machine that others use too is slow for a while, and then is not.
 type paces struct {
-	last  []time.Duration // at most paceSteps
-	ahead float64         // what part of that a step takes that a device makes by itself; 0: not known
+	last   []time.Duration // at most paceSteps
+	middle time.Duration   // their median, which is asked for more often than there are steps
+	ahead  float64         // what part of that a step takes that a device makes by itself; 0: not known
 }
 
 const (
@@ -27,16 +28,17 @@ func (p *paces) add(took time.Duration, left int) {
 		p.last = slices.Delete(p.last, 0, 1)
 	}
 	p.last = append(p.last, max(took, 1))
+	p.middle = median(p.last)
 }
 
 func (p *paces) goAhead(took time.Duration) {
-	p.ahead = min(float64(took)/float64(median(p.last)), 1)
+	p.ahead = min(float64(took)/float64(p.middle), 1)
 }
 
 // typical is how long a step takes.
 func (p *paces) typical() time.Duration {
 	if p.ahead == 0 {
-		return median(p.last)
+		return p.middle
 	}
-	return max(time.Duration(p.ahead*float64(median(p.last))), 1)
+	return max(time.Duration(p.ahead*float64(p.middle)), 1)
 }

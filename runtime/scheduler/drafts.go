@@ -64,11 +64,7 @@ func (s *Scheduler) follow(tasks []*task, guessing bool) {
 // tokens finds it.
 func (s *Scheduler) settle(t *task) {
 	if f, ok := t.drafter.(engine.Following); ok && s.failed == nil {
-		token := s.pays.Alone(1)
-		ok = token > 0
-		if ok {
-			_, ok = s.catches.Do(f, token, s.now)
-		}
+		_, ok := s.catches.Do(f, s.pays.Alone(1), s.now)
 		f.Rest(!ok)
 	}
 }
