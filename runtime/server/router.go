@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"time"
 
 	"mla/runtime/fleet"
 )
@@ -37,9 +38,13 @@ func NewRouter(cfg Config, f *fleet.Fleet, key string) *Server {
 		},
 		ErrorHandler: func(w http.ResponseWriter, q *http.Request, err error) {
 			if q.Context().Err() != nil {
-				err = context.Cause(q.Context())
+				fail(w, q, explain(context.Cause(q.Context())))
+				return
 			}
-			fail(w, q, explain(err))
+			n := noted(q)
+			n.attrs = append(n.attrs, slog.String("cause", err.Error()))
+			fail(w, q, &apiError{Status: http.StatusBadGateway, Type: "server_error", Code: "worker_gone", retryAfter: time.Second,
+				Message: "the server of this model broke off before it answered; it is started again for the next request"})
 		},
 	}
 	s.handler = s.around(s.mux(r.routes()))
