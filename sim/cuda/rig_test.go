@@ -120,9 +120,10 @@ func (s *stand) made(name string, args ...uintptr) uintptr {
 	return *h
 }
 
-// floats are page-locked.
+// pinned are page-locked floats, which may be mapped.
 func (s *stand) pinned(n int) (at uintptr, values []float32) {
-	at = s.made("cuMemHostAlloc", uintptr(4*n), 0)
+	const deviceMap = 2
+	at = s.made("cuMemHostAlloc", uintptr(4*n), deviceMap)
 	return at, unsafe.Slice((*float32)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), n)
 }
 

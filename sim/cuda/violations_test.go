@@ -33,6 +33,29 @@ var positive = map[string]func(*stand){
 		}
 		r.close()
 	},
+	"mapped memory": func(s *stand) {
+		r := s.rig()
+		to := s.made("cuMemHostGetDevicePointer_v2", r.host, 0)
+		if again := s.made("cuMemHostGetDevicePointer_v2", r.host, 0); again != to {
+			panic("two addresses")
+		}
+		exec := r.recorded(func(graph uintptr) { r.add(graph, r.twice, 2, 32, []uintptr{r.a, to}) })
+		for range 20 {
+			r.must("cuGraphLaunch", exec, r.stream)
+			if v := r.values[5]; v == v && v != 12 { // poison, or made at once
+				panic(fmt.Sprint("what was there before: ", v))
+			}
+			r.must("cuStreamSynchronize", r.stream)
+			if r.values[5] != 12 {
+				panic(fmt.Sprint(r.values[5]))
+			}
+		}
+		if s.try("cuMemHostGetDevicePointer_v2", out(new(uintptr)), r.host, 1) != 1 {
+			panic("unknown flags are taken")
+		}
+		r.must("cuGraphExecDestroy", exec)
+		r.close()
+	},
 	"two streams": func(s *stand) {
 		r := s.rig()
 		other, passed := s.made("cuStreamCreate", 1), s.made("cuEventCreate", 0)
@@ -157,6 +180,29 @@ var violations = []violation{
 		r := s.rig()
 		own := make([]byte, 256)
 		r.try("cuMemcpyHtoDAsync_v2", r.a, uintptr(unsafe.Pointer(&own[0])), 256, r.stream)
+	}},
+	{"memory that is not to be mapped", "not-pinned", func(s *stand) {
+		s.begin()
+		s.try("cuMemHostGetDevicePointer_v2", out(new(uintptr)), s.made("cuMemHostAlloc", 256, 0), 0)
+	}},
+	{"mapped memory freed as the device's", "not-device-memory", func(s *stand) {
+		r := s.rig()
+		s.try("cuMemFree_v2", s.made("cuMemHostGetDevicePointer_v2", r.host, 0))
+	}},
+	{"mapped memory freed too early", "free-in-flight", func(s *stand) {
+		r := s.rig()
+		to := s.made("cuMemHostGetDevicePointer_v2", r.host, 0)
+		exec := r.recorded(func(graph uintptr) { r.add(graph, r.twice, 2, 32, []uintptr{r.a, to}) })
+		for range 100 { // some are made at once
+			r.must("cuGraphLaunch", exec, r.stream)
+		}
+		r.must("cuMemFreeHost", r.host)
+	}},
+	{"mapped memory that the host wrote", "uninitialised", func(s *stand) {
+		r := s.rig()
+		from := s.made("cuMemHostGetDevicePointer_v2", r.host, 0)
+		r.run(func(graph uintptr) { r.add(graph, r.twice, 2, 32, []uintptr{from, r.b}) })
+		r.must("cuStreamSynchronize", r.stream)
 	}},
 	{"source changed too early", "edit-in-flight", func(s *stand) {
 		r := s.rig()

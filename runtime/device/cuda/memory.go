@@ -18,15 +18,23 @@ type memory struct {
 	places                              *weights
 	weights                             cu.Ptr
 	arena, rope, row, logits, constants cu.Ptr
-	wanted                              cu.Ptr   // where the rows that are wanted are behind row
-	tables                              cu.Ptr   // block tables
-	sample                              cu.Ptr   // 0: the bundle has no sampler
-	heads                               cu.Ptr   // see plan.HeadsPage; 0: no sequence has them
-	picks                               cu.Ptr   // see plan.PickLayout; 0: one row is run at a time
+	wanted                              cu.Ptr // the rows that are wanted, [MaxWanted]plan.Row; row is behind them
+	tables                              cu.Ptr // block tables
+	sample                              cu.Ptr // 0: the bundle has no sampler
+	heads                               cu.Ptr // see plan.HeadsPage; 0: no sequence has them
+	picks                               cu.Ptr // see plan.PickLayout; 0: one row is run at a time
+	picked                              landing
 	counters                            cu.Ptr   // 0: no kernel has a tail
 	caches                              []cu.Ptr // one per layer
 	cache                               int64    // bytes of one
 	bytes                               int64    // of all, without the weights
+}
+
+// landing is where of the memory of picks kernels write to the host's instead: no copy waits
+// for them, and nothing waits for a copy.
+type landing struct {
+	offset int64
+	to     cu.Ptr
 }
 
 // allocate reserves all memory. After an error, what there is must be freed.
@@ -46,7 +54,7 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 		{"the weights", m.places.bytes, &m.weights},
 		{"the arena", l.Arena, &m.arena},
 		{"the rotary table", l.Rope, &m.rope},
-		{"the rows", rowBytes * int64(l.Width+plan.MaxWanted), &m.row},
+		{"the rows", rowBytes * int64(plan.MaxWanted+l.Width), &m.wanted},
 		{"the logits", l.Logits, &m.logits},
 		{"the sampler", l.Sample, &m.sample},
 		{"the picks", l.Pick, &m.picks},
@@ -70,7 +78,7 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 		}
 		m.caches = append(m.caches, p)
 	}
-	m.cache, m.wanted = l.Cache, cu.Ptr(rowBytes*int64(l.Width))
+	m.cache, m.row = l.Cache, m.wanted+cu.Ptr(rowBytes*plan.MaxWanted)
 	m.bytes = own - m.places.bytes + l.Cache*int64(l.Layers)
 	return nil
 }
@@ -103,12 +111,15 @@ func (m *memory) address(b *device.Binding) cu.Ptr {
 	case plan.SpaceRow:
 		return m.row
 	case plan.SpaceWanted:
-		return m.row + m.wanted
+		return m.wanted
 	case plan.SpaceTables:
 		return m.tables
 	case plan.SpaceSample:
 		return m.sample + cu.Ptr(b.Offset)
 	case plan.SpacePick:
+		if b.Offset == m.picked.offset && m.picked.to != 0 {
+			return m.picked.to
+		}
 		return m.picks + cu.Ptr(b.Offset)
 	case plan.SpaceCounters:
 		return m.counters + cu.Ptr(b.Offset)
@@ -141,7 +152,7 @@ func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, cons
 
 // free gives everything back.
 func (m *memory) free() error {
-	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.row.Free(), m.tables.Free(), m.logits.Free(), m.sample.Free(), m.picks.Free(), m.heads.Free(), m.counters.Free(), m.constants.Free())
+	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.wanted.Free(), m.tables.Free(), m.logits.Free(), m.sample.Free(), m.picks.Free(), m.heads.Free(), m.counters.Free(), m.constants.Free())
 	for _, p := range m.caches {
 		err = errors.Join(err, p.Free())
 	}

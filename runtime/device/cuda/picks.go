@@ -10,8 +10,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// picks is what picking behind several rows takes on the host: what is picked goes there as
-// one copy, with its masks as another, and the tokens come back as another. A Pick is waited for, so there is one of each.
+// picks is what picking behind several rows takes on the host: how to pick goes to the device
+// as one copy, with its masks as another, and the kernels write the tokens to the host. A Pick
+// is waited for, so there is one of each.
 type picks struct {
 	layout plan.PickLayout
 	to     *cu.Pinned // [PickLayout.Tokens] bytes
@@ -19,24 +20,26 @@ type picks struct {
 	made   int        // by the last Pick, if the logits on the device are theirs
 }
 
-// allocate reserves it; where one row is run at a time there is nothing to do.
-func (p *picks) allocate(vocab int, bytes int64) (err error) {
+// allocate reserves it, and says where the tokens are to go; where one row is run at a time
+// there is nothing to do.
+func (p *picks) allocate(vocab int, bytes int64) (to landing, err error) {
 	if bytes == 0 {
-		return nil
+		return landing{}, nil
 	}
 	p.layout = plan.PickLayoutOf(vocab, 1)
 	if p.to, err = cu.AllocPinned(int(p.layout.Tokens)); err != nil {
-		return err
+		return landing{}, err
 	}
-	p.from, err = cu.AllocPinned(4 * plan.MaxWanted)
-	return err
+	to.offset = p.layout.Tokens
+	p.from, to.to, err = cu.AllocMapped(4 * plan.MaxWanted)
+	return to, err
 }
 
 func (p *picks) free() error { return errors.Join(p.to.Free(), p.from.Free()) }
 
 // Pick implements device.Picker.
 func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
-	if r.graphs.picks == nil {
+	if len(r.commands.Pick) == 0 {
 		return nil, fmt.Errorf("%w: there are no kernels that pick behind several rows", device.ErrSampling)
 	}
 	if err := device.CheckPicks(picks, len(rows)); err != nil {
@@ -54,11 +57,12 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	return device.Picked(picks, unsafe.Slice((*uint32)(unsafe.Pointer(&r.picks.from.Bytes()[0])), len(picks)), r.vocab)
 }
 
-// pick runs rows, and what picks behind them, and waits.
+// pick runs rows, and what picks behind them, and waits. All copies come before the one graph:
+// where a copy stands between kernels the GPU idles until it is made.
 func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error {
 	err := r.unit(0, func(slot int) error {
-		// The rows first: what picks behind them is on its way while they run.
-		if err := r.launchRows(slot, rows, wanted); err != nil {
+		graphs, err := r.sequence(slot, rows, wanted)
+		if err != nil {
 			return err
 		}
 		bytes, masks := device.WritePicks(r.picks.to.Bytes(), picks, r.vocab)
@@ -70,10 +74,7 @@ func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error 
 				return err
 			}
 		}
-		if err := r.graphs.picks.Launch(r.stream); err != nil {
-			return err
-		}
-		return r.stream.Download(r.picks.from, 0, r.memory.picks+cu.Ptr(r.picks.layout.Tokens), 4*len(picks))
+		return graphs.picks.Launch(r.stream)
 	})
 	if err != nil {
 		return err

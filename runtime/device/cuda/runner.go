@@ -37,7 +37,7 @@ type runner struct {
 	stages  []stage // of a token
 	graphs  graphs
 	stream  cu.Stream
-	rows    *cu.Pinned // [ring][width+MaxWanted]plan.Row: all, then those that are wanted
+	rows    *cu.Pinned // [ring][MaxWanted+width]plan.Row: those that are wanted, then all
 	width   int
 	tables  *device.Tables
 	planes  plan.Planes // of a page
@@ -59,12 +59,12 @@ type runner struct {
 type graphs struct {
 	sequences []replay               // one per sequence
 	pick      *cu.Exec               // picks a token by the logits
-	picks     *cu.Exec               // picks behind several rows
 	runs      [len(lengths)]*cu.Exec // run the picked token and pick the next, over and over
 }
 
-// replay is a sequence: whole, and without what computes logits.
-type replay struct{ all, body *cu.Exec }
+// replay is a sequence: whole, without what computes logits, and with what picks behind
+// several rows by them.
+type replay struct{ all, body, picks *cu.Exec }
 
 // lengths are how many tokens each of graphs.runs runs, the longest first and the
 // last one token. Between two launches the GPU idles for 2 µs (on an H200), between
@@ -130,7 +130,7 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	if err := r.chain.allocate(r.vocab, l.Sample); err != nil {
 		return err
 	}
-	if err := r.picks.allocate(r.vocab, l.Pick); err != nil {
+	if r.memory.picked, err = r.picks.allocate(r.vocab, l.Pick); err != nil {
 		return err
 	}
 	for i := range r.slots {
@@ -148,21 +148,22 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 func (r *runner) record() error {
 	r.stages = stages(r.commands.Decode().Commands, r.code, &r.memory)
 	r.graphs.sequences = make([]replay, len(r.commands.Sequences))
-	pick := stages(r.commands.Sample, r.code, &r.memory)
+	pick, picks := stages(r.commands.Sample, r.code, &r.memory), stages(r.commands.Pick, r.code, &r.memory)
 	type recording struct {
 		what   string
 		stages []stage
 		to     **cu.Exec
 	}
-	list := []recording{
-		{"the sampler", pick, &r.graphs.pick},
-		{"the sampler of several rows", stages(r.commands.Pick, r.code, &r.memory), &r.graphs.picks},
-	}
+	list := []recording{{"the sampler", pick, &r.graphs.pick}}
 	for i, q := range r.commands.Sequences {
 		to := &r.graphs.sequences[i]
+		all := stages(q.Commands, r.code, &r.memory)
 		list = append(list,
-			recording{rowsOf(q.Width), stages(q.Commands, r.code, &r.memory), &to.all},
+			recording{rowsOf(q.Width), all, &to.all},
 			recording{rowsOf(q.Width) + " without logits", stages(q.Commands[:q.Head], r.code, &r.memory), &to.body})
+		if len(picks) > 0 {
+			list = append(list, recording{rowsOf(q.Width) + " with the sampler", slices.Concat(all, picks), &to.picks})
+		}
 	}
 	if len(pick) > 0 {
 		run := slices.Concat(r.stages, pick)
@@ -230,7 +231,14 @@ func (r *runner) Width() int { return r.width }
 // replay puts rows into the stream, and waits for them if logits are wanted.
 func (r *runner) replay(rows []plan.Row, wanted []int) error {
 	err := r.unit(0, func(slot int) error {
-		if err := r.launchRows(slot, rows, wanted); err != nil || len(wanted) == 0 {
+		graphs, err := r.sequence(slot, rows, wanted)
+		if err != nil {
+			return err
+		}
+		if len(wanted) == 0 {
+			return launch(graphs.body, r.stream)
+		}
+		if err := graphs.all.Launch(r.stream); err != nil {
 			return err
 		}
 		return r.stream.Download(r.logits, 0, r.memory.logits, 4*len(wanted)*r.vocab)
@@ -241,17 +249,10 @@ func (r *runner) replay(rows []plan.Row, wanted []int) error {
 	return r.drain()
 }
 
-// launchRows launches the narrowest sequence that holds rows.
-func (r *runner) launchRows(slot int, rows []plan.Row, wanted []int) error {
-	sequence := r.commands.For(len(rows))
-	if err := r.setRows(slot, rows, wanted, r.commands.Sequences[sequence].Width); err != nil {
-		return err
-	}
-	graphs := &r.graphs.sequences[sequence]
-	if len(wanted) == 0 {
-		return launch(graphs.body, r.stream)
-	}
-	return graphs.all.Launch(r.stream)
+// sequence is the narrowest that holds rows, which it puts in their place.
+func (r *runner) sequence(slot int, rows []plan.Row, wanted []int) (*replay, error) {
+	i := r.commands.For(len(rows))
+	return &r.graphs.sequences[i], r.setRows(slot, rows, wanted, r.commands.Sequences[i].Width)
 }
 
 // rowsOf names a sequence in messages.
@@ -295,26 +296,28 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 	return nil
 }
 
-// slotBytes is the size of the rows of a unit: all, then those that are wanted.
-func (r *runner) slotBytes() int { return (r.width + plan.MaxWanted) * int(rowBytes) }
+// wantedBytes is the size of the rows that are wanted, slotBytes that of all rows of a unit.
+const wantedBytes = plan.MaxWanted * int(rowBytes)
+
+func (r *runner) slotBytes() int { return wantedBytes + r.width*int(rowBytes) }
 
 // setRows makes rows, and dead ones behind them, those of what follows in the stream, a
 // sequence of so many. That of one row reads no list of those that are wanted.
 func (r *runner) setRows(slot int, rows []plan.Row, wanted []int, width int) error {
-	r.keepRows(slot, rows, wanted)
-	bytes := r.slotBytes()
+	r.keepRows(slot, rows, wanted, width)
+	at := slot * r.slotBytes()
 	if width == 1 {
-		bytes = int(rowBytes)
+		return r.stream.Upload(r.memory.row, r.rows, at+wantedBytes, int(rowBytes))
 	}
-	return r.stream.Upload(r.memory.row, r.rows, slot*r.slotBytes(), bytes)
+	return r.stream.Upload(r.memory.wanted, r.rows, at, wantedBytes+width*int(rowBytes))
 }
 
-// keepRows puts rows where the unit in a slot takes them from.
-func (r *runner) keepRows(slot int, rows []plan.Row, wanted []int) {
-	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*r.slotBytes()])), r.width+plan.MaxWanted)
-	clear(to[copy(to, rows):r.width])
-	to = to[r.width:]
-	clear(to[len(device.Wanted(to[:0], rows, wanted)):])
+// keepRows puts rows where the unit in a slot takes them from, a sequence of so many.
+func (r *runner) keepRows(slot int, rows []plan.Row, wanted []int, width int) {
+	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*r.slotBytes()])), plan.MaxWanted+width)
+	clear(to[len(device.Wanted(to[:0], rows, wanted)):plan.MaxWanted])
+	to = to[plan.MaxWanted:]
+	clear(to[copy(to, rows):])
 }
 
 // land waits for the unit in a slot, if one is in flight there.
@@ -378,9 +381,9 @@ func (r *runner) Close() error {
 func (r *runner) release() error {
 	err := r.gpu.Do(func() error {
 		list := []error{r.stream.Destroy(), r.chain.free(), r.picks.free()}
-		all := append(r.graphs.runs[:], r.graphs.pick, r.graphs.picks)
+		all := append(r.graphs.runs[:], r.graphs.pick)
 		for _, g := range r.graphs.sequences {
-			all = append(all, g.all, g.body)
+			all = append(all, g.all, g.body, g.picks)
 		}
 		for _, g := range all {
 			if g != nil {

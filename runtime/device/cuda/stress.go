@@ -80,7 +80,7 @@ func (s *stress) run(ctx context.Context) (err error) {
 		return err
 	}
 	for i, row := range s.what.Rows {
-		s.r.keepRows(i, []plan.Row{row}, nil)
+		s.r.keepRows(i, []plan.Row{row}, nil, 1)
 	}
 	if err := s.r.stream.Upload(s.rows, s.r.rows, 0, 2*s.r.slotBytes()); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (s *stress) launch(i int) error {
 // replay puts one replay into the stream, and copies of what it computes.
 func (s *stress) replay(to cu.Ptr) error {
 	r := s.r
-	if err := r.stream.Copy(r.memory.row, s.rows+cu.Ptr(s.asked%2)*cu.Ptr(s.r.slotBytes()), rowBytes); err != nil {
+	if err := r.stream.Copy(r.memory.row, s.rows+cu.Ptr(s.asked%2*r.slotBytes()+wantedBytes), rowBytes); err != nil {
 		return err
 	}
 	if err := r.graphs.sequences[0].all.Launch(r.stream); err != nil {

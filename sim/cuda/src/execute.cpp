@@ -60,8 +60,8 @@ void Run::onTouched(void *self, const void *at, uint64_t bytes, int write) {
   auto *r = static_cast<Run *>(self);
   const auto *host = static_cast<const uint8_t *>(at);
   for (memory::Block *b : r->blocks_) {
-    if (host < b->host.get() || host >= b->host.get() + b->bytes) continue;
-    const uint64_t from = host - b->host.get();
+    if (host < b->host || host >= b->host + b->bytes) continue;
+    const uint64_t from = host - b->host;
     (write ? r->access_.writes : r->access_.reads).add(b->base + from, b->base + from + bytes);
     if (write) b->wrote(from, from + bytes);
     return;

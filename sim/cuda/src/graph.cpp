@@ -136,7 +136,8 @@ EXPORT CUresult cuGraphLaunch(CUhandle h, CUhandle stream) {
     REQUIRE(find(l.function->handle) == l.function, Rule::BadHandle, "%s: its kernel's module is unloaded", __func__);
     w.objects.push_back(l.function);
     for (const CUdeviceptr p : l.params) {
-      const memory::Block *b = memory::device(p, 1, l.function->entry.c_str());
+      memory::Block *b = memory::device(p, 1, l.function->entry.c_str());
+      memory::expect(b);
       w.ranges.push_back({b->base, b->base + b->bytes});
     }
   }

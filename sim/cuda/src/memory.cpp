@@ -21,15 +21,30 @@ std::map<CUdeviceptr, Block> &blocks() {
   return m;
 }
 
-std::map<uint64_t, uint64_t> &pinned() {  // begin -> bytes
-  static auto &m = *new std::map<uint64_t, uint64_t>;
+struct Pinned {
+  uint64_t bytes;
+  bool mappable;
+  CUdeviceptr mapped;  // its block; 0: none
+};
+
+std::map<uint64_t, Pinned> &pinned() {  // by where it begins
+  static auto &m = *new std::map<uint64_t, Pinned>;
   return m;
 }
 
 uint64_t usedBytes() {
   uint64_t n = 0;
-  for (const auto &[base, b] : blocks()) n += b.bytes;
+  for (const auto &[base, b] : blocks()) n += b.mapped ? 0 : b.bytes;
   return n;
+}
+
+// The address of a new block.
+CUdeviceptr place(uint64_t bytes, uint8_t *host, bool mapped) {
+  static CUdeviceptr next = firstAddress + step / 2;
+  const CUdeviceptr base = next;
+  next += (bytes + 2 * step - 1) / step * step;  // never again, and a gap behind it
+  blocks().emplace(base, Block{base, bytes, host, mapped, {}});
+  return base;
 }
 
 }  // namespace
@@ -58,15 +73,26 @@ Block *device(CUdeviceptr p, uint64_t bytes, const char *what) {
 void requirePinned(const void *p, uint64_t bytes, const char *what) {
   const auto at = reinterpret_cast<uint64_t>(p);
   auto next = pinned().upper_bound(at);
-  const bool ok = next != pinned().begin() && at - std::prev(next)->first <= std::prev(next)->second &&
-                  bytes <= std::prev(next)->second - (at - std::prev(next)->first);
+  const bool ok = next != pinned().begin() && at - std::prev(next)->first <= std::prev(next)->second.bytes &&
+                  bytes <= std::prev(next)->second.bytes - (at - std::prev(next)->first);
   REQUIRE(ok, Rule::NotPinned, "%s: %" PRIu64 " bytes at %#" PRIx64, what, bytes, at);
 }
 
+void expect(Block *b) {
+  if (!b->mapped || busy({b->base, b->base + b->bytes})) return;
+  memset(b->host, poison, b->bytes);
+  b->written = {};
+}
+
 int leaks() {
-  for (const auto &[base, b] : blocks()) fprintf(stderr, "[cudasim] leaked: %" PRIu64 " bytes of device memory\n", b.bytes);
-  for (const auto &[at, bytes] : pinned()) fprintf(stderr, "[cudasim] leaked: %" PRIu64 " bytes of page-locked memory\n", bytes);
-  return static_cast<int>(blocks().size() + pinned().size());
+  int n = 0;
+  for (const auto &[base, b] : blocks()) {
+    if (b.mapped) continue;
+    fprintf(stderr, "[cudasim] leaked: %" PRIu64 " bytes of device memory\n", b.bytes);
+    n++;
+  }
+  for (const auto &[at, p] : pinned()) fprintf(stderr, "[cudasim] leaked: %" PRIu64 " bytes of page-locked memory\n", p.bytes);
+  return n + static_cast<int>(pinned().size());
 }
 
 }  // namespace cudasim::memory
@@ -87,20 +113,18 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *out, uint64_t bytes) {
   REQUIRE(out, Rule::BadPointer, "%s", __func__);
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (bytes > config().memory - usedBytes()) return CUDA_ERROR_OUT_OF_MEMORY;
-  static CUdeviceptr next = firstAddress + step / 2;
-  Block b{next, bytes, std::make_unique_for_overwrite<uint8_t[]>(bytes), {}};
-  memset(b.host.get(), poison, bytes);
-  next += (bytes + 2 * step - 1) / step * step;  // never again, and a gap behind it
-  *out = b.base;
-  blocks().emplace(b.base, std::move(b));
+  auto *host = new uint8_t[bytes];
+  memset(host, poison, bytes);
+  *out = place(bytes, host, false);
   return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuMemFree_v2(CUdeviceptr p) {
   ENTER(Context);
   const auto b = blocks().find(p);
-  REQUIRE(b != blocks().end(), Rule::NotDevice, "%s: no allocation begins at %#" PRIx64, __func__, p);
+  REQUIRE(b != blocks().end() && !b->second.mapped, Rule::NotDevice, "%s: no allocation begins at %#" PRIx64, __func__, p);
   requireIdle({p, p + b->second.bytes}, __func__);
+  delete[] b->second.host;
   blocks().erase(b);
   return CUDA_SUCCESS;
 }
@@ -112,7 +136,20 @@ EXPORT CUresult cuMemHostAlloc(void **out, uint64_t bytes, unsigned flags) {
   *out = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   if (!*out) return CUDA_ERROR_OUT_OF_MEMORY;
   memset(*out, poison, bytes);
-  pinned()[reinterpret_cast<uint64_t>(*out)] = bytes;
+  pinned()[reinterpret_cast<uint64_t>(*out)] = {bytes, (flags & 2) != 0, 0};
+  return CUDA_SUCCESS;
+}
+
+// Kernels are known to write there, not to read what the host wrote.
+EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *p, unsigned flags) {
+  ENTER(Context);
+  REQUIRE(out, Rule::BadPointer, "%s", __func__);
+  const auto found = pinned().find(reinterpret_cast<uint64_t>(p));
+  REQUIRE(found != pinned().end() && found->second.mappable, Rule::NotPinned, "%s: no mapped allocation begins at %p", __func__, p);
+  if (flags) return CUDA_ERROR_INVALID_VALUE;
+  Pinned &m = found->second;
+  if (!m.mapped) m.mapped = place(m.bytes, static_cast<uint8_t *>(p), true);
+  *out = m.mapped;
   return CUDA_SUCCESS;
 }
 
@@ -121,7 +158,10 @@ EXPORT CUresult cuMemFreeHost(void *p) {
   const auto at = reinterpret_cast<uint64_t>(p);
   const auto found = pinned().find(at);
   REQUIRE(found != pinned().end(), Rule::NotPinned, "%s: no allocation begins at %#" PRIx64, __func__, at);
-  requireIdle({at, at + found->second}, __func__);
+  const Pinned m = found->second;
+  requireIdle({at, at + m.bytes}, __func__);
+  if (m.mapped) requireIdle({m.mapped, m.mapped + m.bytes}, __func__);
+  blocks().erase(m.mapped);
   free(p);
   pinned().erase(found);
   return CUDA_SUCCESS;

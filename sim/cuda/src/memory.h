@@ -13,14 +13,15 @@ namespace cudasim::memory {
 
 constexpr uint8_t poison = 0xFF;  // as float, half and bfloat: NaN
 
-// One allocation on the device.
+// One allocation on the device, or page-locked memory that kernels reach by an address of its own.
 struct Block {
   CUdeviceptr base;
   uint64_t bytes;
-  std::unique_ptr<uint8_t[]> host;  // where its contents are
+  uint8_t *host;                    // where its contents are
+  bool mapped;                      // page-locked
   metalsim::Intervals written;      // offsets that hold something
 
-  uint8_t *at(CUdeviceptr p) const { return host.get() + (p - base); }
+  uint8_t *at(CUdeviceptr p) const { return host + (p - base); }
   void wrote(uint64_t from, uint64_t to) { written.add(from + 1, to + 1); }  // 0 is no address to Intervals
   bool holds(uint64_t from, uint64_t to) const;
   void copyState(const Block &source, uint64_t from, uint64_t to, uint64_t bytes);
@@ -28,6 +29,8 @@ struct Block {
 
 // The block that has all of [p, p+bytes); anything else breaks a rule.
 Block *device(CUdeviceptr p, uint64_t bytes, const char *what);
+// What kernels are to write to mapped memory is not there yet: poison for those who look too early.
+void expect(Block *b);
 // Whether [p, p+bytes) is page-locked; anything else breaks a rule.
 void requirePinned(const void *p, uint64_t bytes, const char *what);
 

@@ -29,9 +29,24 @@ type Pinned struct {
 }
 
 // AllocPinned reserves page-locked memory.
-func AllocPinned(bytes int) (*Pinned, error) {
+func AllocPinned(bytes int) (*Pinned, error) { return allocPinned(bytes, 0) }
+
+// AllocMapped reserves page-locked memory to which kernels write over the bus, at the address
+// on the device that it returns. What they write is there once an event behind them is passed.
+func AllocMapped(bytes int) (*Pinned, Ptr, error) {
+	const deviceMap = 2 // CU_MEMHOSTALLOC_DEVICEMAP
+	m, err := allocPinned(bytes, deviceMap)
+	if err != nil {
+		return nil, 0, err
+	}
+	var p Ptr
+	err = check("cuMemHostGetDevicePointer_v2", api.mappedAt(&p, m.at, 0))
+	return m, p, err
+}
+
+func allocPinned(bytes int, flags uint32) (*Pinned, error) {
 	var at handle
-	if err := check("cuMemHostAlloc", api.hostAlloc(&at, uint64(bytes), 0)); err != nil {
+	if err := check("cuMemHostAlloc", api.hostAlloc(&at, uint64(bytes), flags)); err != nil {
 		return nil, err
 	}
 	memory := *(*unsafe.Pointer)(unsafe.Pointer(&at)) // not memory that the garbage collector moves

@@ -47,6 +47,7 @@ var api struct {
 	alloc      func(*Ptr, uint64) result                                  `cu:"cuMemAlloc_v2"`
 	free       func(Ptr) result                                           `cu:"cuMemFree_v2"`
 	hostAlloc  func(*handle, uint64, uint32) result                       `cu:"cuMemHostAlloc"`
+	mappedAt   func(*Ptr, hostAddress, uint32) result                     `cu:"cuMemHostGetDevicePointer_v2"`
 	hostFree   func(hostAddress) result                                   `cu:"cuMemFreeHost"`
 	toDevice   func(Ptr, hostAddress, uint64, handle) result              `cu:"cuMemcpyHtoDAsync_v2"`
 	toHost     func(hostAddress, Ptr, uint64, handle) result              `cu:"cuMemcpyDtoHAsync_v2"`

@@ -59,6 +59,7 @@ var Functions = []Function{
 	{"cuMemAlloc_v2", []Type{DevicePtrs, SizeT}, 3020},
 	{"cuMemFree_v2", []Type{DevicePtr}, 3020},
 	{"cuMemHostAlloc", []Type{Handles, SizeT, UInt}, 2020},
+	{"cuMemHostGetDevicePointer_v2", []Type{DevicePtrs, HostAddress, UInt}, 3020},
 	{"cuMemFreeHost", []Type{HostAddress}, 2000},
 	{"cuMemcpyHtoDAsync_v2", []Type{DevicePtr, HostAddress, SizeT, Handle}, 3020},
 	{"cuMemcpyDtoHAsync_v2", []Type{HostAddress, DevicePtr, SizeT, Handle}, 3020},
