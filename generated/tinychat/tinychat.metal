@@ -1754,7 +1754,7 @@ struct experts_matrices {
   ulong stride, up_stride;
 };
 
-//: tile_run using UNROLL batch_product experts_matrices turn
+//: tile_run using EARLIER_DONE UNROLL batch_product experts_matrices turn
 template <bool ALIKE, uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS, uint TOKENS>
 struct tile_run {
   typedef batch_product<COLS, TOKENS, SLICES, 2, COPIES, W, U, INPUTS> product_t;
@@ -1819,6 +1819,7 @@ struct tile_run {
     U::begin(up, m.up, 0u, 0u, room + up_room, lane);
     state::begin_weights(s, w, up, lane);
     UNROLL for (uint i = 0; i < W::AHEAD; ++i) state::send_weights(s, w, up, lane);
+    EARLIER_DONE;
     state::find_rows(s, s.inputs, lane);
     UNROLL for (uint i = 0; i < product_t::TILES; ++i) state::send_next(s, s.inputs, tiles, i, lane);
   }
@@ -1832,7 +1833,7 @@ struct tile_run {
   }
 };
 
-//: tile_run using experts_matrices products_apart
+//: tile_run using EARLIER_DONE experts_matrices products_apart
 template <uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS, uint TOKENS>
 struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
   typedef products_apart<COLS, TOKENS, SLICES, 32u * SLICES, COPIES, W, U, INPUTS> product_t;
@@ -1843,6 +1844,7 @@ struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
     uint slice;
   };
   static inline void begin_run(thread state & s, thread W &, thread U &, experts_matrices m, INPUTS x, uint, threadgroup half *, threadgroup uchar *, uint, uint slice, ushort) {
+    EARLIER_DONE;
     s.m = m;
     s.x = x;
     s.slice = slice;
@@ -5521,6 +5523,7 @@ static inline void experts_down_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
 // 256 × 96 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
   // a run of the tiles that there are of all of them, so that it waits once for who has selected what.
+  // That was listed before the dispatch whose results are the inputs: weights are sent for while that one ends.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
@@ -5529,7 +5532,6 @@ static inline void experts_down_x16_body(
   typedef entry_tiles<8u, 32u, 8u, 2u> tiles_t;
   typedef tile_inputs<act_t, 192u, 96u, tiles_t> inputs_t;
   typedef tile_run<matrices<weight_rows<T_w_experts_down_proj, 96u, 4u, 8u, 0u>, no_weights>::ALIKE, 96u, 256u, 4u, false, weight_rows<T_w_experts_down_proj, 96u, 4u, 8u, 0u>, no_weights, inputs_t, 8u> run_t;
-  EARLIER_DONE;
   const uint all = tiles_t::list_entries<8u>(expert_starts, entries, sg == 0, lane) * 8u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint first = tg * all / 96u, behind = (tg + 1u) * all / 96u;
@@ -5569,6 +5571,8 @@ static inline void experts_down_x16_body(
     }
   }
   }
+  } else {
+    EARLIER_DONE;
   }
 }
 //:

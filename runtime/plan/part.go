@@ -159,6 +159,10 @@ func (p *Experts) groupsOfAll(*Kernel) int {
 	return p.Shares * p.Grouping.Experts * ceil(p.Rows, p.RowsPerGroup)
 }
 
+// Early says that threadgroups read what was selected before the dispatch before has ended, and send for weights by
+// it: that dispatch has made their inputs by the same selections, so these are older.
+func (p *Experts) Early() bool { return p.Persistent > 0 && p.In.Stride > 0 }
+
 // MaxShares bounds the threadgroups that find nothing to do, MaxPersistent the persistent ones: their number
 // times that of all tiles is a uint.
 const MaxShares, MaxPersistent = 64, 1 << 11

@@ -12,6 +12,7 @@ import (
 type flow struct {
 	reads, writes []span
 	indices       []index
+	before, now   []index // of them, those that the dispatches between the last two barriers have left, and those since
 }
 
 // span is a byte range of a space, or all of it, or of a layer's cache.
@@ -74,6 +75,7 @@ func (f *flow) step(k *plan.Kernel, d *plan.Dispatch) error {
 	}
 	if d.Barrier {
 		f.reads, f.writes = nil, nil
+		f.before, f.now = f.now, nil
 	} else if overlap(f.writes, reads) || overlap(f.writes, writes) || overlap(f.reads, writes) {
 		return fmt.Errorf("does not wait for an earlier dispatch whose memory it uses")
 	}
@@ -97,11 +99,13 @@ func (f *flow) indexed(k *plan.Kernel, d *plan.Dispatch, writes []span) error {
 				made = append(made, x)
 			} else if !slices.Contains(f.indices, x) {
 				return fmt.Errorf("slot %s is read as indices, which no dispatch before has left there", k.Slots[use.slot].Name)
+			} else if e, ok := p.(*plan.Experts); ok && e.Early() && slices.Contains(f.before, x) {
+				return fmt.Errorf("slot %s is read while the dispatch before may still write it", k.Slots[use.slot].Name)
 			}
 		}
 	}
 	f.indices = slices.DeleteFunc(f.indices, func(x index) bool { return slices.ContainsFunc(writes, x.overlaps) })
-	f.indices = append(f.indices, made...)
+	f.indices, f.now = append(f.indices, made...), append(f.now, made...)
 	return nil
 }
 

@@ -47,3 +47,51 @@ func TestFlow(t *testing.T) {
 		t.Errorf("one dispatch writes twice: %v", err)
 	}
 }
+
+// TestFlowEarly: experts that read what was selected before the dispatch before has ended do not stand right behind
+// the one that lists it.
+func TestFlowEarly(t *testing.T) {
+	arena := func(writes ...bool) (list []plan.Slot) {
+		for _, w := range writes {
+			list = append(list, plan.Slot{Space: plan.SpaceArena, Write: w})
+		}
+		return list
+	}
+	grouping := plan.Grouping{Starts: 1, Members: 2, Experts: 4, K: 2}
+	experts := func(stride int) *plan.Kernel {
+		e := &plan.Experts{Grouping: &grouping, Persistent: 1, In: plan.Vec{Stride: stride}}
+		return &plan.Kernel{Width: 8, Slots: arena(false, false, false, true), Parts: []plan.Part{e}}
+	}
+	route := &plan.Kernel{Width: 8, Slots: arena(true, true, true), Parts: []plan.Part{&plan.RouteBatch{Gating: plan.Gating{K: 2}, Grouping: grouping}}}
+	at := func(barrier bool, offsets ...int64) *plan.Dispatch {
+		d := &plan.Dispatch{Barrier: barrier}
+		for _, o := range offsets {
+			d.Operands = append(d.Operands, plan.Operand{Space: plan.SpaceArena, Offset: o, Bytes: 16})
+		}
+		return d
+	}
+	up, down := experts(0), experts(8)
+	type step struct {
+		k *plan.Kernel
+		d *plan.Dispatch
+	}
+	for name, tt := range map[string]struct {
+		steps []step
+		fails bool
+	}{
+		"behind the experts that made its inputs": {[]step{{route, at(true, 0, 16, 32)}, {up, at(true, 48, 16, 32, 64)}, {down, at(true, 64, 16, 32, 80)}}, false},
+		"right behind":                         {[]step{{route, at(true, 0, 16, 32)}, {down, at(true, 64, 16, 32, 80)}}, true},
+		"behind the first of two side by side": {[]step{{route, at(true, 0, 16, 32)}, {up, at(true, 48, 16, 32, 64)}, {route, at(false, 96, 112, 128)}, {down, at(true, 64, 112, 128, 80)}}, true},
+	} {
+		var f flow
+		var err error
+		for _, s := range tt.steps {
+			if err == nil {
+				err = f.step(s.k, s.d)
+			}
+		}
+		if (err != nil) != tt.fails || err != nil && !strings.Contains(err.Error(), "may still write it") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
