@@ -167,7 +167,7 @@ func (d *drafted) replay(token int32, guess bool) error {
 	}
 	guessed := time.Now()
 	row := Row{Session: d.Session, Token: token, Sampler: d.sampler, Guesses: guesses}
-	rows, states := row.guessed()
+	rows, states := row.guessed(nil, nil)
 	out, err := d.model.replay(rows, states)
 	if err != nil {
 		return err

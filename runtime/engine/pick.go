@@ -20,11 +20,9 @@ func (m *Model) Pick(rows []Row) (picked [][]int32, err error) {
 		rows[i].Guesses = m.allowed(&rows[i])
 	}
 	err = m.pieces(rows, func(first int, piece []Row) error {
-		var list []Row
-		var states []*device.Sampling
+		list, states := make([]Row, 0, len(piece)), make([]*device.Sampling, 0, len(piece))
 		for i := range piece {
-			own, with := piece[i].guessed()
-			list, states = append(list, own...), append(states, with...)
+			list, states = piece[i].guessed(list, states)
 		}
 		out, err := m.replay(list, states)
 		if err != nil {
@@ -57,9 +55,9 @@ func (m *Model) allowed(r *Row) []int32 {
 	return r.Guesses[:most]
 }
 
-// guessed is a row and those of its guesses, with the state that its sampler has behind
+// guessed appends a row and those of its guesses, with the state that its sampler has behind
 // each if it picks the guesses before.
-func (r *Row) guessed() (rows []Row, states []*device.Sampling) {
+func (r *Row) guessed(rows []Row, states []*device.Sampling) ([]Row, []*device.Sampling) {
 	var state *device.Sampling
 	if p, ok := r.Sampler.(Portable); ok {
 		state = p.Sampling()
@@ -80,7 +78,8 @@ func (r *Row) guessed() (rows []Row, states []*device.Sampling) {
 // whole vocabulary takes about as long as a row.
 func pickAll(rows []Row, out []outcome, picked [][]int32) {
 	var all sync.WaitGroup
-	for i, r := range rows {
+	for i := range rows {
+		r := &rows[i]
 		own := out[:1+len(r.Guesses)]
 		out = out[len(own):]
 		switch {
@@ -95,7 +94,8 @@ func pickAll(rows []Row, out []outcome, picked [][]int32) {
 }
 
 // verify picks behind a row, and behind each of its guesses while they are what is picked.
-func (r *Row) verify(out []outcome) (picked []int32) {
+func (r *Row) verify(out []outcome) []int32 {
+	picked := make([]int32, 0, len(out))
 	for i := range out {
 		t := out[i].next(r.Sampler)
 		if picked = append(picked, t); i == len(r.Guesses) || t != r.Guesses[i] {

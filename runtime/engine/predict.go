@@ -88,7 +88,8 @@ type fed struct {
 // from forgets all behind so many tokens.
 func (f *fed) from(tokens int) {
 	if tokens < f.n || len(f.states) < tokens-f.n+1 {
-		*f = fed{n: tokens, states: [][]float32{nil}}
+		clear(f.states) // and does not keep them in memory
+		*f = fed{n: tokens, states: append(f.states[:0], nil)}
 		return
 	}
 	f.states = f.states[:tokens-f.n+1]

@@ -212,7 +212,7 @@ func (m *Model) run(list []plan.Row, rows []Row, states []*device.Sampling) ([]o
 
 // picks is what a device is to pick; it is nil if there is nothing that it can.
 func (m *Model) picks(rows []Row, states []*device.Sampling) []device.Pick {
-	var list []device.Pick
+	list := make([]device.Pick, 0, len(states))
 	some := false
 	for i := range states {
 		if !rows[i].Logits {
@@ -254,6 +254,7 @@ func runPicks(d device.Picker, list []plan.Row, picks []device.Pick, out []outco
 // rows are the rows as the device knows them. Every session has pages for its own
 // afterwards.
 func (m *Model) rows(rows []Row) (list []plan.Row, err error) {
+	list = make([]plan.Row, 0, len(rows))
 	behind := make(map[*Session]int, len(rows)) // rows of a session before the one at hand
 	for _, r := range rows {
 		list = append(list, r.Session.row(r.Token, behind[r.Session]))
