@@ -9009,7 +9009,7 @@ kernel void router_shared_gate_shared_up_x16_f32_bf16_bf16(
 
 //:
 namespace mla {
-//: group_experts_x16_body using EARLIER_DONE Routing Row UNROLL key_of own picks probability selected softmax_of
+//: group_experts_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL key_of own picks probability selected softmax_of
 // group_experts: scores the experts, selects them again in every threadgroup, hands their weights
 // on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of
 // what lies between through memory.
@@ -9023,6 +9023,7 @@ static inline void group_experts_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // 6 of 64 experts for each row, a simdgroup each; then what all have selected, by expert
+  LATER_MAY_START; // one threadgroup routes: the others may come, and send for weights of theirs that need no routing
   threadgroup uint * selected = (threadgroup uint *)scratch;
   const uint live = simd_sum(lane < 16u && current[lane].nkv > 0u ? 1u : 0u); // dead rows are behind them
   for (uint row_index = sg; row_index < live; row_index += 16u) {
@@ -9616,7 +9617,7 @@ kernel void experts_down_x16_bf16(
 
 //:
 namespace mla {
-//: attn_norm_x16_body using EARLIER_DONE Routing Row act_t sum_group
+//: attn_norm_x16_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
 // attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input
 // over. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void attn_norm_x16_body(
@@ -9641,6 +9642,7 @@ static inline void attn_norm_x16_body(
   device float * row_ready_squares = ready_squares + row_index * 128u;
   EARLIER_DONE;
   // sum of 6 expert outputs with their routing weights
+  LATER_MAY_START;
   const uint at = (tg % 16u) * 128u + tid;
   const bool mine = at < 2048u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -9676,7 +9678,7 @@ kernel void attn_norm_x16(
 
 //:
 namespace mla {
-//: final_norm_x16_body using EARLIER_DONE Routing Row act_t sum_group
+//: final_norm_x16_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
 // final_norm: sums the experts with their weights, adds the residual, hands the next norm's input
 // over. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void final_norm_x16_body(
@@ -9701,6 +9703,7 @@ static inline void final_norm_x16_body(
   device float * row_ready_squares = ready_squares + row_index * 128u;
   EARLIER_DONE;
   // sum of 6 expert outputs with their routing weights
+  LATER_MAY_START;
   const uint at = (tg % 16u) * 128u + tid;
   const bool mine = at < 2048u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -12488,7 +12491,7 @@ kernel void shared_down_x512_bf16(
 
 //:
 namespace mla {
-//: attn_norm_x512_body using EARLIER_DONE Routing Row act_t sum_group
+//: attn_norm_x512_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
 // attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input
 // over. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void attn_norm_x512_body(
@@ -12513,6 +12516,7 @@ static inline void attn_norm_x512_body(
   device float * row_ready_squares = ready_squares + row_index * 64u;
   EARLIER_DONE;
   // sum of 6 expert outputs with their routing weights
+  LATER_MAY_START;
   const uint at = (tg % 8u) * 256u + tid;
   const bool mine = at < 2048u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -12548,7 +12552,7 @@ kernel void attn_norm_x512(
 
 //:
 namespace mla {
-//: final_norm_x512_body using EARLIER_DONE Routing Row act_t sum_group
+//: final_norm_x512_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
 // final_norm: sums the experts with their weights, adds the residual, hands the next norm's input
 // over. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void final_norm_x512_body(
@@ -12573,6 +12577,7 @@ static inline void final_norm_x512_body(
   device float * row_ready_squares = ready_squares + row_index * 64u;
   EARLIER_DONE;
   // sum of 6 expert outputs with their routing weights
+  LATER_MAY_START;
   const uint at = (tg % 8u) * 256u + tid;
   const bool mine = at < 2048u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;

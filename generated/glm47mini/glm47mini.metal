@@ -5729,7 +5729,7 @@ kernel void router_shared_gate_shared_up_x16_f32_q4_k_q4_k(
 
 //:
 namespace mla {
-//: group_experts_x16_body using EARLIER_DONE Routing Row UNROLL key_of normalized own picks sigmoid
+//: group_experts_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL key_of normalized own picks sigmoid
 // group_experts: scores the experts, selects them again in every threadgroup, hands their weights
 // on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of
 // what lies between through memory.
@@ -5744,6 +5744,7 @@ static inline void group_experts_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // 4 of 8 experts for each row, a simdgroup each; then what all have selected, by expert
+  LATER_MAY_START; // one threadgroup routes: the others may come, and send for weights of theirs that need no routing
   threadgroup uint * selected = (threadgroup uint *)scratch;
   const uint live = simd_sum(lane < 16u && current[lane].nkv > 0u ? 1u : 0u); // dead rows are behind them
   for (uint row_index = sg; row_index < live; row_index += 16u) {
@@ -6080,7 +6081,7 @@ kernel void experts_down_x16_q6_k(
 
 //:
 namespace mla {
-//: attn_norm_x16_body using EARLIER_DONE Routing Row act_t sum_group
+//: attn_norm_x16_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
 // attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input
 // over. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void attn_norm_x16_body(
@@ -6105,6 +6106,7 @@ static inline void attn_norm_x16_body(
   device float * row_ready_squares = ready_squares + row_index * 16u;
   EARLIER_DONE;
   // sum of 4 expert outputs with their routing weights
+  LATER_MAY_START;
   const uint at = (tg % 2u) * 128u + tid;
   const bool mine = at < 256u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -6140,7 +6142,7 @@ kernel void attn_norm_x16(
 
 //:
 namespace mla {
-//: final_norm_x16_body using EARLIER_DONE Routing Row act_t sum_group
+//: final_norm_x16_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
 // final_norm: sums the experts with their weights, adds the residual, hands the next norm's input
 // over. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void final_norm_x16_body(
@@ -6165,6 +6167,7 @@ static inline void final_norm_x16_body(
   device float * row_ready_squares = ready_squares + row_index * 16u;
   EARLIER_DONE;
   // sum of 4 expert outputs with their routing weights
+  LATER_MAY_START;
   const uint at = (tg % 2u) * 128u + tid;
   const bool mine = at < 256u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;

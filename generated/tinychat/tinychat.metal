@@ -5276,7 +5276,7 @@ kernel void router_shared_gate_shared_up_x16_f32_q8_0_q8_0(
 
 //:
 namespace mla {
-//: group_experts_x16_body using EARLIER_DONE Routing Row UNROLL key_of normalized own picks sigmoid
+//: group_experts_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL key_of normalized own picks sigmoid
 // group_experts: scores the experts, selects them again in every threadgroup, hands their weights
 // on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of
 // what lies between through memory.
@@ -5291,6 +5291,7 @@ static inline void group_experts_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // 2 of 8 experts for each row, a simdgroup each; then what all have selected, by expert
+  LATER_MAY_START; // one threadgroup routes: the others may come, and send for weights of theirs that need no routing
   threadgroup uint * selected = (threadgroup uint *)scratch;
   const uint live = simd_sum(lane < 16u && current[lane].nkv > 0u ? 1u : 0u); // dead rows are behind them
   for (uint row_index = sg; row_index < live; row_index += 16u) {
@@ -5594,7 +5595,7 @@ kernel void experts_down_x16_q8_0(
 
 //:
 namespace mla {
-//: attn_norm_x16_body using EARLIER_DONE Routing Row act_t sum_group
+//: attn_norm_x16_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
 // attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input
 // over. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void attn_norm_x16_body(
@@ -5619,6 +5620,7 @@ static inline void attn_norm_x16_body(
   device float * row_ready_squares = ready_squares + row_index * 16u;
   EARLIER_DONE;
   // sum of 2 expert outputs with their routing weights
+  LATER_MAY_START;
   const uint at = (tg % 2u) * 128u + tid;
   const bool mine = at < 256u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -5654,7 +5656,7 @@ kernel void attn_norm_x16(
 
 //:
 namespace mla {
-//: final_norm_x16_body using EARLIER_DONE Routing Row act_t sum_group
+//: final_norm_x16_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
 // final_norm: sums the experts with their weights, adds the residual, hands the next norm's input
 // over. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void final_norm_x16_body(
@@ -5679,6 +5681,7 @@ static inline void final_norm_x16_body(
   device float * row_ready_squares = ready_squares + row_index * 16u;
   EARLIER_DONE;
   // sum of 2 expert outputs with their routing weights
+  LATER_MAY_START;
   const uint at = (tg % 2u) * 128u + tid;
   const bool mine = at < 256u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
